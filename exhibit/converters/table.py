@@ -1,28 +1,29 @@
-"""Any table of questions (JSON, YAML, CSV, Excel, Parquet), with its documents in a folder, beside it, or on the web.
+"""Any table of questions (JSON, CSV, Excel, Parquet), with its documents in a folder, beside it, or on the web.
 
 exhibit convert table --source questions.csv --documents contracts/ --out datasets_out/mine
 """
 
 import hashlib
+import json
 import re
 import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from exhibit.converters import Benchmark, DatasetInfo, Licence, Quote, RawDocument, RawRow, Tally, squad
+from exhibit.converters import Benchmark, DatasetInfo, Label, Licence, Quote, RawDocument, RawRow, Tally, squad
 from exhibit.converters.core.benchmark import BEYOND
 from exhibit.converters.core.command import main
 from exhibit.converters.core.documents import MIN_CLAUSE_LETTERS
 from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
-from exhibit.converters.tables.cells import label, read_cell_words
+from exhibit.converters.tables.cells import read_cell_words
 from exhibit.converters.tables.columns import ROLES, choose_columns, correct_columns, list_columns, show_columns
 from exhibit.converters.tables.documents import Shelf
-from exhibit.converters.tables.gold import CitedPassage, GoldReader, TableQuestion, open_record, read_questions
+from exhibit.converters.tables.gold import GoldReader, read_questions
 from exhibit.converters.tables.judgments import find_judged_folder, read_judged
 from exhibit.converters.tables.records import ENDINGS, columns_of, read_records
+from exhibit.evidence.fields import flatten_object
 from exhibit.evidence.fold import fold
 from exhibit.evidence.read import is_readable
 from exhibit.schemas.errors import SourceError
@@ -72,7 +73,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if squad.is_squad(table):
         return replace(squad.read(table, options, tally), info=_make_info(table, options))
     data = table.read_bytes()
-    records = [open_record(record, tally) for record in read_records(table, data, tally, sheet=options.sheet)]
+    records = [
+        replace(record, cells=flatten_object(record.cells, inside="wrapper"))
+        for record in read_records(table, data, tally, sheet=options.sheet)
+    ]
     seen = columns_of(records)
     named = {role: getattr(options, role.replace("-", "_")) for role in ROLES}
     shelf = Shelf(table, options.documents, vars(options)["as"] == "pdf", read_policy(options))
@@ -82,38 +86,33 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     readable = [file.name for file in shelf.files if is_readable(file.path)]
     only = readable[0] if len(readable) == 1 and columns["document"] is None else None
     gold = GoldReader(columns, seen, shelf, only, tally)
-    questions = read_questions(records, columns, gold, tally)
+    asked = read_questions(records, columns, gold, tally)
     gold.check(table)
-    names = list(dict.fromkeys(passage.document for question in questions for passage in question.passages))
-    judged = any(question.judged for question in questions)
+    names = list(dict.fromkeys(quote.filename for row in asked for quote in row.quotes if quote.filename))
+    judged = any(_is_judged(row) for row in asked)
     if not names and not shelf.files and not judged:
         raise SourceError(f"{table}: no row names a document{list_columns(seen)}; name the column with --document")
     if not names and judged:
         tally.note("no document and no passage is named: answers are judged, passages are not", table.name)
     chosen = names[: options.max_documents]
     by_name = shelf.find(chosen, tally)
-    others = shelf.find_others(by_name, limited=options.max_documents is not None, tally=tally)
-    asked = []
-    for question in questions:
-        if set(chosen).issuperset(passage.document for passage in question.passages):
-            asked.append(question)
-        else:
-            tally.leave_out_all(BEYOND, question.items)
-    for name in {passage.document for question in asked for passage in question.passages if passage.offsets}:
+    shelf.lost |= dict.fromkeys(names[len(chosen) :], (BEYOND, ""))
+    for name in {quote.filename for row in asked for quote in row.quotes if quote.spans}:
         if name in by_name and (read := shelf.read_source(by_name[name])) is not None:
             by_name[name] = replace(by_name[name], text=read.text)  # to which the offsets refer
+    others = shelf.find_others(by_name, tally)
     documents = {document.filename: document for document in [*by_name.values(), *others.values()]}
     titles = choose_unique_titles({name: [document.title, name] for name, document in documents.items()})
-    from_0 = any(passage.page == 0 for question in questions for passage in question.passages)
+    from_0 = any(quote.stated == 0 for row in asked for quote in row.quotes)
     needs_document = any(columns[role] for role in ("document", "text", "provision")) or not judged
     needs_words = any(columns[role] for role in ("answer", "text", "provision"))
     rows = []
-    for question in asked:
-        lacking, more = _find_lacking(question, by_name, shelf, needs_document=needs_document, needs_words=needs_words)
+    for row in asked:
+        lacking, more = _find_lacking(row, by_name, shelf, needs_document=needs_document, needs_words=needs_words)
         if lacking:
-            tally.leave_out_all(lacking, question.items, more=more, fault=True)
+            tally.leave_out_all(lacking, row.items, more=more, fault=lacking != BEYOND)
         else:
-            rows.append(_make_row(question, by_name, tally, from_0=from_0))
+            rows.append(_finish_row(row, by_name, tally, from_0=from_0))
     return Benchmark(
         documents=[replace(document, title=titles[name]) for name, document in documents.items()],
         rows=rows,
@@ -144,88 +143,83 @@ def _make_info(table: Path, options: Namespace) -> DatasetInfo:
 # ---------------------------------------------------------------- rows
 
 
+def _is_judged(row: RawRow) -> bool:
+    """Return whether a question lists texts that its answer must contain or must not contain."""
+    return MUST_CONTAIN in row.labels or MUST_NOT_CONTAIN in row.labels
+
+
+def _list_placed(row: RawRow) -> list[Quote]:
+    return [quote for quote in row.quotes if quote.filename]
+
+
 def _find_lacking(
-    question: TableQuestion, documents: dict[str, RawDocument], shelf: Shelf, *, needs_document: bool, needs_words: bool
+    row: RawRow, documents: dict[str, RawDocument], shelf: Shelf, *, needs_document: bool, needs_words: bool
 ) -> tuple[str, str]:
     """Return what a row lacks, such as `row names no document`, with details; empty if the row can be evaluated."""
-    missing = next((passage.document for passage in question.passages if passage.document not in documents), None)
+    placed = _list_placed(row)
+    missing = next((quote.filename for quote in placed if quote.filename not in documents), None)
     if missing is not None:
         reason, more = shelf.lost[missing]
         return reason, f"{missing} ({more})" if more else missing
-    if question.is_impossible:
+    if row.is_impossible:
         return "", ""
-    texts = any(passage.text or passage.provision for passage in question.passages)
-    if not (question.answer or texts or question.judged or (question.passages and not needs_words)):
+    texts = any(quote.text or quote.provision for quote in placed)
+    if not (row.answer or texts or _is_judged(row) or (placed and not needs_words)):
         return "row without an answer or a passage", ""
-    placed = question.passages or question.quoted or not needs_document
-    return "" if placed else "row names no document", ""
+    return "" if row.quotes or not needs_document else "row names no document", ""
 
 
-def _make_row(question: TableQuestion, documents: dict[str, RawDocument], tally: Tally, *, from_0: bool) -> RawRow:
-    quoted = any(passage.text or passage.provision for passage in question.passages)
-    if question.is_impossible and quoted:
-        tally.note("impossible, so its passages are dropped", question.place)
-    whole_clause = len(fold(question.answer, loose=True)) >= MIN_CLAUSE_LETTERS
-    answer = question.answer if not quoted and whole_clause else ""
-    quotes = [_quote(passage, question, documents, answer, from_0=from_0) for passage in question.passages]
-    unplaced = question.name_unplaced()
-    for name in unplaced:
-        tally.note("accepted passage outside the gold's documents: only a label", f"{question.place}: {name}")
-    kept = {"acceptable": label(unplaced)} if unplaced else {}
-    stand_in, made_of = ("", "") if question.answer or question.is_impossible else _stand_in(question)
-    return RawRow(
-        id=question.id,
-        question=question.text,
-        answer=question.answer or stand_in,
-        quotes=() if question.is_impossible else tuple(dict.fromkeys(quotes)),
+def _finish_row(row: RawRow, documents: dict[str, RawDocument], tally: Tally, *, from_0: bool) -> RawRow:
+    placed = _list_placed(row)
+    quoted = any(quote.text or quote.provision for quote in placed)
+    if row.is_impossible and quoted:
+        tally.note("impossible, so its passages are dropped", row.place)
+    whole_clause = len(fold(row.answer, loose=True)) >= MIN_CLAUSE_LETTERS
+    answer = row.answer if not quoted and whole_clause else ""
+    quotes = [_finish_quote(quote, documents[quote.filename], answer, from_0=from_0) for quote in placed]
+    stand_in, made_of = ("", "") if row.answer or row.is_impossible else _stand_in(row.labels, placed)
+    return replace(
+        row,
+        answer=row.answer or stand_in,
+        quotes=() if row.is_impossible else tuple(dict.fromkeys(quotes)),
         filename=quotes[0].filename if quotes else None,
-        is_impossible=question.is_impossible,
-        labels=question.labels | kept | ({ANSWER_FROM: made_of} if made_of else {}),
-        items=tuple(question.items),
-        place=question.place,
+        labels=row.labels | ({ANSWER_FROM: made_of} if made_of else {}),
     )
 
 
-def _stand_in(question: TableQuestion) -> tuple[str, str]:
+def _stand_in(labels: dict[str, Label], quotes: list[Quote]) -> tuple[str, str]:
     """Return a text for a missing expected answer, and its origin; quotes are an answer, with an empty origin."""
 
-    def words_of(item: Any) -> str:
-        return " / ".join(map(read_cell_words, item)) if isinstance(item, list) else read_cell_words(item)
+    def list_words(name: str) -> list[str]:
+        items = json.loads(str(labels.get(name, "[]")))
+        return [" / ".join(map(read_cell_words, item if isinstance(item, list) else [item])) for item in items]
 
-    lists = question.lists
     for made_of, texts in {
-        "": [passage.text for passage in question.passages if passage.text],
-        MUST_CONTAIN: [words_of(item) for item in lists.get(MUST_CONTAIN, ())],
-        "provision or document": [passage.provision or passage.document for passage in question.passages],
-        MUST_NOT_CONTAIN: [f"not: {words_of(item)}" for item in lists.get(MUST_NOT_CONTAIN, ())],
+        "": [quote.text for quote in quotes if quote.text],
+        MUST_CONTAIN: list_words(MUST_CONTAIN),
+        "provision or document": [quote.provision or quote.filename for quote in quotes],
+        MUST_NOT_CONTAIN: [f"not: {words}" for words in list_words(MUST_NOT_CONTAIN)],
     }.items():
         if texts:
             return "; ".join(dict.fromkeys(texts)), made_of
     return "", ""
 
 
-def _quote(
-    passage: CitedPassage, question: TableQuestion, documents: dict[str, RawDocument], answer: str, *, from_0: bool
-) -> Quote:
-    """Return a passage as gold to locate; its provision, page and grade become labels."""
-    document = documents[passage.document]
-    text = passage.text
-    if text is None and passage.offsets and document.text:
-        text = document.text[slice(*passage.offsets)] or None
-    page = passage.page
-    if page is not None and from_0 and not passage.text and not passage.provision:
+def _finish_quote(quote: Quote, document: RawDocument, answer: str, *, from_0: bool) -> Quote:
+    """Return a passage as gold to locate; its provision and page become labels."""
+    spans = quote.spans if document.text else ()
+    text = quote.text or (document.text[slice(*spans[0])] if document.text and spans else None) or None
+    worded, page = bool(text or quote.provision), quote.stated
+    if page is not None and from_0 and not worded:
         page += 1  # the gold is the whole page, so no quote can show that the table counts from 0
-    stated = {"provision": passage.provision or None, "stated_page": page, "grade": passage.grade}
-    labels = tuple((name, value) for name, value in stated.items() if value is not None)
-    accepted = [other.provision for other in question.acceptable if other.document == passage.document]
-    worded = bool(text or passage.provision)
-    return Quote(
-        document.filename,
-        text or answer or None,
-        spans=(passage.offsets,) if passage.offsets and document.text and text else (),
-        labels=(*passage.labels, *labels),
-        provision="" if text else passage.provision,
-        acceptable=tuple(filter(None, accepted)) if worded else (),
+    stated = {"provision": quote.provision or None, "stated_page": page}
+    return replace(
+        quote,
+        filename=document.filename,
+        text=text or answer or None,
+        spans=spans if text else (),
+        labels=(*quote.labels, *((name, value) for name, value in stated.items() if value is not None)),
+        provision="" if text else quote.provision,
         stated=page if worded else None,
         page=None if worded else page,
         answer=bool(answer) and not text,

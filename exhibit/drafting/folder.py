@@ -115,7 +115,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         raise SourceError(f"--impossible {options.impossible}: not a share; give a number from 0 to 1, such as 0.33")
     shelf = Shelf(source, source, as_pdf=True, policy=Policy())
     shelf.find([], tally)
-    documents = list(shelf.find_others({}, limited=False, tally=tally).values())
+    documents = list(shelf.find_others({}, tally).values())
     for raw in filter(needs_missing_browser, documents):
         tally.leave_out_all(NEEDED, raw.items)
     unprinted, documents = documents, [raw for raw in documents if not needs_missing_browser(raw)]

@@ -199,9 +199,8 @@ QUOTED: dict[str, tuple[str, Any]] = {
         },
     ),
     "rows by id": (
-        "t.yaml",
-        f"q1: {{question: {ASK}, answer: x, quote: '{RENT}', file: {LEASED}}}\n"
-        f"q2: {{question: Which rent?, answer: x, quote: '{RENT}', file: {LEASED}}}\n",
+        "t.json",
+        {id: {"question": f"{ASK} {id}", "answer": "x", "quote": RENT, "file": LEASED} for id in ("q1", "q2")},
     ),
     "an object in a cell of a sheet": (
         "t.csv",
@@ -319,33 +318,6 @@ def test_table_infers_whether_page_numbers_start_at_0_or_1(first, documents, tmp
     assert note.startswith(f"counted from {first}: ")
 
 
-def test_table_reads_promptfoo_assertions_as_required_and_forbidden_words(documents, tmp_path, convert):
-    text = """
-description: leases
-prompts: [p.txt]
-providers: [http]
-tests:
-  - vars: {question: How long is the notice?, document: harbour-lease.txt}
-    assert:
-      - {type: icontains, value: ninety days}
-      - {type: contains-any, value: [in writing, written]}
-      - {type: not-contains, value: thirty days}
-      - {type: latency, threshold: 900}
-  - vars: {question: Who wins the cup?, document: harbour-lease.txt}
-    assert: [{type: is-refusal}]
-"""
-    bundle = convert(
-        "table", "--source", written(tmp_path / "promptfooconfig.yaml", text), "--documents", documents, "--as", "is"
-    )
-    first, _ = lines_of(bundle)
-    assert json.loads(first["labels"]["must_contain"]) == ["ninety days", ["in writing", "written"]]
-    assert json.loads(first["labels"]["must_not_contain"]) == ["thirty days"]
-    rows = json.loads((bundle / TRAIN).read_text(encoding="utf-8"))
-    assert [row["is_impossible"] for row in rows] == [False, True]
-    noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
-    assert noted["assertion that is not read"] == ["row 1: latency"]
-
-
 @pytest.mark.parametrize(
     ("fields", "impossible"),
     [
@@ -380,7 +352,7 @@ def test_table_replaces_multiple_choice_letter_with_the_words_of_the_option(docu
     assert json.loads(str(row.labels["options"])) == ["EUR 900", "EUR 1,200"]
 
 
-def test_table_reads_grades_and_alternative_sections(documents, tmp_path, convert):
+def test_table_reads_grades_of_sections(documents, tmp_path, convert):
     rows = [
         {
             "question": "Pflichten?",
@@ -389,15 +361,12 @@ def test_table_reads_grades_and_alternative_sections(documents, tmp_path, conver
                 {"law": "BootMG", "section": "§ 2", "relevance": 3},
                 {"law": "BootMG", "section": "§ 1", "relevance": 0},
             ],
-            "acceptable_sections": ["§ 2a BootMG"],
         }
     ]
     bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
     (line,) = lines_of(bundle)
     assert line["labels"]["grade"] == 3 and line["labels"]["provision"] == "§ 2"
-    ((start, end),) = line["alternatives"][0]
-    text = (bundle / "corpus" / LAWS).read_text(encoding="utf-8")
-    assert "Kaution" in text[start - 10 : end + 10] and "Mängel" not in text[start:end]
+    assert line["alternatives"] == []
 
 
 def test_table_reads_beir_folder_as_documents_and_graded_gold(tmp_path, convert):

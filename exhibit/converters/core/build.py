@@ -221,8 +221,6 @@ def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally
     """Note each provision that is absent or ambiguous; with --strict, raise if it is gold."""
     for row, quote in ((raw, quote) for raw in rows for quote in raw.quotes):
         where = done[quote.filename].places[quote]
-        for accepted in where.not_accepted:
-            tally.note("accepted provision is absent or ambiguous", f"{row.name}: {accepted} in {quote.filename}")
         if where.remark:
             name = f"{row.name}: {quote.provision} in {quote.filename}"
             if tally.strict and not where.spans:

@@ -57,7 +57,6 @@ class QuotePlace:
     score: float | None
     text: str | None = None  # of a provision that the source only names
     remark: str = ""  # a remark on a provision: absent, ambiguous, or partly not found
-    not_accepted: tuple[str, ...] = ()  # accepted provisions that the document lacks, or has several times
     hidden: str = ""  # the reason why some of its words are invisible on the page
     on_page: "tuple[QuotePlace | None, ...]" = ()  # locations on the stated page, counted from 0 and from 1
 
@@ -200,7 +199,7 @@ class _Finder:
                 where = _check_answer(where, quote)
             elif quote.section and where.spans:
                 where = replace(where, how="section", score=quote.score)
-        return self._accept_provisions(where, quote) if quote.acceptable else where
+        return where
 
     def _find_words(self, quote: Quote) -> QuotePlace:
         marked = find_marked_place(quote.text or "", quote.marked, self.document)
@@ -258,16 +257,6 @@ class _Finder:
         text = "\n".join(self.document.text[start:end] for start, end in spans)
         remark = "is there, but the part below it was not recognised: the whole is gold" if found[0].whole else ""
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
-
-    def _accept_provisions(self, where: QuotePlace, quote: Quote) -> QuotePlace:
-        """Add the equally right provisions as alternatives, and list those that are absent or ambiguous."""
-        alternatives, lost = [], []
-        for text in quote.acceptable:
-            found = [self._provisions.find(named) for named in read_provisions(text)]
-            alternatives += [_as_pairs(places[0].spans) for places in found if len(places) == 1]
-            lost += [] if any(len(places) == 1 for places in found) else [text]
-        alternatives = [*where.alternatives, *(alternatives if where.spans else [])]
-        return replace(where, alternatives=alternatives, not_accepted=tuple(lost))
 
 
 def _check_answer(where: QuotePlace, quote: Quote) -> QuotePlace:

@@ -1,13 +1,12 @@
 """The documents that a table names: files in a folder, paths beside the table, or URLs."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from exhibit.converters.core.benchmark import BEYOND, Item, RawDocument, Tally
-from exhibit.converters.core.titles import pair_files
+from exhibit.converters.core.benchmark import Item, RawDocument, Tally
 from exhibit.converters.pages.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.engine import track
 from exhibit.evidence import Document
@@ -92,7 +91,7 @@ class Shelf:
 
     def _find_spelling(self, name: str) -> str | None:
         """Return the only file with the same key, or with the same letters around each `__` of the name."""
-        base = _cut_folder(name)
+        base = PurePosixPath(name.replace("\\", "/")).name
         if file := self._keys.get(make_file_key(base)):
             return file
         parts = [make_file_key(f"{part}.pdf") for part in re.split(r"_{2,}", without_ending(base))]
@@ -115,22 +114,17 @@ class Shelf:
             name = path.relative_to(self.folder or path).as_posix()
             tally.leave_out(why, name, item=Item("files", name))
         urls = [name for name in names if is_url(name)]
-        wanted = [name for name in names if not is_url(name)]
-        paired = self._find_in_folder(wanted, tally) if self.folder else self._find_beside(wanted, tally)
-        documents = {}
-        for name, file in paired.items():
+        documents = self._fetch(urls, tally) if urls else {}
+        for name in (name for name in names if not is_url(name)):
+            file = self._find_in_folder(name) if self.folder else self._find_beside(name)
+            if file is None:
+                continue
+            tally.take([_make_item(file)])
             if _can_be_read(file.path):
                 documents[name] = self._make_document(file)
             else:
                 _refuse(file, tally)
                 self.lost[name] = NO_READER, ""
-        fetched = fetch_all(urls, folder=fetch_folder(), policy=self.policy) if urls else {}
-        report(fetched, tally)
-        for url, page in fetched.items():
-            if page.path is None:
-                self.lost[url] = "document could not be fetched", page.reason
-            else:
-                documents[url] = RawDocument(page.filename, page.filename, page.path, source=url, printer=page.printer)
         first: dict[str, str] = {}
         for name, document in documents.items():
             other = first.setdefault(document.filename, name)
@@ -138,8 +132,8 @@ class Shelf:
                 raise SourceError(f"{other} and {name}: both would be {document.filename!r} in the corpus; rename one")
         return {name: documents[name] for name in names if name in documents}
 
-    def find_others(self, documents: dict[str, RawDocument], *, limited: bool, tally: Tally) -> dict[str, RawDocument]:
-        """Return the documents that no question is about; none if the number of documents is limited."""
+    def find_others(self, documents: Mapping[str, RawDocument], tally: Tally) -> dict[str, RawDocument]:
+        """Return the documents that no question is about."""
         asked = {item for document in documents.values() for item in document.items}
         taken = {document.filename for document in documents.values()}
         others = {}
@@ -148,8 +142,6 @@ class Shelf:
                 continue
             if not _can_be_read(file.path):
                 _refuse(file, tally)
-            elif limited:
-                tally.leave_out(BEYOND, file.name, item=_make_item(file))
             elif (document := self._make_document(file)).filename in taken:
                 tally.leave_out(NAMESAKE, file.name, item=_make_item(file))
             else:
@@ -164,44 +156,44 @@ class Shelf:
         document = RawDocument(filename, path.stem, path, items=(_make_item(file),))
         return document if pdf or not self.as_pdf else replace(document, path=None, original=path)
 
-    def _find_in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
-        """Assign each name to the folder's file with that path or name, else to a file with a similar name."""
-        files: dict[str, NamedFile] = {}
-        for name in names:
-            same = self.names.find_all(name)
-            if len(same) > 1:
-                self.lost[name] = "several files have the document's name", ", ".join(same)
-            elif file := next(iter(same), None) or self._find_spelling(name):
-                files[name] = self._by_name[file]
-        by_path = {file.path: file for file in self.files}
-        others = [name for name in names if name not in files and name not in self.lost]
-        # all names together, so that a file that is similar to two names is assigned to one at most
-        pairs = pair_files([_cut_folder(name) for name in others], by_path.keys() - {f.path for f in files.values()})
-        files |= {others[row]: by_path[path] for row, path in pairs.files.items()}
-        self.lost |= {others[row]: ("document is not in the folder", "") for row in (*pairs.missing, *pairs.doubled)}
-        for name, similar in pairs.similar:
-            tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
-        return files
+    def _fetch(self, urls: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
+        fetched = fetch_all(urls, folder=fetch_folder(), policy=self.policy)
+        report(fetched, tally)
+        self.lost |= {
+            url: ("document could not be fetched", page.reason) for url, page in fetched.items() if page.path is None
+        }
+        return {
+            url: RawDocument(page.filename, page.filename, page.path, source=url, printer=page.printer)
+            for url, page in fetched.items()
+            if page.path is not None
+        }
 
-    def _find_beside(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
-        """Return the file at each path relative to the table's folder; paths that lead out of it are refused."""
+    def _find_in_folder(self, name: str) -> NamedFile | None:
+        """Return the folder's file with that path or name, in any spelling."""
+        same = self.names.find_all(name)
+        if len(same) > 1:
+            self.lost[name] = "several files have the document's name", ", ".join(same)
+            return None
+        file = next(iter(same), None) or self._find_spelling(name)
+        if file is None:
+            self.lost[name] = "document is not in the folder", ""
+        return self._by_name[file] if file else None
+
+    def _find_beside(self, name: str) -> NamedFile | None:
+        """Return the file at a path relative to the table's folder; a path that leads out of it is refused."""
         root = self.table.parent.resolve()
-        files: dict[str, NamedFile] = {}
-        for name in names:
-            try:
-                path = (root / name).resolve()
-                exists = path.is_file()
-            except (OSError, ValueError):
-                self.lost[name] = "no name that a file can have", escape_surrogates(name[:80])
-                continue
-            if not path.is_relative_to(root):
-                self.lost[name] = "path leads out of the table's folder; pass its folder with --documents", ""
-            elif exists:
-                files[name] = NamedFile(path, path.relative_to(root).as_posix())
-            else:
-                self.lost[name] = "no such file; paths count from the table's folder, or pass --documents DIR", ""
-        tally.take(map(_make_item, files.values()))
-        return files
+        try:
+            path = (root / name).resolve()
+            exists = path.is_file()
+        except (OSError, ValueError):
+            self.lost[name] = "no name that a file can have", escape_surrogates(name[:80])
+            return None
+        if path.is_relative_to(root) and exists:
+            return NamedFile(path, path.relative_to(root).as_posix())
+        absent = "no such file; paths count from the table's folder, or pass --documents DIR"
+        outside = "path leads out of the table's folder; pass its folder with --documents"
+        self.lost[name] = absent if path.is_relative_to(root) else outside, ""
+        return None
 
     # ------------------------------------------------------------ by content
 
@@ -228,14 +220,11 @@ class Shelf:
             self._folded[name] = fold(document.text, loose=True) if document else ""
         return self._folded[name]
 
-    @cached_property
-    def _all_folded(self) -> list[tuple[str, str]]:
-        files = track(self.files, total=len(self.files), label="documents searched for passages")
-        return [(file.name, self.read_folded(file.name)) for file in files]
-
     def find_holders(self, passage: str) -> list[str]:
+        """Return the files that contain a passage."""
         needle = fold(passage, loose=True)
-        return [name for name, text in self._all_folded if needle and needle in text]
+        files = track(self.files, total=len(self.files), label="documents searched for passages")
+        return [file.name for file in files if needle and needle in self.read_folded(file.name)]
 
     def find_law_file(self, source: str) -> str | None:
         """Return the only file of a law or contract cited by name, judging by the file names, then by the texts."""
@@ -248,11 +237,19 @@ class Shelf:
             return by_stem[0]
         opening = re.compile(rf"(?<!\w){re.escape(source)}(?!\w)", 0 if source.isupper() else re.IGNORECASE)
         for characters in OPENING_CHARS:
-            texts = {name: document.text[:characters] for name in stems if (document := self.read(name))}
-            by_opening = [name for name, text in texts.items() if opening.search(text)]
+            by_opening = [name for name, document in self._read_all() if opening.search(document.text[:characters])]
             if by_opening:
                 return by_opening[0] if len(by_opening) == 1 else None
         return None
+
+    def find_having(self, provision: NamedProvision) -> list[str]:
+        """Return the files that may contain a provision, such as `§ 5`, and have a provision with this number."""
+        having = []
+        for name, document in self._read_all():
+            if self.may_be(name, provision):
+                index = self._provisions.setdefault(name, ProvisionIndex(document))
+                having += [name] if index.find(provision) else []
+        return having
 
     def may_be(self, name: str, provision: NamedProvision) -> bool:
         """Return whether a document may contain a provision: for `§ 3 StGB`, its start must contain `StGB`."""
@@ -261,23 +258,14 @@ class Shelf:
         document = self.read(name) if name in self._by_name else None
         return document is None or provision.source in document.text[: OPENING_CHARS[-1]]
 
-    def find_having(self, provision: NamedProvision) -> list[str]:
-        """Return the files that may contain a provision, such as `§ 5`, and have a provision with this number."""
-        having = []
+    def _read_all(self) -> Iterator[tuple[str, Document]]:
         for name in self._by_name:
-            document = self.read(name)
-            if document is not None and self.may_be(name, provision):
-                index = self._provisions[name] = self._provisions.get(name) or ProvisionIndex(document)
-                having += [name] if index.find(provision) else []
-        return having
+            if document := self.read(name):
+                yield name, document
 
 
 def _make_item(file: NamedFile) -> Item:
     return Item("files", file.name)
-
-
-def _cut_folder(name: str) -> str:
-    return PurePosixPath(name.replace("\\", "/")).name
 
 
 def _refuse(file: NamedFile, tally: Tally) -> None:

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
-from exhibit.converters.core.benchmark import Item, Label, Tally
+from exhibit.converters.core.benchmark import Quote, RawRow, Tally
 from exhibit.converters.tables.cells import (
     find_chosen_option,
     label,
@@ -20,7 +20,7 @@ from exhibit.converters.tables.cells import (
 from exhibit.converters.tables.columns import MAX_FLAGS, Columns, split_path
 from exhibit.converters.tables.documents import Shelf
 from exhibit.converters.tables.records import Record
-from exhibit.evidence.fields import FIELDS, choose_name, flatten_object, name_key
+from exhibit.evidence.fields import choose_name, flatten_object
 from exhibit.law.citations import BRACKETED
 from exhibit.law.provisions import NamedProvision, read_provisions
 from exhibit.schemas.errors import SourceError
@@ -28,91 +28,9 @@ from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
 
 MIN_TEXT_CHARS = 20  # least characters of a field with an unknown name that may be a passage
 _HOP = re.compile(r"^\s*<\d+-hop>\s*")  # ragas writes this above the passages of a question that needs several
-_IN_OBJECTS = ("document", "text", "provision", "page", "start", "end", "grade")
-_ASSERTIONS = {
-    name_key(kind): role.removeprefix("assert-")
-    for role, kinds in FIELDS.items()
-    if role.startswith("assert-")
-    for kind in kinds
-}
-_ASSERTED_COLUMNS = {
-    "must-contain": "must_contain",
-    "must-not-contain": "must_not_contain",
-    "answer": "expected_answer",
-    "impossible": "must_refuse",
-}
-
-
-class CitedPassage(NamedTuple):
-    """A passage as the table gives it: its document, and its words, provision, page or offsets."""
-
-    document: str
-    text: str | None = None
-    provision: str = ""
-    page: int | None = None
-    offsets: tuple[int, int] | None = None
-    grade: int | None = None
-    labels: tuple[tuple[str, Label], ...] = ()
-
-    @property
-    def is_part(self) -> bool:
-        """Whether it is only a part of its document."""
-        return bool(self.text or self.provision or self.offsets or self.page is not None)
-
-
-@dataclass
-class TableQuestion:
-    """A question, read from one row of the table or from several rows with the same id."""
-
-    id: int
-    place: str
-    text: str
-    answer: str
-    is_impossible: bool
-    labels: dict[str, Label]
-    passages: list[CitedPassage]
-    items: list[Item]
-    quoted: bool  # whether the table quotes or cites passages for it, even if they are not found
-    acceptable: list[CitedPassage]
-    lists: dict[str, list[Any]]  # texts that the answer must contain or must not contain
-
-    @property
-    def judged(self) -> bool:
-        """Whether the question lists texts that its answer must contain or must not contain."""
-        return any(self.lists.values())
-
-    def name_unplaced(self) -> list[str]:
-        """Return the acceptable passages that cannot be alternatives: their documents have no gold of this row."""
-        gold = {passage.document for passage in self.passages}
-        whole = {passage.document for passage in self.passages if not passage.is_part}
-        return [
-            f"{passage.provision} in {passage.document}" if passage.provision else passage.document
-            for passage in self.acceptable
-            if passage.document not in gold or (not passage.provision and passage.document not in whole)
-        ]
-
-
-def open_record(record: Record, tally: Tally) -> Record:
-    """Return a row with nested objects (`vars`, `inputs`) and assertions (promptfoo's `assert`) turned into columns."""
-    cells = flatten_object(record.cells, inside="wrapper")
-    name = choose_name(cells, "assertions")
-    checks = [check for check in list_cell_values(cells[name]) if isinstance(check, Mapping)] if name else []
-    if name is not None and checks and all("type" in check for check in checks):
-        del cells[name]
-        asserted: dict[str, list[Any]] = {}
-        for check in checks:
-            role = _ASSERTIONS.get(name_key(str(check["type"])))
-            values = list_cell_values(check.get("value"))
-            if role is None:
-                tally.note("assertion that is not read", f"{record.place}: {check['type']}")
-            elif role == "must-contain" and str(check["type"]).endswith("any"):
-                asserted.setdefault(role, []).append(values)  # one of these texts is enough
-            else:
-                asserted.setdefault(role, []).extend([True] if role == "impossible" else values)
-        for role, values in asserted.items():
-            single = role in ("answer", "impossible")
-            cells.setdefault(_ASSERTED_COLUMNS[role], values[0] if single and values else values)
-    return Record(record.index, record.place, cells)
+_WORDS = ("document", "text", "provision")
+_NUMBERS = ("page", "start", "end", "grade")
+_NOWHERE = Quote("", None)
 
 
 class GoldReader:
@@ -127,31 +45,29 @@ class GoldReader:
         self._place = ""
         self._named: list[tuple[str, int | None]] = []
 
-    def read(self, record: Record) -> tuple[list[CitedPassage], list[CitedPassage]]:
-        """Return the gold of a row, and the acceptable alternatives; raise ValueError with the fault.
+    def read(self, record: Record) -> tuple[Quote, ...]:
+        """Return the gold of a row; raise ValueError with the fault.
 
-        A passage without a document's name is assigned to the only document that contains it.
+        A quote has the document's name and the page as the table states them, and no file name if it is not gold.
         """
         self._cells, self._place = record.cells, record.place
         self._named = list(self._read_documents())
-        passages = []
-        for passage in self._list_passages():
-            if passage.grade == 0:
-                continue
-            if passage.document:
-                passages.append(passage)
-                continue
-            if not self._shelf.files:
-                raise ValueError("passage without a document")
-            text = _HOP.sub("", passage.text or "")
-            holders = self._shelf.find_holders(text)
-            if len(holders) == 1:
-                passages.append(passage._replace(document=holders[0], text=text))
-            else:
-                several = "passage without a document is in several: it is ambiguous, and not gold"
-                reason = several if holders else "passage without a document is in none"
-                self._tally.note(reason, f"{record.place}: {text[:80]!r}")
-        return passages, self._list_cited("acceptable")
+        return tuple(_NOWHERE if ("grade", 0) in quote.labels else self._assign(quote) for quote in self._list_quotes())
+
+    def _assign(self, quote: Quote) -> Quote:
+        """Return a quote; if the row names no document, the only document that contains the quote."""
+        if quote.filename or quote.provision:
+            return quote
+        if not self._shelf.files:
+            raise ValueError("passage without a document")
+        text = _HOP.sub("", quote.text or "")
+        holders = self._shelf.find_holders(text)
+        if len(holders) == 1:
+            return replace(quote, filename=holders[0], text=text)
+        several = "passage without a document is in several: it is ambiguous, and not gold"
+        reason = several if holders else "passage without a document is in none"
+        self._tally.note(reason, f"{self._place}: {text[:80]!r}")
+        return quote
 
     def check(self, table: object) -> None:
         """Raise SourceError, with flags to try, if a column has objects without a known field for their text."""
@@ -164,27 +80,29 @@ class GoldReader:
                     f"(the fields: {', '.join(fields)}); name the field: {flags}"
                 )
 
-    def _list_passages(self) -> list[CitedPassage]:
-        named, quoted = self._named, self._list_items("text")
-        passages = list(self._read_quoted(quoted))
-        if not any(passage.text or passage.provision for passage in passages):
-            passages = self._list_cited("provision") or passages
-        if passages or quoted:
-            return passages
+    def _list_quotes(self) -> Sequence[Quote]:
+        items, cited = self._list_items("text"), list[Quote]()
+        quotes = list(self._read_quoted(items))
+        if not any(quote.text or quote.provision for quote in quotes):
+            cited = [quote for value in self._list_items("provision") for quote in self._read_cited(value)]
+            quotes = [quote for quote in cited if quote.filename] or quotes
+        if quotes or items:
+            return quotes or [_NOWHERE]
+        return self._read_files() or [_NOWHERE for _ in cited]
+
+    def _read_files(self) -> list[Quote]:
+        """Return whole documents or pages as gold, for a row without quotes and provisions."""
+        named = self._named
         if not named or named == [(self._only, None)]:
             answer = " ".join(map(read_cell_words, self._list_items("answer")))
-            files = filter(None, map(self._shelf.find_named, BRACKETED.findall(answer)))
-            cited = [CitedPassage(name, page=page) for name, page in files]
-            if cited:
-                return cited  # "… within 30 days [lease.pdf#page=2]" cites a file
+            # "… within 30 days [lease.pdf#page=2]" cites a file
+            if cited := list(filter(None, map(self._shelf.find_named, BRACKETED.findall(answer)))):
+                return [Quote(name, None, stated=page) for name, page in cited]
         pages = self._read_numbers("page")
         if len(named) == 1 and pages:
-            return [CitedPassage(named[0][0], page=page) for page in pages]
+            return [Quote(named[0][0], None, stated=page) for page in pages]
         paired = pages if len(pages) == len(named) else [None] * len(named)
-        return [CitedPassage(name, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
-
-    def _list_cited(self, role: str) -> list[CitedPassage]:
-        return [passage for value in self._list_items(role) for passage in self._read_cited(value)]
+        return [Quote(name, None, stated=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
 
     # ------------------------------------------------------------ columns
 
@@ -192,14 +110,10 @@ class GoldReader:
         return self._paths.get(role, ("", ""))
 
     def _list_items(self, role: str) -> list[Any]:
+        """Return the values of a role's cell; a text with several names is split unless it is a known file's name."""
         cell = self._cells.get(self._find_column(role)[0])
-        return list_cell_values(cell) if role == "text" else self._split_cell(cell)
-
-    def _split_cell(self, cell: Any) -> list[Any]:
-        """Return the values of a cell; a text with several names is split unless it is a known file's name."""
-        values = list_cell_values(cell)
-        find_named = self._shelf.find_named
-        if len(values) != 1 or not isinstance(values[0], str) or find_named(values[0]):
+        values, find_named = list_cell_values(cell), self._shelf.find_named
+        if role == "text" or len(values) != 1 or not isinstance(values[0], str) or find_named(values[0]):
             return values
         pieces, by_comma = split_values(cell), [part.strip() for part in values[0].split(", ")]
         return by_comma if len(pieces) == 1 < len(by_comma) and all(map(find_named, by_comma)) else pieces
@@ -233,81 +147,70 @@ class GoldReader:
 
     # ------------------------------------------------------------ passages
 
-    def _read_quoted(self, items: Sequence[Any]) -> Iterator[CitedPassage]:
+    def _read_quoted(self, items: Sequence[Any]) -> Iterator[Quote]:
         """Yield the passages of the text column, each with its document.
 
         The passage's object names the document; else it is the row's only document or the one at the same position.
         """
         column, named = self._find_column("text")[0], self._named
-        beside = {role: self._read_numbers(role) for role in ("page", "start", "end", "grade")}
+        beside = {role: self._read_numbers(role) for role in _NUMBERS}
         for at, value in enumerate(items):
-            text = "" if isinstance(value, dict) else read_cell_words(value)
-            passage = self._read_object(value, column) if isinstance(value, dict) else CitedPassage("", text)
-            if passage is None:
+            numbers = {role: values[at] for role, values in beside.items() if len(values) == len(items)}
+            held = self._read_object(value, column) if isinstance(value, dict) else {"text": read_cell_words(value)}
+            if not held:
                 continue
-            document, page = passage.document, None
-            if named and not document:
+            if named and "document" not in held:
                 if len(named) not in (1, len(items)):
                     raise ValueError(
                         f"{len(items)} passages, but {len(named)} documents: which passage is in which document?"
                     )
-                document, page = named[at if len(named) > 1 else 0]
-            numbers = {role: values[at] if len(values) == len(items) else None for role, values in beside.items()}
-            yield passage._replace(
-                document=document,
-                page=_choose_first(passage.page, page, numbers["page"]),
-                offsets=passage.offsets or _make_offsets(numbers["start"], numbers["end"], passage.text),
-                grade=_choose_first(passage.grade, numbers["grade"]),
-            )
+                numbers["document"], page = named[at if len(named) > 1 else 0]
+                numbers |= {} if page is None else {"page": page}
+            yield _make_quote(**(numbers | held))
 
-    def _read_object(self, value: Mapping[str, Any], column: str) -> CitedPassage | None:
-        """Return the passage that an object describes; None if the object has no known field."""
+    def _read_object(self, value: Mapping[str, Any], column: str) -> dict[str, Any]:
+        """Return the parts of a passage that an object describes, by role; empty if the object has no known field."""
         fields = flatten_object(value)
-        held = {role: self._find_field(fields, role, column) for role in _IN_OBJECTS}
-        pages = list_cell_values(held["page"])
-        text = read_cell_words(held["text"]) or None
-        provision = read_cell_words(held["provision"])
-        if text or provision:
+        found = {role: self._find_field(fields, role, column) for role in (*_WORDS, *_NUMBERS)}
+        pages = list_cell_values(found["page"])
+        held: dict[str, Any] = {role: read_cell_words(found[role]) for role in _WORDS}
+        held |= {role: read_number(found[role]) for role in _NUMBERS}
+        held["page"] = read_number(pages[0]) if pages else None
+        if held["text"] or held["provision"]:
             self._understood.add(column)
         else:
             unknown = self._unknown.setdefault(column, {})
             for name, content in fields.items():
-                if content is not held["document"]:
+                if content is not found["document"]:
                     unknown[name] = max(unknown.get(name, 0), len(read_cell_words(content)))
-        passage = CitedPassage(
-            read_cell_words(held["document"]),
-            text,
-            provision,
-            read_number(pages[0]) if pages else None,
-            _make_offsets(read_number(held["start"]), read_number(held["end"]), text),
-            read_number(held["grade"]),
-        )
-        return passage if passage.document or passage.is_part else None
+        held = {role: part for role, part in held.items() if part not in ("", None)}
+        return held if held.keys() - {"grade"} else {}
 
     # ------------------------------------------------------------ provisions
 
-    def _read_cited(self, value: Any) -> list[CitedPassage]:
+    def _read_cited(self, value: Any) -> list[Quote]:
         """Return the files, pages or provisions that a citation names; note a citation that names none."""
-        law, grade = "", None
+        held = self._read_object(value, self._find_column("provision")[0]) if isinstance(value, dict) else {}
+        law, text = held.get("document", ""), held.get("provision", "")
         if isinstance(value, dict):
-            passage = self._read_object(value, self._find_column("provision")[0])
-            if passage is None or not passage.provision:
-                return [passage] if passage else []
-            law, text, grade = passage.document, passage.provision, passage.grade
+            if not text:
+                return [_make_quote(**held)] if held else []
             text = text if read_provisions(text) else f"{law} {text}"
         else:
             text = read_cell_words(value)
             if file := self._shelf.find_named(text):
-                return [CitedPassage(file[0], page=file[1])]
+                return [Quote(file[0], None, stated=file[1])]
         provisions = read_provisions(text)
         if not provisions:
-            self._tally.note(
-                "citation that names no file and no provision that is known", f"{self._place}: {text[:80]}"
-            )
-        documents = [(self._find_document(provision, law), provision.label) for provision in provisions]
-        return [CitedPassage(name, None, words, grade=grade) for name, words in documents if name]
+            reason = "citation that names no file and no provision that is known"
+            self._tally.note(reason, f"{self._place}: {text[:80]}")
+            return [_NOWHERE]
+        grade = held.get("grade")
+        return [
+            _make_quote(self._find_document(named, law), provision=named.label, grade=grade) for named in provisions
+        ]
 
-    def _find_document(self, provision: NamedProvision, law: str) -> str | None:
+    def _find_document(self, provision: NamedProvision, law: str) -> str:
         """Return the file of the named law, else the row's only document, else the only document with the provision."""
         for source in filter(None, (law, provision.source)):
             if file := self._shelf.find_law_file(source):
@@ -321,53 +224,54 @@ class GoldReader:
         several = f"provision is in {len(having)} documents, and the row names none of them: it is ambiguous"
         reason = several if having else "provision of a law that is not in the documents"
         self._tally.note(reason, f"{self._place}: {provision.label}")
-        return None
+        return ""
 
 
-def _choose_first(*numbers: int | None) -> int | None:
-    return next((number for number in numbers if number is not None), None)
-
-
-def _make_offsets(start: int | None, end: int | None, text: str | None) -> tuple[int, int] | None:
-    if start is None:
-        return None
-    end = start + len(text) if end is None and text else end
-    return (start, end) if end is not None and end > start else None
+def _make_quote(
+    document: str = "", *, text: str = "", provision: str = "", page: int | None = None, start: int | None = None,
+    end: int | None = None, grade: int | None = None,
+) -> Quote:  # fmt: skip
+    if start is not None and end is None and text:
+        end = start + len(text)
+    offsets = ((start, end),) if start is not None and end is not None and end > start else ()
+    labels = () if grade is None else (("grade", grade),)
+    return Quote(document, text or None, offsets, labels, provision=provision, stated=page)
 
 
 # ---------------------------------------------------------------- questions
 
 
-def read_questions(records: list[Record], columns: Columns, gold: GoldReader, tally: Tally) -> list[TableQuestion]:
+def read_questions(records: list[Record], columns: Columns, gold: GoldReader, tally: Tally) -> list[RawRow]:
     """Return the questions in order; rows with the same id are one question."""
     ids = [read_cell_words(record.cells.get(columns["id"] or "")) for record in records]
     numeric = all(re.fullmatch(r"\d{1,15}", name) for name in ids) and columns["id"] is not None
-    grouped: dict[str, TableQuestion] = {}
+    grouped: dict[str, RawRow] = {}
     for record, name in zip(records, ids, strict=True):
         try:
-            question = _read_question(record, columns, gold, int(name) if numeric else record.index)
+            row = _read_question(record, columns, gold, int(name) if numeric else record.index)
         except ValueError as error:
             tally.fault(str(error), record.place, item=record.item)
             continue
         if name and not numeric:
-            question.labels = {"id": name, **question.labels}
+            row = replace(row, labels={"id": name, **row.labels})
         # 7 and 007 are the same number; a row without an id is a separate question
-        first = grouped.setdefault(str(question.id) if numeric else name or f"\0{record.place}", question)
-        if first is question:
+        key = str(row.id) if numeric else name or f"\0{record.place}"
+        first = grouped.setdefault(key, row)
+        if first is row:
             continue
-        if first.text != question.text or first.is_impossible != question.is_impossible:
+        if first.question != row.question or first.is_impossible != row.is_impossible:
             line = f"{record.place}: {name}"
             tally.fault("another question under the id of an earlier row", line, item=record.item)
             continue
-        if question.answer not in ("", first.answer):
+        if row.answer not in ("", first.answer):
             tally.note("another answer under the same id: the first is kept", f"{record.place}: {name}")
-        labels = tuple((key, value) for key, value in question.labels.items() if first.labels.get(key) != value)
-        first.items += question.items
-        first.passages += [passage._replace(labels=labels) for passage in question.passages]
+        labels = tuple((key, value) for key, value in row.labels.items() if first.labels.get(key) != value)
+        quotes = (replace(quote, labels=(*labels, *quote.labels)) for quote in row.quotes)
+        grouped[key] = replace(first, items=(*first.items, *row.items), quotes=(*first.quotes, *quotes))
     return list(grouped.values())
 
 
-def _read_question(record: Record, columns: Columns, gold: GoldReader, number: int) -> TableQuestion:
+def _read_question(record: Record, columns: Columns, gold: GoldReader, number: int) -> RawRow:
     """Return the question of a row; raise a ValueError that names the missing part."""
     cells = {role: record.cells.get(name) if name else None for role, name in columns.items()}
     question = read_cell_text(cells["question"], "question")
@@ -383,22 +287,11 @@ def _read_question(record: Record, columns: Columns, gold: GoldReader, number: i
     answer = find_chosen_option(read_cell_text(cells["answer"], "answer"), options)
     if options:
         labels |= {"options": label(options), "label": answer}
-    passages, acceptable = gold.read(record)
+    quotes = gold.read(record)
     lists = {MUST_CONTAIN: _read_words(cells["must-contain"]), MUST_NOT_CONTAIN: _read_words(cells["must-not-contain"])}
     labels |= {name: label(items) for name, items in lists.items() if items}
-    return TableQuestion(
-        id=number,
-        place=record.place,
-        text=question,
-        answer=answer,
-        is_impossible=refused or (answerable is False and stated),
-        labels=labels,
-        passages=passages,
-        items=[record.item],
-        quoted=bool(list_cell_values(cells["text"]) or list_cell_values(cells["provision"])),
-        acceptable=acceptable,
-        lists=lists,
-    )
+    impossible = refused or (answerable is False and stated)
+    return RawRow(number, question, answer, quotes, None, impossible, labels, (record.item,), record.place)
 
 
 def _read_words(cell: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Reads tables as records: JSONL, JSON, YAML, CSV, TSV, Excel and Parquet."""
+"""Reads tables as records: JSONL, JSON, CSV, TSV, Excel and Parquet."""
 
 import csv
 import json
@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
 from exhibit.converters.core.benchmark import Item, Tally
 from exhibit.converters.core.source import parse_csv
 from exhibit.engine import run_in_worker
@@ -22,13 +20,12 @@ from exhibit.evidence.readers.excel import SUFFIXES as EXCEL
 from exhibit.evidence.readers.excel import open_workbook
 from exhibit.schemas.errors import DocumentError, SourceError
 
-ENDINGS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
+ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
 MAX_MISSING_CELLS = 10_000_000  # each gets an empty text, so a small file could fill the memory
 MAX_HEADER_ROW = 20  # most rows above a header: a title, a date, a few notes
 
 _DELIMITERS = ",;\t|"
 _WRAPPED = re.compile(r'"(?:[^"]|"")*"')
-_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the fast loader, if libyaml is installed
 
 Out = TypeVar("Out")
 Numbered = tuple[int, list[Any]]  # a row with its spreadsheet number, from 1, which counts header and empty rows
@@ -64,7 +61,7 @@ def read_records(
         text = decode_table(path, data, tally)
         if suffix in (".jsonl", ".ndjson"):
             records = list(_read_lines(path, text, tally))
-        elif suffix in (".json", ".yaml", ".yml"):
+        elif suffix == ".json":
             records = _number_rows(_read_json(path, text))
         else:
             records = list(_read_delimited(path, text, tally))
@@ -214,7 +211,7 @@ def _unmerge_cells(sheet: Any) -> list[list[Any]]:
     return rows
 
 
-# ---------------------------------------------------------------- JSON, YAML and Parquet
+# ---------------------------------------------------------------- JSON and Parquet
 
 
 def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
@@ -234,11 +231,9 @@ def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
 
 
 def _read_json(path: Path, text: str) -> list[Any]:
-    """Return the rows of a JSON or YAML file; raise SourceError if it contains no list of objects."""
+    """Return the rows of a JSON file; raise SourceError if it contains no list of objects."""
     try:
-        data = json.loads(text) if path.suffix.lower() == ".json" else _DatelessLoader(text).get_single_data()
-    except yaml.YAMLError as error:
-        raise SourceError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
+        data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not JSON: {error}; name it .jsonl if it has one object a line") from error
     rows = _find_rows(data)
@@ -249,18 +244,8 @@ def _read_json(path: Path, text: str) -> list[Any]:
     return rows
 
 
-class _DatelessLoader(_SafeLoader):  # type: ignore[misc]
-    """A loader that keeps dates as text: 2024-05-01 may be an answer."""
-
-
-_DatelessLoader.yaml_implicit_resolvers = {
-    first: [(tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"]
-    for first, forms in _SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
-    """Return the rows in parsed JSON or YAML; None if there are none.
+    """Return the rows in parsed JSON; None if there are none.
 
     The rows are a list of objects (maybe under a known key, or the only list), columns of equal length, or an object
     whose keys are ids.
