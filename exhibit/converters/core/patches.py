@@ -2,8 +2,7 @@
 
 import shutil
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 from exhibit.converters.core.benchmark import DatasetInfo, Label, Tally
@@ -34,16 +33,6 @@ ELSEWHERE = "in a patch, and not in the bundle"
 Asked = tuple[Row, list[Gold]]  # a question with its lines of gold.jsonl
 
 
-@dataclass
-class ChangedBundle:
-    """The questions and gold of a bundle after a change, with the items that were left out and the notes."""
-
-    rows: list[Row] = field(default_factory=list)
-    gold: list[Gold] = field(default_factory=list)
-    left_out: dict[str, list[str]] = field(default_factory=dict)
-    noted: dict[str, list[str]] = field(default_factory=dict)
-
-
 def find_patch(name: str, info: DatasetInfo) -> Path:
     """Return the path of a patch; `shipped` means the patch that comes with the converter."""
     if name != SHIPPED or Path(name).exists():
@@ -54,6 +43,16 @@ def find_patch(name: str, info: DatasetInfo) -> Path:
             f"--patch {SHIPPED}: no patch is shipped for {info.name}; give a patch file, or leave --patch out"
         )
     return path
+
+
+def read_asked(bundle: BundleFolder) -> tuple[list[Asked], list[Asked]]:
+    """Return the questions of a bundle, and its drafts without a review, each with its gold."""
+    lines: dict[int, list[Gold]] = defaultdict(list)
+    for line in bundle.gold:
+        lines[line.id].append(line)
+    asked = [(row_of(question), lines[int(question.id)]) for question in bundle.questions]
+    drafts = read_drafts(bundle.root, bundle.files, [row.id for row, _ in asked])
+    return asked, [(draft.row, draft.gold) for draft in drafts]
 
 
 def apply_patches(
@@ -68,13 +67,7 @@ def apply_patches(
     info = bundle.info
     if info is None:
         raise BundleError(f"{root}: no {INFO}; a patch is for a bundle that a converter made")
-    lines: dict[int, list[Gold]] = defaultdict(list)
-    for line in bundle.gold:
-        lines[line.id].append(line)
-    asked = [(row_of(question), lines[int(question.id)]) for question in bundle.questions]
-    drafts = read_drafts(root, bundle.files, [row.id for row, _ in asked])
-    unsure = {draft.id for draft in drafts}
-    asked += [(draft.row, draft.gold) for draft in drafts]
+    asked, waiting = read_asked(bundle)
     tally = Tally(strict=strict)
     for path in paths:
         patch = read_patch(path)
@@ -84,48 +77,35 @@ def apply_patches(
         documents = [document for document in info.documents if document.filename not in aside]
         for document in info.documents:
             if document.filename in aside:
-                tally.leave_out(f"set aside by a patch: {aside[document.filename]}", document.filename)
-        known = {document.filename for document in info.documents}
-        for name in (name for name in aside if name not in known):
+                tally.leave_out(f"set aside by a patch: {aside.pop(document.filename)}", document.filename)
+        named = {question.id for question in patch.questions} | {fix.id for fix in patch.corrections}
+        unknown = named - {row.id for row, _ in (*asked, *waiting)}
+        for name in (*aside, *(f"question {id}" for id in sorted(unknown))):
             tally.note(ELSEWHERE, f"{path.name}: {name}")
-        kept, corrections = _correct(asked, patch, path, bundle, tally)
+        before = len(asked) + len(waiting)
+        noted = len(tally.noted.get(CORRECTED, ()))
+        asked, waiting = (_correct(pairs, patch, bundle, tally) for pairs in (asked, waiting))
         entry = PatchEntry(
             name=path.name,
             sha256=sha256_of(path),
             about=patch.about,
             documents=len(info.documents) - len(documents),
-            questions=len(asked) - len(kept),
-            corrections=corrections,
+            questions=before - len(asked) - len(waiting),
+            corrections=len(tally.noted.get(CORRECTED, ())) - noted,
         )
-        asked = kept
-        if must_fit and not any((entry.documents, entry.questions, corrections)):
+        if must_fit and not any((entry.documents, entry.questions, entry.corrections)):
             raise BundleError(f"{path}: nothing in it fits {root}; was it applied already?")
         info = info.model_copy(update={"documents": documents, "patches": [*info.patches, entry]})
-    sure = [(row, gold) for row, gold in asked if row.id not in unsure]
-    rows, gold = [row for row, _ in sure], [line for _, lines in sure for line in lines]
-    changed = ChangedBundle(rows, gold, tally.left_out, tally.noted)
-    extra = {}
-    if info.draft is not None:
-        waiting = [(row, gold) for row, gold in asked if row.id in unsure]
-        counts = {"sure": len(sure), "unsure": len(waiting)}
-        info = info.model_copy(update={"draft": info.draft.model_copy(update=counts)})
-        extra = {DRAFTS: drafts_text(waiting)}
-    write_changed(bundle, info, changed, out, extra, force=force, text=text)
-    return info.patches[-len(paths) :]
+    return write_changed(bundle, info, asked, waiting, tally, out, force=force, text=text).patches[-len(paths) :]
 
 
-def _correct(
-    asked: Sequence[Asked], patch: Patch, path: Path, bundle: BundleFolder, tally: Tally
-) -> tuple[list[Asked], int]:
-    """Return the questions that a patch keeps, with corrected gold, and the number of corrections."""
+def _correct(pairs: Sequence[Asked], patch: Patch, bundle: BundleFolder, tally: Tally) -> list[Asked]:
+    """Return the questions that a patch keeps, with corrected gold."""
     aside = {document.filename: document.reason for document in patch.documents}
     dropped = {question.id: question.reason for question in patch.questions}
     fixes = {fix.id: fix for fix in patch.corrections}
-    for id in {*dropped, *fixes} - {row.id for row, _ in asked}:
-        tally.note(ELSEWHERE, f"{path.name}: question {id}")
     kept: list[Asked] = []
-    corrections = 0
-    for row, gold in asked:
+    for row, gold in pairs:
         name, fix = f"question {row.id}", fixes.get(row.id)
         reason = dropped.get(row.id) or next((aside[f] for line in gold if (f := line.filename) in aside), None)
         if reason:
@@ -137,13 +117,12 @@ def _correct(
             answer = fix.answer or ("" if row.is_impossible else row.answer)
             answer = answer or " […] ".join(passage.text for passage in fix.contexts)
             row, gold = replace_gold(row, gold, fix.contexts, answer, dict(gold[0].labels) if gold else {}, bundle)
-            corrections += 1
         elif fix is not None:
             if tally.strict:
                 raise SourceError(f"{name}: {UNFIT}; leave the correction out of the patch, or remove --strict")
             tally.note(UNFIT, name)
         kept.append((row, gold))
-    return kept, corrections
+    return kept
 
 
 def row_of(question: Question) -> Row:
@@ -187,16 +166,17 @@ def replace_gold(
 
 
 def write_changed(
-    bundle: BundleFolder, info: BundleInfo, changed: ChangedBundle, out: Path, extra: Mapping[str, str], *,
-    force: bool, text: CardText | None = None,
-) -> None:  # fmt: skip
-    """Write a copy of a bundle with changed rows and gold, and with extra text files."""
+    bundle: BundleFolder, info: BundleInfo, asked: Sequence[Asked], waiting: Sequence[Asked], tally: Tally, out: Path,
+    *, force: bool, text: CardText | None = None,
+) -> BundleInfo:  # fmt: skip
+    """Write a copy of a bundle with other questions and, if it is a drafted bundle, with the drafts in `waiting`."""
     check_out(out, force=force)
+    rows, gold = [row for row, _ in asked], [line for _, lines in asked for line in lines]
     left_out = {reason: list(names) for reason, names in info.left_out.items()}
-    for reason, names in changed.left_out.items():
+    for reason, names in tally.left_out.items():
         left_out.setdefault(reason, []).extend(names)
-    counts = counts_of(changed.rows, changed.gold, documents=len(info.documents), hows=info.counts.located)
-    info = info.model_copy(update={"counts": counts, "left_out": left_out, "noted": {**info.noted, **changed.noted}})
+    counts = counts_of(rows, gold, documents=len(info.documents), hows=info.counts.located)
+    info = info.model_copy(update={"counts": counts, "left_out": left_out, "noted": {**info.noted, **tally.noted}})
     documents = [document.filename for document in info.documents]
     if text is None:
         text = CardText(converter="table")  # a name that is not a converter's is the name of a table
@@ -207,9 +187,11 @@ def write_changed(
         for name in track(documents, total=len(documents), label="documents"):
             with fetch_file(bundle.files[name]) as local_path:
                 shutil.copyfile(local_path, folder / CORPUS / name)
-        write_train(changed.rows, folder / TRAIN)
-        write_gold(changed.gold, folder / GOLD)
-        for name, content in extra.items():
-            (folder / name).write_text(content, encoding="utf-8")
+        write_train(rows, folder / TRAIN)
+        write_gold(gold, folder / GOLD)
+        if info.draft is not None:
+            draft = info.draft.model_copy(update={"sure": len(rows), "unsure": len(waiting)})
+            info = info.model_copy(update={"draft": draft})
+            (folder / DRAFTS).write_text(drafts_text(waiting), encoding="utf-8")
         engine = open_engine("local", jobs=1, items=len(documents))
-        finish(write_card(info, folder, rows=changed.rows, gold=changed.gold, engine=engine, text=text), folder)
+        return finish(write_card(info, folder, rows=rows, gold=gold, engine=engine, text=text), folder)

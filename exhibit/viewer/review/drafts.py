@@ -6,18 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from exhibit.converters.core.benchmark import Label
+from exhibit.converters.core.benchmark import Label, Tally
 from exhibit.converters.core.documents import NOWHERE
-from exhibit.converters.core.patches import ChangedBundle, replace_gold, row_of, write_changed
+from exhibit.converters.core.patches import read_asked, replace_gold, write_changed
 from exhibit.evaluation.placement import Documents
 from exhibit.evidence import Document
-from exhibit.schemas.bundle import drafts_text
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.layout import DRAFTS
 from exhibit.schemas.models import IMPOSSIBLE_ANSWER, DraftInfo, Gold, Row
 from exhibit.schemas.review import Review, ReviewedCase, digest_gold
 from exhibit.schemas.run import Outcome, RunGold, RunQuestion, RunReply
-from exhibit.schemas.validate import read_drafts
 from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.viewer.review import source
 from exhibit.viewer.review.source import Judged, Key, Questions
@@ -42,13 +39,8 @@ class DraftedBundle:
     @cached_property
     def rows(self) -> dict[int, Drafted]:
         """All rows by id, each with its gold: first the rows of train.json, then the rows without a judgment."""
-        gold: dict[int, list[Gold]] = {}
-        for line in self.bundle.gold:
-            gold.setdefault(line.id, []).append(line)
-        used = {int(question.id): row_of(question) for question in self.bundle.questions}
-        waiting = read_drafts(self.folder, self.bundle.files, set(used))
-        rows = {id: (row, gold.get(id, [])) for id, row in used.items()}
-        return rows | {draft.id: (draft.row, draft.gold) for draft in waiting}
+        used, waiting = read_asked(self.bundle)
+        return {row.id: (row, gold) for row, gold in (*used, *waiting)}
 
     @cached_property
     def questions(self) -> Questions:
@@ -102,54 +94,48 @@ def apply_reviews(
 ) -> tuple[DraftInfo, int]:
     """Write a drafted bundle with the reviewers' judgments applied; return its draft info, and how many rows reopen."""
     judgments, reopened = _collect_judged(reviews, drafted)
-    changed, waiting = ChangedBundle(), []
+    asked, waiting, tally = list[Drafted](), list[Drafted](), Tally()
     counts: Counter[str] = Counter()
     for id, (row, gold) in drafted.rows.items():
         judged, status = judgments.get(id), find_status(_get_labels(gold))
         counts["before"] += status == "judged"
         if judged is not None:
-            counts["reviewed"] += _settle(row, gold, judged, changed, drafted)
+            settled = _settle(row, gold, judged, drafted)
+            if settled is None:
+                tally.leave_out("called wrong by a reviewer", f"row {id}: {row.question}")
+            asked += [settled] if settled else []
+            counts["reviewed"] += settled is not None
             counts["judged"] += status == "sure"
             counts["wrong"] += status == "sure" and not _is_right(judged)
         elif id not in reopened and status != "unsure":
             counts["reviewed"] += status == "judged"
-            changed.rows.append(row)
-            changed.gold += gold
+            asked.append((row, gold))
         else:
             waiting.append((row, _add_labels(gold, {"draft": "unsure"})))
-    rows, lines = make_added_rows(reviews, drafted.bundle, first=max(drafted.rows, default=-1) + 1)
-    changed.rows += rows
-    changed.gold += lines
+    added = make_added_rows(reviews, drafted.bundle, first=max(drafted.rows, default=-1) + 1)
     before = drafted.draft
-    update = {"sure": len(changed.rows), "unsure": len(waiting)}
-    update["reviewed"] = before.reviewed - counts["before"] + counts["reviewed"] + len(rows)
+    update = {"reviewed": before.reviewed - counts["before"] + counts["reviewed"] + len(added)}
     update |= {"judged_sure": before.judged_sure + counts["judged"], "wrong": before.wrong + counts["wrong"]}
-    info = before.model_copy(update=update)
-    about, drafts = drafted.info.model_copy(update={"draft": info}), {DRAFTS: drafts_text(waiting)}
-    write_changed(drafted.bundle, about, changed, out, drafts, force=force)
-    return info, len(reopened)
+    about = drafted.info.model_copy(update={"draft": before.model_copy(update=update)})
+    written = write_changed(drafted.bundle, about, [*asked, *added], waiting, tally, out, force=force)
+    return written.draft or before, len(reopened)
 
 
-def _settle(row: Row, gold: list[Gold], judged: Judged, changed: ChangedBundle, drafted: DraftedBundle) -> bool:
-    """Add a judged row to the new bundle, with the first proposed correction unless most reviewers call it right.
+def _settle(row: Row, gold: list[Gold], judged: Judged, drafted: DraftedBundle) -> Drafted | None:
+    """Return a judged row, with the first proposed correction unless most reviewers call it right.
 
-    Return False if the row is dropped, because there is no such correction.
+    Return None if it is wrong and there is no such correction.
     """
     who: dict[str, Any] = {"draft": "judged", "judged_by": ", ".join(name for name, _ in judged)}
     reworded = next((words for _, case in judged if (words := case.better.question.strip())), row.question)
     row = row.model_copy(update={"question": reworded})
-    better = next((c.better for _, c in judged if c.gold == "wrong" and c.better.says_something), None)
     if _is_right(judged):
-        lines = _add_labels(gold, who)
-    elif better is not None:
-        answer = better.answer.strip() or source.join_words(better.contexts)
-        row, lines = replace_gold(row, gold, better.contexts, answer, {**_get_labels(gold), **who}, drafted.bundle)
-    else:
-        changed.left_out.setdefault("called wrong by a reviewer", []).append(f"row {row.id}: {row.question}")
-        return False
-    changed.rows.append(row)
-    changed.gold += lines
-    return True
+        return row, _add_labels(gold, who)
+    better = next((c.better for _, c in judged if c.gold == "wrong" and c.better.says_something), None)
+    if better is None:
+        return None
+    answer = better.answer.strip() or source.join_words(better.contexts)
+    return replace_gold(row, gold, better.contexts, answer, {**_get_labels(gold), **who}, drafted.bundle)
 
 
 def _add_labels(gold: Sequence[Gold], labels: dict[str, Any]) -> list[Gold]:
@@ -194,16 +180,15 @@ def add_questions(reviews: Sequence[Review], root: Path, out: Path, *, force: bo
     bundle = open_bundle(root)
     if bundle.info is None:
         raise BundleError(f"{root}: has no bundle.json; questions can be added only to a bundle that Exhibit made")
-    first = max((int(question.id) for question in bundle.questions), default=-1) + 1
-    rows, gold = make_added_rows(reviews, bundle, first=first)
-    changed = ChangedBundle([*map(row_of, bundle.questions), *rows], [*bundle.gold, *gold])
-    write_changed(bundle, bundle.info, changed, out, {}, force=force)
-    return len(rows)
+    asked, _ = read_asked(bundle)
+    added = make_added_rows(reviews, bundle, first=max((row.id for row, _ in asked), default=-1) + 1)
+    write_changed(bundle, bundle.info, [*asked, *added], [], Tally(), out, force=force)
+    return len(added)
 
 
-def make_added_rows(reviews: Sequence[Review], bundle: BundleFolder, *, first: int) -> tuple[list[Row], list[Gold]]:
-    """Return the rows and gold of all questions that reviewers added, numbered from `first`."""
-    rows, gold = list[Row](), list[Gold]()
+def make_added_rows(reviews: Sequence[Review], bundle: BundleFolder, *, first: int) -> list[Drafted]:
+    """Return the questions that reviewers added, with their gold, numbered from `first`."""
+    rows = list[Drafted]()
     for reviewer, added in ((review.reviewer, added) for review in reviews for added in review.added):
         if added.filename is not None and added.filename not in bundle.files:
             where = f"its document {added.filename} is not in {bundle.root}; is this the right bundle?"
@@ -214,7 +199,5 @@ def make_added_rows(reviews: Sequence[Review], bundle: BundleFolder, *, first: i
         fields: dict[str, Any] = {"id": number, "question": added.question, "is_impossible": added.is_impossible}
         row = Row(**fields, answer=answer or IMPOSSIBLE_ANSWER, contexts=[])
         nowhere = [NOWHERE.make_gold(number, None, added.filename, labels)]
-        row, lines = replace_gold(row, nowhere, added.contexts, answer, labels, bundle)
-        rows.append(row)
-        gold += lines
-    return rows, gold
+        rows.append(replace_gold(row, nowhere, added.contexts, answer, labels, bundle))
+    return rows
