@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -37,10 +37,6 @@ INFO = DatasetInfo(
     ),
     url="https://rajpurkar.github.io/SQuAD-explorer/",
     version="as given",
-    citation="""@misc{squad,
-  title = {A benchmark in SQuAD's form},
-  note = {as given}
-}""",
     tags=("question answering",),
     accepts=(".json",),
     questions="The questions and answers are the source's own.",
@@ -76,13 +72,6 @@ class _Question(BaseModel):
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class _Context(NamedTuple):
-    number: int
-    title: str
-    text: str
-    qas: Sequence[Any]
-
-
 def add_arguments(parser: ArgumentParser) -> None:
     what = "PDFs that the contexts are the text of, by their titles; without it the contexts are printed"
     parser.add_argument("--documents", type=Path, metavar="DIR", help=what)
@@ -99,14 +88,15 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     benchmark = Benchmark([], [], release.sha256)
     ids: set[int] = set()
     count = itertools.count()
-    for context, name in zip(contexts, _make_names(contexts), strict=True):
-        file = official.get(make_file_key(context.title))
-        item = Item("files", f"context {context.number}: {name}")
+    names = make_names([title for title, _ in contexts])
+    for number, ((title, paragraph), name) in enumerate(zip(contexts, names, strict=True)):
+        file = official.get(make_file_key(title))
+        item = Item("files", f"context {number}: {name}")
         tally.take([item])
-        filename, title = file.name if file else name, context.title or Path(name).stem
-        benchmark.documents.append(RawDocument(filename, title, file, text=context.text, items=(item,)))
-        for record in context.qas:
-            benchmark.rows.extend(_make_row(record, context, filename, next(count), ids, tally))
+        raw = RawDocument(file.name if file else name, title or Path(name).stem, file, paragraph.context, items=(item,))
+        benchmark.documents.append(raw)
+        for record in paragraph.qas:
+            benchmark.rows.extend(_make_row(record, raw, next(count), ids, tally))
     return benchmark
 
 
@@ -133,29 +123,26 @@ def _validate(model: type[_Model], value: object, item: Item, tally: Tally) -> _
         return None
 
 
-def _read_contexts(articles: Sequence[object], tally: Tally) -> Iterator[_Context]:
-    """Yield the contexts in order, numbered from 0."""
-    number = 0
+def _read_contexts(articles: Sequence[object], tally: Tally) -> Iterator[tuple[str, _Paragraph]]:
+    """Yield the contexts in order, each with its title."""
     for place, article in enumerate(articles):
         fields = article if isinstance(article, dict) and isinstance(article.get("paragraphs"), list) else {}
         title, paragraphs = str(fields.get("title") or ""), fields.get("paragraphs", [None])
         for at, part in enumerate(paragraphs):
             paragraph = _validate(_Paragraph, part, Item("files", f"article {place}, paragraph {at}"), tally)
             if paragraph is not None:
-                numbered = f"{title} {at + 1}" if title and len(paragraphs) > 1 else title
-                yield _Context(number, numbered, paragraph.context, paragraph.qas)
-                number += 1
+                yield (f"{title} {at + 1}" if title and len(paragraphs) > 1 else title), paragraph
 
 
-def _make_names(contexts: list[_Context]) -> list[str]:
+def make_names(titles: Sequence[str]) -> list[str]:
     """Return a file name for each context: its title or its number; equal titles also get numbers."""
-    stems = [_ODD.sub("_", context.title.removesuffix(".pdf")).strip("_.")[:MAX_NAME_CHARS] for context in contexts]
+    stems = [_ODD.sub("_", title.removesuffix(".pdf")).strip("_.")[:MAX_NAME_CHARS] for title in titles]
     counts = Counter(stem.casefold() for stem in stems)
     return [
         fit_name(stem, ".pdf")
         if stem and counts[stem.casefold()] == 1
-        else fit_name(stem or "context", f"_{context.number:04}.pdf")
-        for stem, context in zip(stems, contexts, strict=True)
+        else fit_name(stem or "context", f"_{number:04}.pdf")
+        for number, stem in enumerate(stems)
     ]
 
 
@@ -168,9 +155,7 @@ def _list_official(folder: Path | None) -> dict[str, Path]:
     return files
 
 
-def _make_row(
-    record: Any, context: _Context, filename: str, count: int, ids: set[int], tally: Tally
-) -> Iterator[RawRow]:
+def _make_row(record: Any, document: RawDocument, count: int, ids: set[int], tally: Tally) -> Iterator[RawRow]:
     name = f"question {record.get('id', count) if isinstance(record, dict) else count}"
     item = Item("rows", f"{count}: {name}")
     row = _validate(_Question, record, item, tally)
@@ -178,29 +163,21 @@ def _make_row(
         return
     tally.take([item])
     impossible = bool(row.is_impossible)
-    quotes = [] if impossible else _make_quotes(row.answers or [], context, filename, name, tally)
+    quotes = [] if impossible else _make_quotes(row.answers or [], document, name, tally)
     if not quotes and not impossible:
         tally.fault("question without an answer that is not marked impossible", name, item=item)
         return
-    number = _choose_id(row.id, count, ids)
-    labels: dict[str, Label] = {"source_id": str(row.id)} if row.id is not None and str(row.id) != str(number) else {}
-    answer = quotes[0].text or "" if quotes else ""
+    text = str(row.id)
+    number = int(text) if text.isdecimal() and len(text) <= MAX_ID_DIGITS and int(text) not in ids else count
+    while number in ids:
+        number += 1
+    ids.add(number)
+    labels: dict[str, Label] = {"source_id": text} if row.id is not None and text != str(number) else {}
+    answer, filename = quotes[0].text or "" if quotes else "", document.filename
     yield RawRow(number, row.question.strip(), answer, tuple(quotes), filename, impossible, labels, (item,), name)
 
 
-def _choose_id(stated: Any, count: int, ids: set[int]) -> int:
-    """Return the source's id if it is an unused number, else the next unused number from `count`."""
-    text = str(stated)
-    number = int(text) if text.isdecimal() and len(text) <= MAX_ID_DIGITS else count
-    if number in ids:
-        number = count
-        while number in ids:
-            number += 1
-    ids.add(number)
-    return number
-
-
-def _make_quotes(answers: Sequence[_Answer], context: _Context, filename: str, name: str, tally: Tally) -> list[Quote]:
+def _make_quotes(answers: Sequence[_Answer], document: RawDocument, name: str, tally: Tally) -> list[Quote]:
     """Return one gold quote for each distinct answer text; its further offsets are alternatives."""
     places: dict[str, dict[tuple[int, int], None]] = {}
     for answer in answers:
@@ -208,12 +185,12 @@ def _make_quotes(answers: Sequence[_Answer], context: _Context, filename: str, n
         if not text.strip():
             continue
         spans = places.setdefault(text, {})
-        if isinstance(start, int) and start >= 0 and context.text.startswith(text, start):
+        if isinstance(start, int) and start >= 0 and (document.text or "").startswith(text, start):
             spans[start, start + len(text)] = None
         else:
             tally.note("answer that is not at its offset: located by its words", name)
     return [
-        Quote(filename, text, tuple(spans)[:1], alternatives=tuple((span,) for span in tuple(spans)[1:]))
+        Quote(document.filename, text, tuple(spans)[:1], alternatives=tuple((span,) for span in tuple(spans)[1:]))
         for text, spans in places.items()
     ]
 

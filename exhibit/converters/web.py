@@ -43,9 +43,6 @@ INFO = DatasetInfo(
         redistributable=False,
         note="A page that may be read may not always be passed on: ask its publisher before you share this bundle.",
     ),
-    citation="""@misc{web,
-  note = {Cite each page by its own address: documents[].source in bundle.json}
-}""",
     tags=("legal", "web"),
     accepts=(".txt",),
     corpus_only=True,

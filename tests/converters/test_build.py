@@ -13,7 +13,7 @@ import pytest
 from exhibit.conversion import main
 from exhibit.converters.civil_procedure.documents import restore_full_name
 from exhibit.converters.laws.files import OUT_OF_RANGE, SAME_DAY
-from exhibit.converters.squad import _Context, _make_names
+from exhibit.converters.squad import make_names
 from exhibit.converters.tables.documents import Shelf
 from exhibit.hub.card import _format_command, find_sample
 
@@ -123,7 +123,7 @@ def test_restore_full_name_completes_truncated_name_in_linear_time():
 
 
 def test_squad_gives_unique_names_to_20000_contexts_with_same_title():
-    names = _make_names([_Context(at, "Decision", "text", ()) for at in range(20_000)])
+    names = make_names(["Decision"] * 20_000)
     assert names[0] == "Decision_0000.pdf" and len(set(names)) == 20_000
 
 

@@ -28,7 +28,6 @@ from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
 from tests.converters.fontconfigs import misleading_fonts
 from tests.converters.site import Site, serve
-from tests.evidence import files
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("--delay", "0", "--jobs", "1")
@@ -84,21 +83,6 @@ def sample(samples: Path, site_folder: Path, tmp_path_factory: pytest.TempPathFa
             patch.setenv("FONTCONFIG_FILE", str(misleading_fonts(folder)))
             assert main(["web", *flags]) == 0
         yield Run(site, folder / "bundle", folder / "cache")
-
-
-def test_fetch_all_prints_word_documents(tmp_path, monkeypatch):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    root = tmp_path / "site"
-    root.mkdir()
-    (root / "lease.docx").write_bytes(files.docx(files.paragraph("The tenant pays.")))
-    (root / "damaged.docx").write_bytes(b"PK\x03\x04 cut")
-    with serve(root) as site:
-        urls = [f"{site.url}/lease.docx", f"{site.url}/damaged.docx"]
-        policy = Policy(allow_private=True, delay=0.0)
-        good, broken = fetch_all(urls, folder=tmp_path / "fetched", policy=policy).values()
-    assert (good.filename, good.reason, good.printer[:8]) == ("lease.docx.pdf", "", "Chromium")
-    assert good.path is not None and read_document(good.path).text.strip() == "The tenant pays."
-    assert broken.reason == "cannot be read" and "damaged" in broken.detail
 
 
 def test_web_sample_converts_to_golden_bundle(sample, golden):

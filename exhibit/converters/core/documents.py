@@ -56,9 +56,9 @@ class QuotePlace:
     how: How
     score: float | None
     text: str | None = None  # of a provision that the source only names
+    other_pages: Sequence[list[int]] = ()  # of the alternatives
     remark: str = ""  # a remark on a provision: absent, ambiguous, or partly not found
     hidden: str = ""  # the reason why some of its words are invisible on the page
-    on_page: "tuple[QuotePlace | None, ...]" = ()  # locations on the stated page, counted from 0 and from 1
 
     def make_gold(self, id: int, context: int | None, filename: str | None, labels: dict[str, Label]) -> Gold:
         """Return a line of gold.jsonl; the label `hidden` states why words of the gold are invisible on the page."""
@@ -135,10 +135,6 @@ def materialise(task: Task) -> Done:
         places = {
             quote: replace(where, hidden=_explain_hidden(where, document, hidden)) for quote, where in places.items()
         }
-    for quote, where in places.items():
-        if quote.stated is not None:
-            choices = [_choose_page(where, document, quote.stated + 1), _choose_page(where, document, quote.stated)]
-            places[quote] = replace(where, on_page=tuple(choices))
     entry = DocumentEntry(
         filename=raw.filename,
         title=raw.title,
@@ -162,14 +158,6 @@ def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[Hidd
             words = document.text[max(start, span.start) : min(end, span.end)]
             letters[why] += sum(character.isalnum() for character in words)
     return "; ".join(sorted(why for why, count in letters.items() if count >= MIN_HIDDEN_LETTERS))
-
-
-def _choose_page(where: QuotePlace, document: Document, page: int) -> QuotePlace | None:
-    """Return a quote's location on a page, with others there as alternatives; None if the page lacks the quote."""
-    occurrences = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]
-    if not occurrences:
-        return None
-    return replace(where, spans=occurrences[0], alternatives=occurrences[1:], pages=document.pages_of(*occurrences[0]))
 
 
 def _explain_wordless(task: Task) -> str:
@@ -285,11 +273,9 @@ def place_of(matches: list[Match], document: Document) -> QuotePlace:
 
 
 def _place(spans: Spans, document: Document, how: How, score: float, alternatives: Iterable[Spans] = ()) -> QuotePlace:
-    return QuotePlace(document.pages_of(*spans), _as_pairs(spans), list(map(_as_pairs, alternatives)), how, score)
-
-
-def _as_pairs(spans: Spans) -> list[tuple[int, int]]:
-    return [(start, end) for start, end in spans]
+    others = list(map(list, alternatives))
+    pages = [document.pages_of(*other) for other in others]
+    return QuotePlace(document.pages_of(*spans), list(spans), others, how, score, other_pages=pages)
 
 
 # ---------------------------------------------------------------- over all documents
@@ -300,20 +286,28 @@ def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally
 
     Quotes that fit only one way show whether the source counts pages from 0 or from 1.
     """
-    stated = [quote for quote in dict.fromkeys(quotes) if quote.stated is not None]
-    votes: Counter[int] = Counter()
-    for quote in stated:
-        fitting = [base for base, place in enumerate(done[quote.filename].places[quote].on_page) if place]
-        votes.update(fitting if len(fitting) == 1 else ())
+    choices = {}
+    for quote in (quote for quote in quotes if quote.stated is not None):
+        where = done[quote.filename].places[quote]
+        choices[quote] = [_choose_page(where, (quote.stated or 0) + 1 - base) for base in (0, 1)]
+    votes = Counter(0 if from_0 else 1 for from_0, from_1 in choices.values() if bool(from_0) != bool(from_1))
     base = 0 if votes[0] > votes[1] else 1
     if votes:
         others = f", {votes[1 - base]} as if from {1 - base}" if votes[1 - base] else ""
         tally.note("page numbers of the source", f"counted from {base}: {votes[base]} quotes fit{others}")
-    for quote in stated:
+    for quote, on_page in choices.items():
         places = done[quote.filename].places
-        where = places[quote]
-        if place := where.on_page[base]:
-            places[quote] = place
-        elif where.pages and where.spans:
+        where, places[quote] = places[quote], on_page[base] or places[quote]
+        if not on_page[base] and where.pages and where.spans:
             on = f"{quote.filename}: page {where.pages[0]}, stated {quote.stated}"
             tally.note(NOT_ON_PAGE, f"{on}: {(quote.text or quote.provision)[:60]!r}")
+
+
+def _choose_page(where: QuotePlace, page: int) -> QuotePlace | None:
+    """Return a quote's location on a page, with others there as alternatives; None if the page lacks the quote."""
+    occurrences = zip([where.spans, *where.alternatives], [where.pages, *where.other_pages], strict=True)
+    found = [(spans, pages) for spans, pages in occurrences if spans and page in pages]
+    if not found:
+        return None
+    (spans, pages), *others = found
+    return replace(where, spans=spans, pages=pages, alternatives=[spans for spans, _ in others])

@@ -13,15 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from http import HTTPStatus
-from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
 from exhibit.evidence.files import decode_page
-from exhibit.evidence.read import has_page, suffix_of
-from exhibit.evidence.readers import picture
 from exhibit.schemas import __version__
 from exhibit.storage.http import (
     LONGEST_WAIT,
@@ -47,7 +44,7 @@ MAX_CRAWL_DELAY_SECONDS = 30.0
 MAX_ROBOTS_BYTES = 500 << 10  # as RFC 9309 requires
 HEAD_BYTES = 1024  # bytes that show the kind of a file
 
-Kind = Literal["pdf", "html", "text", "file"]  # `file` has a reader, such as a Word document
+Kind = Literal["pdf", "html", "text"]
 DISALLOWED = "robots.txt forbids this page (--ignore-robots)"
 TOO_LARGE = "too large (--max-bytes)"
 
@@ -139,11 +136,6 @@ class PageReply:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
-    def suffix(self) -> str:
-        """The file suffix that selects the document reader, from the declared type or the URL."""
-        return suffix_of(self.declared) or PurePosixPath(urlsplit(self.url).path).suffix.lower()
-
-    @property
     def text(self) -> str:
         """The body as text: in the declared charset, else UTF-8, else Windows-1252."""
         declared = self.headers.get("content-type", "").partition("charset=")[2].partition(";")[0].strip(" \"'")
@@ -186,7 +178,7 @@ class Downloader:
         self._http.close()
 
     def get(self, url: str) -> PageReply:
-        """Return a server's reply with a PDF, a page, a text or another readable file; raise FetchError otherwise."""
+        """Return a server's reply with a PDF, a page or a text; raise FetchError otherwise."""
         reply = self._follow(url, limit=self._policy.max_bytes, robots=not self._policy.ignore_robots)
         return replace(reply, kind=_kind_of(reply))
 
@@ -285,8 +277,4 @@ def _kind_of(reply: PageReply) -> Kind:
             return "html"
         if declared in {"text/plain", ""}:
             return "text"
-    # pages have a reader, but an image at an address is rarely a scan
-    if has_page(Path(f"x{reply.suffix}")) and reply.suffix not in picture.SUFFIXES:
-        return "file"
-    shown = declared or "unknown type"
-    raise FetchError("neither a page nor a PDF", shown, status=reply.status)
+    raise FetchError("neither a page nor a PDF", declared or "unknown type", status=reply.status)

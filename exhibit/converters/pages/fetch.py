@@ -22,18 +22,18 @@ from tqdm import tqdm
 
 from exhibit.converters.core.benchmark import Item, Tally
 from exhibit.converters.pages.download import DISALLOWED, Downloader, FetchError, PageReply, Policy, flaw_of
-from exhibit.converters.pages.print import make_html, read_office_page
+from exhibit.converters.pages.print import make_html
 from exhibit.converters.pages.web_printer import print_web_page
-from exhibit.engine import run_in_worker, track
+from exhibit.engine import track
 from exhibit.runtime.command import parse_positive, parse_seconds
-from exhibit.schemas.errors import DocumentError, SourceError
-from exhibit.storage.atomic import make_scratch_folder, write_whole
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.layout import LONGEST_NAME
+from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
 
 __all__ = ["Policy", "UrlLine", "add_fetch_arguments", "fetch_all", "fetch_folder", "read_policy", "report"]
 
-MAX_NAME_BYTES = 255  # the most that every common file system accepts
 MAX_PAGES = 8  # most pages that are downloaded or printed at the same time
 MAX_PAGES_OF_HOST = 2
 MAX_THREADS = 32  # threads for these downloads and for the requests of pages in the browser
@@ -72,9 +72,9 @@ def filename_of(url: str) -> str:
         raise SourceError(f"{url}: the part after '#' has a '/', which no file name can have; remove this part")
     name = stem if stem.lower().endswith(".pdf") else f"{stem}.pdf"
     size = len(name.encode("utf-8", "surrogatepass"))
-    if size > MAX_NAME_BYTES:
+    if size > LONGEST_NAME:
         raise SourceError(
-            f"{url}: its file name would have {size} bytes, but the limit is {MAX_NAME_BYTES}; leave this URL out"
+            f"{url}: its file name would have {size} bytes, but the limit is {LONGEST_NAME}; leave this URL out"
         )
     return name
 
@@ -202,7 +202,7 @@ async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: 
     async def fetch(base: str, urls: Sequence[str]) -> list[UrlLine]:
         async with hosts[urlsplit(base).netloc.lower()], free:
             try:
-                reply = await asyncio.to_thread(lambda: _as_page(downloader.get(base)))
+                reply = await asyncio.to_thread(downloader.get, base)
             except FetchError as error:
                 return [_make_failed_line(url, names[url], error) for url in urls]
             return [await _store_reply(url, names[url], reply, downloader, store, policy) for url in urls]
@@ -226,32 +226,17 @@ async def _store_reply(
 ) -> UrlLine:
     if reply.kind == "pdf":
         return store.save(UrlLine(url, name, final_url=reply.url, status=reply.status), reply.data)
+    if reply.kind == "text":
+        page, headers = make_html(reply.text), {"content-type": "text/html; charset=utf-8"}
+        reply = replace(reply, data=page.encode("utf-8"), headers=headers)
     fragment = urldefrag(url).fragment
     address = f"{reply.url}#{fragment}" if fragment else reply.url
     try:
-        page = await print_web_page(reply, address, downloader, timeout=policy.timeout)
+        printed = await print_web_page(reply, address, downloader, timeout=policy.timeout)
     except FetchError as error:
         return _make_failed_line(url, name, error)
-    line = UrlLine(url, name, final_url=page.url, status=reply.status, note=page.note, printer=page.printer)
-    return store.save(line, page.data)
-
-
-def _as_page(reply: PageReply) -> PageReply:
-    """Return a reply with a text or a file, such as a Word document, as a reply with an HTML page to print."""
-    if reply.kind == "text":
-        page = make_html(reply.text)
-    elif reply.kind == "file":
-        with make_scratch_folder() as folder:
-            path = folder / f"document{reply.suffix}"
-            path.write_bytes(reply.data)
-            try:
-                page = run_in_worker(read_office_page, path).html
-            except DocumentError as error:
-                reason = str(error).removeprefix(f"{path}: ")
-                raise FetchError("cannot be read", reason) from error
-    else:
-        return reply
-    return replace(reply, kind="html", data=page.encode("utf-8"), headers={"content-type": "text/html; charset=utf-8"})
+    line = UrlLine(url, name, final_url=printed.url, status=reply.status, note=printed.note, printer=printed.printer)
+    return store.save(line, printed.data)
 
 
 def _make_failed_line(url: str, name: str, error: FetchError) -> UrlLine:
