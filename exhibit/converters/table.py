@@ -21,7 +21,7 @@ from exhibit.converters.tables.cells import read_cell_words
 from exhibit.converters.tables.columns import ROLES, choose_columns, correct_columns, list_columns, show_columns
 from exhibit.converters.tables.documents import Shelf
 from exhibit.converters.tables.gold import GoldReader, read_questions
-from exhibit.converters.tables.judgments import find_judged_folder, read_judged
+from exhibit.converters.tables.judgments import read_judged
 from exhibit.converters.tables.records import ENDINGS, columns_of, read_records
 from exhibit.evidence.fields import flatten_object
 from exhibit.evidence.fold import fold
@@ -67,8 +67,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
     SQuAD files and folders of queries with relevance judgments are also read.
     """
-    if folder := find_judged_folder(source):
-        return replace(read_judged(folder, tally), info=_make_info(source, options))
+    if judged_queries := read_judged(source, tally):
+        return replace(judged_queries, info=_make_info(source, options))
     table = _find_table(source)
     if squad.is_squad(table):
         return replace(squad.read(table, options, tally), info=_make_info(table, options))

@@ -87,14 +87,6 @@ def has_page(path: Location) -> bool:
     return hasattr(_import_readers().get(ending_of(path)), "page")
 
 
-def suffix_of(media_type: str) -> str:
-    """Return the suffix of files of a media type; empty if no reader knows the type."""
-    types: dict[str, str] = {}
-    for module in dict.fromkeys(_import_readers().values()):
-        types |= getattr(module, "TYPES", {})
-    return types.get(media_type, "")
-
-
 def _choose_reader(path: Path) -> ModuleType:
     reader = _import_readers().get(ending_of(path))
     if reader is None:

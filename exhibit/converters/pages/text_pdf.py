@@ -65,7 +65,6 @@ _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff01-\uffee\U0001b000-\U0003ffff]"
 )
 _WORDS = re.compile(r"( *)([^ ]+)")
-_ESCAPES = {ord(sign): f"\\{sign}" for sign in "\\()"}  # characters with a special meaning in a PDF's string
 
 
 def make_printable(text: str) -> str:
@@ -154,16 +153,7 @@ class _Sheet:
             if self._font != (font, kind.size):
                 self._font = (font, kind.size)
                 self._text.setFont(font, kind.size)
-            _write_run(self._text, run)
-
-
-def _write_run(text: PDFTextObject, run: str) -> None:
-    """Write a run of text like `textOut`, but in a quarter of the time if the run is plain ASCII."""
-    state = vars(text)  # ReportLab has no public way to append a string
-    if run and state.get("_curSubset") == 0 and run.isascii() and run.isprintable():  # the first subset has ASCII
-        state["_code"].append(f"({run.translate(_ESCAPES)}) Tj")
-    else:
-        text.textOut(run)
+            self._text.textOut(run)
 
 
 def _make_drawable(text: str, font: str) -> str:

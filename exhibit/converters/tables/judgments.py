@@ -12,17 +12,10 @@ from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.converters.tables.cells import read_cell_field, read_cell_words
 from exhibit.converters.tables.records import ENDINGS, decode_table, read_records, split_cells
 from exhibit.schemas.layout import ANSWER_FROM
+from exhibit.storage.atomic import list_files
 
 _ODD = re.compile(r"[^\w.-]+")
 MAX_STEM_CHARS = 120
-
-
-class JudgedFolder(NamedTuple):
-    """The files of a folder with judged queries."""
-
-    corpus: Path
-    queries: Path
-    judgments: tuple[Path, ...]
 
 
 class Judgment(NamedTuple):
@@ -32,16 +25,6 @@ class Judgment(NamedTuple):
     query: str
     document: str
     grade: int
-
-
-def find_judged_folder(source: Path) -> JudgedFolder | None:
-    """Return the files of a folder that contains a corpus, queries and judgments; None for any other source."""
-    files = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else []
-    named = {path.stem.lower(): path for path in files if path.suffix.lower() in ENDINGS}
-    judgments = tuple(path for path in files if "qrels" in path.relative_to(source).as_posix().lower())
-    if not judgments or "corpus" not in named or "queries" not in named:
-        return None
-    return JudgedFolder(named["corpus"], named["queries"], judgments)
 
 
 def read_judgments(path: Path, text: str, tally: Tally) -> Iterator[Judgment]:
@@ -54,16 +37,25 @@ def read_judgments(path: Path, text: str, tally: Tally) -> Iterator[Judgment]:
             tally.fault("line of judgments that has no grade at its end", place)
 
 
-def read_judged(folder: JudgedFolder, tally: Tally) -> Benchmark:
-    """Return the queries as questions; the gold of each is every document of the corpus with a grade above 0."""
-    content = {path: path.read_bytes() for path in (*folder.judgments, folder.queries, folder.corpus)}
+def read_judged(source: Path, tally: Tally) -> Benchmark | None:
+    """Return the queries of a folder as questions; the gold of each is every document with a grade above 0.
+
+    Return None if the source is not a folder that contains a corpus, queries and judgments.
+    """
+    files = list_files(source) if source.is_dir() else []
+    named = {path.stem.lower(): path for path in files if path.suffix.lower() in ENDINGS}
+    judgments = [path for path in files if "qrels" in path.relative_to(source).as_posix().lower()]
+    if not judgments or "corpus" not in named or "queries" not in named:
+        return None
+    corpus, queries = named["corpus"], named["queries"]
+    content = {path: path.read_bytes() for path in (*judgments, queries, corpus)}
     judged: dict[str, dict[str, int]] = {}
-    for path in folder.judgments:
+    for path in judgments:
         for judgment in read_judgments(path, decode_table(path, content[path], tally), tally):
             judged.setdefault(judgment.query, {})[judgment.document] = judgment.grade
-    documents = dict(_read_corpus(folder.corpus, content[folder.corpus], tally))
+    documents = dict(_read_corpus(corpus, content[corpus], tally))
     rows = []
-    for record in read_records(folder.queries, content[folder.queries], tally):
+    for record in read_records(queries, content[queries], tally):
         key = read_cell_field(record.cells, "id")
         question = read_cell_field(record.cells, "question") or read_cell_field(record.cells, "text")
         grades = judged.get(key, {})
@@ -77,10 +69,8 @@ def read_judged(folder: JudgedFolder, tally: Tally) -> Benchmark:
                 tally.note("judged document that is missing", f"{key}: {name}")
             quotes = tuple(_quote(documents[name], grades[name]) for name in gold)
             labels: dict[str, Label] = {"id": key, ANSWER_FROM: "document"}
-            answer, filename = quotes[0].text or "", quotes[0].filename
-            rows.append(
-                RawRow(record.index, question, answer, quotes, filename, False, labels, (record.item,), place=key)
-            )
+            answer, items = quotes[0].text or "", (record.item,)
+            rows.append(RawRow(record.index, question, answer, quotes, labels=labels, items=items, place=key))
     titles = choose_unique_titles({raw.filename: [raw.title, raw.filename] for raw in documents.values()})
     sha256 = {path.name: hashlib.sha256(data).hexdigest() for path, data in content.items()}
     return Benchmark([replace(raw, title=titles[raw.filename]) for raw in documents.values()], rows, sha256)

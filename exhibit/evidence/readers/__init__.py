@@ -4,7 +4,6 @@ A reader describes itself:
 
     SUFFIXES = (".docx",)                  # the file suffixes that it reads
     KIND = "Word document"                 # the name of the kind in messages
-    TYPES = {"application/…": ".docx"}     # the media types that servers use for it, if there are any
     def page(path) -> Printable: ...       # the HTML to print, for files without pages of their own
     def read(path) -> Document: ...        # its text, if it differs from the text of `page`
     def attachments(path) -> list: ...     # files inside it, which are separate documents

@@ -10,7 +10,6 @@ from exhibit.evidence.readers.text import decode_file
 
 SUFFIXES = (".csv", ".tsv")
 KIND = "table of text"
-TYPES = {"text/csv": ".csv", "text/tab-separated-values": ".tsv"}
 
 _DELIMITERS = ",;\t|"
 

@@ -14,7 +14,6 @@ from exhibit.schemas.errors import DocumentError
 SUFFIXES = (".xlsx", ".xlsm")
 KIND = "Excel workbook"
 MEMORY = PACKED
-TYPES = {"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx"}
 
 _MOST_CELLS = 2_000_000  # most cells of a sheet: a larger one is a database, and would print as thousands of pages
 

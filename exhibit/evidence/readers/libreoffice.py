@@ -23,15 +23,6 @@ _TARGETS = {
 }
 _READERS = {"docx": word.page, "xlsx": excel.page}
 SUFFIXES = tuple(_TARGETS)
-TYPES = {
-    "application/msword": ".doc",
-    "application/vnd.ms-excel": ".xls",
-    "application/vnd.ms-powerpoint": ".ppt",
-    "application/vnd.oasis.opendocument.text": ".odt",
-    "application/rtf": ".rtf",
-    "text/rtf": ".rtf",
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
-}
 
 _COMMANDS = ("soffice", "libreoffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice")
 _MISSING = "needs LibreOffice, which is not installed: apt-get install libreoffice, or libreoffice.org"

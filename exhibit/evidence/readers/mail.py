@@ -17,7 +17,6 @@ from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".eml", ".msg")
 KIND = "mail"
-TYPES = {"message/rfc822": ".eml", "application/vnd.ms-outlook": ".msg"}
 
 _HEADS = ("From", "To", "Cc", "Date", "Subject")
 

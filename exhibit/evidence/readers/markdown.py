@@ -8,7 +8,6 @@ from exhibit.evidence.readers.text import decode_file
 
 SUFFIXES = (".md", ".markdown")
 KIND = "Markdown"
-TYPES = {"text/markdown": ".md"}
 
 
 def page(path: Path) -> Printable:

@@ -20,7 +20,6 @@ from exhibit.schemas.errors import DocumentError
 SUFFIXES = (".docx", ".docm", ".dotx")
 KIND = "Word document"
 MEMORY = PACKED
-TYPES = {"application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx"}
 
 _NOTES = ("footnotes", "endnotes")  # the parts whose paragraphs are read after those of the text
 _NO_LISTS = b'<w:numbering xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"/>'
