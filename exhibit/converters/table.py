@@ -97,9 +97,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     chosen = names[: options.max_documents]
     by_name = shelf.find(chosen, tally)
     shelf.lost |= dict.fromkeys(names[len(chosen) :], (BEYOND, ""))
-    for name in {quote.filename for row in asked for quote in row.quotes if quote.spans}:
-        if name in by_name and (read := shelf.read_source(by_name[name])) is not None:
-            by_name[name] = replace(by_name[name], text=read.text)  # to which the offsets refer
     others = shelf.find_others(by_name, tally)
     documents = {document.filename: document for document in [*by_name.values(), *others.values()]}
     titles = choose_unique_titles({name: [document.title, name] for name, document in documents.items()})
@@ -207,9 +204,7 @@ def _stand_in(labels: dict[str, Label], quotes: list[Quote]) -> tuple[str, str]:
 
 def _finish_quote(quote: Quote, document: RawDocument, answer: str, *, from_0: bool) -> Quote:
     """Return a passage as gold to locate; its provision and page become labels."""
-    spans = quote.spans if document.text else ()
-    text = quote.text or (document.text[slice(*spans[0])] if document.text and spans else None) or None
-    worded, page = bool(text or quote.provision), quote.stated
+    text, worded, page = quote.text, bool(quote.text or quote.provision), quote.stated
     if page is not None and from_0 and not worded:
         page += 1  # the gold is the whole page, so no quote can show that the table counts from 0
     stated = {"provision": quote.provision or None, "stated_page": page}
@@ -217,7 +212,6 @@ def _finish_quote(quote: Quote, document: RawDocument, answer: str, *, from_0: b
         quote,
         filename=document.filename,
         text=text or answer or None,
-        spans=spans if text else (),
         labels=(*quote.labels, *((name, value) for name, value in stated.items() if value is not None)),
         provision="" if text else quote.provision,
         stated=page if worded else None,

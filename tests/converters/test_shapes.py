@@ -11,6 +11,7 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from exhibit.converters import Tally, table
+from exhibit.converters.tables.gold import NO_LAW
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
@@ -125,7 +126,6 @@ def golds(bundle: Path) -> list[tuple[str | None, str, str]]:
 
 RENT = "The tenant shall pay a rent of EUR 1,200 a month."
 ASK = "What rent is due?"
-START = LEASE.find(RENT)
 LEASED, LAWS, REPORT = "harbour-lease.txt", "bootmg.md", "OSTRANDER_2023_AR.pdf"
 
 QUOTED: dict[str, tuple[str, Any]] = {
@@ -177,13 +177,6 @@ QUOTED: dict[str, tuple[str, Any]] = {
     "objects under a name that says nothing": (
         "t.json",
         {"version": 2, "cases": [{"query": ASK, "answer": "x", "spans": [{"quote": RENT, "file": {"name": LEASED}}]}]},
-    ),
-    "offsets": (
-        "t.jsonl",
-        [
-            {"question": ASK, "answer": "x"}
-            | {"evidence": [{"file_path": LEASED, "char_start": START, "char_end": START + len(RENT), "text": RENT}]}
-        ],
     ),
     "a Parquet file of structs": (
         "t.parquet",
@@ -256,11 +249,6 @@ PROVISIONS: dict[str, tuple[str, Any, list[tuple[str, str]]]] = {
         [{"question": "Кога?", "answer": "30", "relevant_articles": [{"law_id": "ports_act", "article": "Чл. 155."}]}],
         [("ports_act.txt", "Чл. 155. Таксата")],
     ),
-    "sections without a document": (
-        "t.jsonl",
-        [{"question": "Term?", "answer": "3 years", "clause": "Section 1.02"}],
-        [(LEASED, "Section 1.02 Term")],
-    ),
     "a column known by its cells": (
         "t.jsonl",
         [{"question": "Kaution?", "answer": "x", "fundstelle": "§ 2a BootMG"}],
@@ -280,8 +268,7 @@ def test_table_locates_named_provisions_with_their_text(shape, documents, tmp_pa
     assert all(line["labels"]["provision"] for line in lines_of(bundle))
 
 
-def test_table_notes_absent_ambiguous_and_unavailable_provisions_by_row(documents, tmp_path, convert):
-    (documents / "second-lease.txt").write_text(LEASE.replace("1,200", "900"), encoding="utf-8")
+def test_table_notes_provisions_that_are_absent_or_of_no_document(documents, tmp_path, convert):
     rows = [
         {"question": "a", "answer": "x", "citations": ["§ 77 BootMG"]},
         {"question": "b", "answer": "x", "citations": ["§ 3 StGB"]},
@@ -292,8 +279,7 @@ def test_table_notes_absent_ambiguous_and_unavailable_provisions_by_row(document
     noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
     assert noted["provision is not in the document"] == ["line 1: § 77 BootMG in bootmg.md"]
     assert noted["provision of a law that is not in the documents"] == ["line 2: § 3 StGB"]
-    (ambiguous,) = [names for remark, names in noted.items() if "ambiguous" in remark]
-    assert ambiguous == ["line 3: Section 2.01"]
+    assert noted[NO_LAW] == ["line 3: Section 2.01"]
     assert [how for _, how, _ in golds(bundle)] == ["absent", "section"]
 
 

@@ -26,7 +26,7 @@ from exhibit.hub.card import CardText, find_sample, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, __version__
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, drafts_text, write_gold, write_info, write_train
 from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, escape_surrogates
-from exhibit.schemas.layout import DRAFTS, LONGEST_NAME
+from exhibit.schemas.layout import DRAFTS
 from exhibit.schemas.models import (
     FORMAT,
     HOWS,
@@ -127,10 +127,7 @@ def _file_of(raw: RawDocument) -> Item | None:
 
 
 def _is_writable(raw: RawDocument, tally: Tally) -> bool:
-    """Return whether a document's name is valid in train.json and as a file name; if not, count the document."""
-    if len(raw.filename.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
-        tally.fault(f"document's name has more than {LONGEST_NAME} bytes; rename it", raw.filename, item=_file_of(raw))
-        return False
+    """Return whether a document's name can be written in train.json; if not, count the document."""
     if escape_surrogates(raw.filename) == raw.filename:
         return True
     tally.fault("document's name is not UTF-8; rename it", escape_surrogates(raw.filename), item=_file_of(raw))

@@ -11,7 +11,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager
-from http import HTTPStatus
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -22,10 +21,9 @@ from tqdm import tqdm
 from exhibit.converters.core.benchmark import DatasetInfo, Download, Tally
 from exhibit.evidence.files import check_sizes
 from exhibit.schemas.errors import DocumentError, ServiceError, SourceError
-from exhibit.schemas.validate import sha256_of
-from exhibit.storage.atomic import make_scratch_folder
+from exhibit.storage.atomic import make_scratch_folder, replace_file
 from exhibit.storage.cache import find_cache_folder
-from exhibit.storage.http import HttpClient, HttpError, TooLargeError, download_deadline
+from exhibit.storage.http import HttpClient, HttpError, download_deadline
 
 MAX_FILES = 100_000  # files: the largest benchmark has some thousand
 MAX_BYTES = 8 << 30  # bytes after unpacking: a benchmark of PDFs takes some hundred megabytes
@@ -230,12 +228,8 @@ def fetch(info: DatasetInfo) -> Path:
         notice = f"Downloading {info.benchmark}\n  from     {info.url}\n  licence  {licence}\n  cite     {cite}"
         tqdm.write(notice, file=sys.stderr)
     for path, file in missing.items():
-        partial = path.with_name(f"{path.name}.partial")  # a later run continues this file
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _download(file, partial)
-            _verify(file, partial)
-            partial.replace(path)
+            _download(file, path)
         except OSError as error:
             raise SourceError(
                 f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
@@ -243,44 +237,30 @@ def fetch(info: DatasetInfo) -> Path:
     return next(iter(paths)) if len(paths) == 1 else folder
 
 
-def _download(download: Download, partial: Path) -> None:
-    """Download a file, continuing a partial one; if the server cannot resume, start from the beginning."""
-    size = partial.stat().st_size if partial.exists() else 0
-    if size >= download.bytes:
-        return
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={size}-"} if size else {})
-    deadline, most = download_deadline(download.bytes), download.bytes + 1
+def _download(download: Download, path: Path) -> None:
+    """Download a file; it appears at `path` only if it has the pinned checksum."""
+    deadline, digest = download_deadline(download.bytes), hashlib.sha256()
     try:
         with (
             closing(HttpClient()) as client,
-            client.send("GET", download.url, headers=headers, deadline=deadline, most=most, follow=5) as response,
+            client.send("GET", download.url, deadline=deadline, most=download.bytes, follow=5) as response,
+            replace_file(path) as partial,
         ):
             response.check()
-            size = size if response.status == HTTPStatus.PARTIAL_CONTENT else 0
             with (
-                partial.open("ab" if size else "wb") as file,
-                tqdm(total=download.bytes, initial=size, unit="B", unit_scale=True, disable=None) as bar,
+                partial.open("wb") as file,
+                tqdm(total=download.bytes, unit="B", unit_scale=True, disable=None) as bar,
             ):
-                for block in response.read_parts():  # write blocks at once: an interruption then loses no bytes
+                for block in response.read_parts():
+                    digest.update(block)
                     bar.update(file.write(block))
-    except TooLargeError:
-        partial.unlink()
-        raise SourceError(f"{download.url}: larger than {download.bytes} bytes; check the publisher's page") from None
+            if digest.hexdigest() != download.sha256:
+                raise SourceError(
+                    f"{download.url}: sha256 is {digest.hexdigest()}, expected {download.sha256}; nothing was stored. "
+                    "Run the command again, or check the publisher's page"
+                )
     except HttpError as error:
         raise ServiceError(
-            f"{download.url}: download failed ({error}); run the command again to go on where it stopped, "
+            f"{download.url}: download failed ({error}); run the command again, "
             "or download the archive yourself and pass it with --source"
         ) from error
-
-
-def _verify(download: Download, partial: Path) -> None:
-    digest, size = sha256_of(partial), partial.stat().st_size
-    if digest == download.sha256:
-        return
-    if size < download.bytes:
-        raise ServiceError(f"{download.url}: ended after {size} of {download.bytes} bytes; run the command again")
-    partial.unlink()
-    raise SourceError(
-        f"{download.url}: sha256 is {digest}, expected {download.sha256}; the file was removed. "
-        "Run the command again, or check the publisher's page"
-    )

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from http import HTTPStatus
+from http.client import responses
 from typing import Any, Literal
 from urllib.parse import urljoin, urlsplit
 
@@ -260,8 +260,7 @@ def _check_status(response: Response) -> None:
     wait, passing = parse_retry_after(response.headers.get("retry-after", "")), status in TRANSIENT
     if wait > LONGEST_WAIT and passing:
         raise FetchError("the server asks to come back later", f"in {wait:g} s")
-    known = status in {code.value for code in HTTPStatus}
-    reason = f"HTTP {status} {HTTPStatus(status).phrase.lower() if known else ''}".rstrip()
+    reason = f"HTTP {status} {responses.get(status, '').lower()}".rstrip()
     raise FetchError(reason, status=status, wait=wait, transient=passing)
 
 

@@ -114,7 +114,7 @@ def _check_cells(columns: Columns, named: Collection[str], records: Sequence[Rec
         cells = [cell for record in records for cell in list_cell_values(record.cells.get(column))]
         return bool(cells) and all(parse(cell) is not None for cell in cells)
 
-    for role in ("page", "start", "end", "grade"):
+    for role in ("page", "grade"):
         column = columns[role]
         if column is not None and role not in named and not holds_only(column, read_number):
             columns[role] = None

@@ -1,7 +1,7 @@
 """The documents that a table names: files in a folder, paths beside the table, or URLs."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -13,7 +13,7 @@ from exhibit.evidence import Document
 from exhibit.evidence.fold import fold
 from exhibit.evidence.read import NamedFile, is_readable, list_folder, read_within
 from exhibit.law.names import FileNames, make_file_key, split_page, without_ending
-from exhibit.law.provisions import NamedProvision, ProvisionIndex
+from exhibit.law.provisions import NamedProvision
 from exhibit.schemas.errors import DocumentError, SourceError, escape_surrogates
 from exhibit.schemas.layout import fit_name
 from exhibit.storage.atomic import list_left_out
@@ -41,7 +41,6 @@ class Shelf:
     lost: dict[str, tuple[str, str]] = field(default_factory=dict)  # reason and details, by name
     _read: dict[str, Document | None] = field(default_factory=dict)
     _folded: dict[str, str] = field(default_factory=dict)
-    _provisions: dict[str, ProvisionIndex] = field(default_factory=dict)
 
     @cached_property
     def _listed(self) -> list[NamedFile]:
@@ -207,12 +206,6 @@ class Shelf:
                 self._read[name] = None  # the conversion reports the error
         return self._read[name]
 
-    def read_source(self, document: RawDocument) -> Document | None:
-        """Return the content of the original file from which a document of the corpus is printed."""
-        names = {file.path: file.name for file in self.files}
-        name = names.get(document.original or document.path or Path())
-        return self.read(name) if name is not None else None
-
     def read_folded(self, name: str) -> str:
         """Return a file's text folded for comparison; empty if the file cannot be read."""
         if name not in self._folded:
@@ -237,19 +230,11 @@ class Shelf:
             return by_stem[0]
         opening = re.compile(rf"(?<!\w){re.escape(source)}(?!\w)", 0 if source.isupper() else re.IGNORECASE)
         for characters in OPENING_CHARS:
-            by_opening = [name for name, document in self._read_all() if opening.search(document.text[:characters])]
+            texts = {name: document.text[:characters] for name in stems if (document := self.read(name))}
+            by_opening = [name for name, text in texts.items() if opening.search(text)]
             if by_opening:
                 return by_opening[0] if len(by_opening) == 1 else None
         return None
-
-    def find_having(self, provision: NamedProvision) -> list[str]:
-        """Return the files that may contain a provision, such as `§ 5`, and have a provision with this number."""
-        having = []
-        for name, document in self._read_all():
-            if self.may_be(name, provision):
-                index = self._provisions.setdefault(name, ProvisionIndex(document))
-                having += [name] if index.find(provision) else []
-        return having
 
     def may_be(self, name: str, provision: NamedProvision) -> bool:
         """Return whether a document may contain a provision: for `§ 3 StGB`, its start must contain `StGB`."""
@@ -257,11 +242,6 @@ class Shelf:
             return True  # `the Agreement` fits any document, as does CPR 36.14, whose number decides
         document = self.read(name) if name in self._by_name else None
         return document is None or provision.source in document.text[: OPENING_CHARS[-1]]
-
-    def _read_all(self) -> Iterator[tuple[str, Document]]:
-        for name in self._by_name:
-            if document := self.read(name):
-                yield name, document
 
 
 def _make_item(file: NamedFile) -> Item:

@@ -28,8 +28,8 @@ from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
 
 MIN_TEXT_CHARS = 20  # least characters of a field with an unknown name that may be a passage
 _HOP = re.compile(r"^\s*<\d+-hop>\s*")  # ragas writes this above the passages of a question that needs several
+NO_LAW = "provision without a law, in a row without a document: it is not gold"
 _WORDS = ("document", "text", "provision")
-_NUMBERS = ("page", "start", "end", "grade")
 _NOWHERE = Quote("", None)
 
 
@@ -153,7 +153,7 @@ class GoldReader:
         The passage's object names the document; else it is the row's only document or the one at the same position.
         """
         column, named = self._find_column("text")[0], self._named
-        beside = {role: self._read_numbers(role) for role in _NUMBERS}
+        beside = {role: self._read_numbers(role) for role in ("page", "grade")}
         for at, value in enumerate(items):
             numbers = {role: values[at] for role, values in beside.items() if len(values) == len(items)}
             held = self._read_object(value, column) if isinstance(value, dict) else {"text": read_cell_words(value)}
@@ -171,11 +171,10 @@ class GoldReader:
     def _read_object(self, value: Mapping[str, Any], column: str) -> dict[str, Any]:
         """Return the parts of a passage that an object describes, by role; empty if the object has no known field."""
         fields = flatten_object(value)
-        found = {role: self._find_field(fields, role, column) for role in (*_WORDS, *_NUMBERS)}
-        pages = list_cell_values(found["page"])
+        found = {role: self._find_field(fields, role, column) for role in (*_WORDS, "page", "grade")}
         held: dict[str, Any] = {role: read_cell_words(found[role]) for role in _WORDS}
-        held |= {role: read_number(found[role]) for role in _NUMBERS}
-        held["page"] = read_number(pages[0]) if pages else None
+        held["page"] = next(map(read_number, list_cell_values(found["page"])), None)
+        held["grade"] = read_number(found["grade"])
         if held["text"] or held["provision"]:
             self._understood.add(column)
         else:
@@ -211,31 +210,23 @@ class GoldReader:
         ]
 
     def _find_document(self, provision: NamedProvision, law: str) -> str:
-        """Return the file of the named law, else the row's only document, else the only document with the provision."""
+        """Return the file of the named law, else the row's only document if it may contain the provision."""
         for source in filter(None, (law, provision.source)):
             if file := self._shelf.find_law_file(source):
                 return file
         files = list(dict.fromkeys(name for name, _ in self._named))
         if len(files) == 1 and self._shelf.may_be(files[0], provision):
             return files[0]
-        having = self._shelf.find_having(provision)
-        if len(having) == 1:
-            return having[0]
-        several = f"provision is in {len(having)} documents, and the row names none of them: it is ambiguous"
-        reason = several if having else "provision of a law that is not in the documents"
+        reason = "provision of a law that is not in the documents" if law or provision.source else NO_LAW
         self._tally.note(reason, f"{self._place}: {provision.label}")
         return ""
 
 
 def _make_quote(
-    document: str = "", *, text: str = "", provision: str = "", page: int | None = None, start: int | None = None,
-    end: int | None = None, grade: int | None = None,
-) -> Quote:  # fmt: skip
-    if start is not None and end is None and text:
-        end = start + len(text)
-    offsets = ((start, end),) if start is not None and end is not None and end > start else ()
+    document: str = "", *, text: str = "", provision: str = "", page: int | None = None, grade: int | None = None
+) -> Quote:
     labels = () if grade is None else (("grade", grade),)
-    return Quote(document, text or None, offsets, labels, provision=provision, stated=page)
+    return Quote(document, text or None, labels=labels, provision=provision, stated=page)
 
 
 # ---------------------------------------------------------------- questions
