@@ -34,8 +34,7 @@ INFO = DatasetInfo(
     title="Pages from the web as PDFs",
     benchmark="A list of URLs",
     summary="""Documents that a benchmark only links to, as PDFs: the publisher's own where the address gives one,
-        else the page as Chromium prints it, with its pictures and its print style. There are no questions in it:
-        train.json is empty until somebody asks some.""",
+        else the page as Chromium prints it, with its pictures and its print style.""",
     expects="a list of URLs: urls.txt (one a line, # comments)",
     licence=Licence(
         id="other",

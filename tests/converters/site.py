@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ _TYPES = {
     ".css": "text/css",
     ".txt": "text/plain; charset=utf-8",
     ".json": "application/json",
+    ".zip": "application/zip",
     ".docx": "application/octet-stream",
 }
 
@@ -30,8 +30,6 @@ class Site:
         self.asked: Counter[str] = Counter()
         self.hosts: Counter[str] = Counter()
         self.agents: set[str] = set()
-        self.released = threading.Event()
-        """Lets `/held.pdf` go out."""
         self.closing = threading.Event()
         self.port = 0
 
@@ -94,10 +92,6 @@ class _Handler(BaseHTTPRequestHandler):
     def get_moved_again(self) -> None:
         self.to("guide.html", 307)
 
-    def get_slow(self) -> None:
-        time.sleep(0.5)
-        self.page("<p>Late, but here.</p>", "Slow")
-
     def get_mislabelled(self) -> None:
         self.give(self.site.file("order-17.pdf"), "text/html")
 
@@ -133,10 +127,6 @@ class _Handler(BaseHTTPRequestHandler):
     def get_secret(self) -> None:
         self.give(b"for the inside only", "text/plain", Access_Control_Allow_Origin="*")
 
-    def get_held(self) -> None:
-        if self.site.released.wait(120):
-            self.give(self.site.file("order-17.pdf"), "application/pdf")
-
     # -------------------------------------------------------- bad ones
 
     def get_to_inside(self) -> None:
@@ -160,9 +150,6 @@ class _Handler(BaseHTTPRequestHandler):
     def get_empty(self) -> None:
         self.give(b"", "text/html")
 
-    def get_broken(self) -> None:
-        self.give(b"oops", "text/plain", 500)
-
     def get_rude(self) -> None:
         self.connection.close()
 
@@ -180,7 +167,6 @@ def serve(root: Path) -> Iterator[Site]:
         yield site
     finally:
         site.closing.set()
-        site.released.set()
         server.shutdown()
         server.server_close()
         thread.join(5)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import http.server
 import re
 import stat
-import threading
 import zipfile
 from importlib import import_module
 
 import pytest
 
-from exhibit.converters import Download
+from exhibit.converters import DatasetInfo, Download
 from exhibit.converters.core import source
 from exhibit.converters.core.source import fetch, unpack
 from exhibit.converters.cuad import INFO
 from exhibit.schemas.errors import ServiceError, SourceError
+from tests.converters.site import Site, serve
 
 
 @pytest.fixture
@@ -77,60 +76,46 @@ def test_unpack_refuses_links_bombs_and_archives_above_the_limits(
 # ---------------------------------------------------------------- downloads
 
 
-@pytest.fixture
-def server():
-    """A local web server with range requests; it can be set to break off a reply."""
-    data = bytes(range(256)) * 2000
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            state.asked.append(self.path)
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data[: state.break_at])
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    state = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.asked, state.break_at, state.data = [], None, data
-    threading.Thread(target=state.serve_forever, daemon=True).start()
-    yield state
-    state.shutdown()
+ARCHIVE = bytes(range(256)) * 2000
 
 
 @pytest.fixture
-def info(server, tmp_path, monkeypatch):
+def site(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    url = f"http://127.0.0.1:{server.server_port}/files/CUAD_v1.zip"
-    digest = hashlib.sha256(server.data).hexdigest()
-    return dataclasses.replace(INFO, downloads=(Download(url=url, sha256=digest, bytes=len(server.data)),))
+    (tmp_path / "site").mkdir()
+    for name in ("CUAD_v1.zip", "more.zip"):
+        (tmp_path / "site" / name).write_bytes(ARCHIVE)
+    with serve(tmp_path / "site") as running:
+        yield running
 
 
-def test_fetch_downloads_once_and_prints_licence_and_citation(server, info, capsys):
+def info_of(site: Site, *names: str, sha256: str = hashlib.sha256(ARCHIVE).hexdigest()) -> DatasetInfo:
+    files = tuple(Download(url=f"{site.url}/{name}", sha256=sha256, bytes=len(ARCHIVE)) for name in names)
+    return dataclasses.replace(INFO, downloads=files)
+
+
+def test_fetch_downloads_once_and_prints_licence_and_citation(site, capsys):
+    info = info_of(site, "CUAD_v1.zip")
     path = fetch(info)
-    assert path.read_bytes() == server.data and path.name == "CUAD_v1.zip"
-    assert fetch(info) == path and len(server.asked) == 1
+    assert path.read_bytes() == ARCHIVE and path.name == "CUAD_v1.zip"
+    assert fetch(info) == path and site.asked == {"/CUAD_v1.zip": 1}
     notice = capsys.readouterr().err
     assert "CC BY 4.0" in notice and "Hendrycks" in notice and INFO.url in notice
-    [file] = info.downloads
-    second = dataclasses.replace(file, url=file.url.replace("CUAD_v1.zip", "more.zip"))
-    folder = fetch(dataclasses.replace(info, downloads=(file, second)))
-    assert sorted(path.name for path in folder.iterdir()) == ["CUAD_v1.zip", "more.zip"] and len(server.asked) == 2
+    folder = fetch(info_of(site, "CUAD_v1.zip", "more.zip"))
+    assert sorted(path.name for path in folder.iterdir()) == ["CUAD_v1.zip", "more.zip"]
+    assert site.asked == {"/CUAD_v1.zip": 1, "/more.zip": 1}
 
 
-def test_fetch_stores_nothing_of_an_interrupted_download(server, info):
-    server.break_at = 1000
-    with pytest.raises(ServiceError, match="run the command again"):
-        fetch(info)
-    assert not list(source.find_cache_folder().rglob("CUAD*"))
-
-
-def test_fetch_refuses_a_download_with_another_checksum(server, info):
-    wrong = dataclasses.replace(info, downloads=(dataclasses.replace(info.downloads[0], sha256="0" * 64),))
-    with pytest.raises(SourceError, match="expected 0000.*nothing was stored"):
-        fetch(wrong)
+@pytest.mark.parametrize(
+    ("name", "sha256", "error", "message"),
+    [
+        ("rude/CUAD_v1.zip", "0" * 64, ServiceError, "run the command again"),
+        ("CUAD_v1.zip", "0" * 64, SourceError, "expected 0000.*nothing was stored"),
+    ],
+)
+def test_fetch_stores_nothing_of_an_interrupted_or_different_download(site, name, sha256, error, message):
+    with pytest.raises(error, match=message):
+        fetch(info_of(site, name, sha256=sha256))
     assert not list(source.find_cache_folder().rglob("CUAD*"))
 
 

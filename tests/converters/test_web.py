@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import socket
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +24,6 @@ from exhibit.schemas.validate import validate
 from tests.converters.fontconfigs import misleading_fonts
 from tests.converters.site import Site, serve
 
-ROOT = Path(__file__).parents[2]
 QUICK = ("--delay", "0", "--jobs", "1")
 
 
@@ -157,7 +151,6 @@ def hostile(site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 PRINTED = [
     ("site", "/moved", True, "A case begins when the Registrar seals"),
-    ("site", "/slow", True, "Late, but here."),
     ("site", "/mislabelled", False, "compensation of £4,250"),
     ("site", "/attached", True, "A case begins when the Registrar seals"),
     ("busy", "/busy", True, "Now there is time."),
@@ -174,7 +167,6 @@ REFUSED = [
     ("site", "/wanders-inside", "leads to an address that cannot be reached"),
     ("site", "/to-file", "not a web address"),
     ("site", "/nothing-here.html", "HTTP 404 not found"),
-    ("broken", "/broken", "HTTP 500 internal server error"),
     ("rude", "/rude", "no connection, or a broken one"),
     ("nowhere", "/page.html", "host not found"),
     ("site", "/archive", "neither a page nor a PDF"),
@@ -225,28 +217,6 @@ def test_web_refuses_loopback_addresses_before_any_request(site, cache, convert,
     convert("web", "--source", source, expect=1)
     assert PRIVATE in capsys.readouterr().err
     assert not site.asked
-
-
-def test_web_continues_a_killed_run_from_the_cache(site, cache, convert, tmp_path):
-    urls = [f"{site.url}/order-17.pdf", f"{site.url}/mislabelled", f"{site.url}/held.pdf"]
-    source = list_of(tmp_path / "urls.txt", *urls)
-    command = [sys.executable, "-m", "converters.web", "--source", str(source), "--out", str(tmp_path / "bundle")]
-    command += ["--allow-private", *QUICK]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, "EXHIBIT_CACHE": str(cache)}, stderr=subprocess.DEVNULL
-    )
-    try:
-        while len(list(cache.glob("web/*.json"))) < 2 or not site.asked["/held.pdf"]:
-            assert process.poll() is None
-            time.sleep(0.05)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert not (tmp_path / "bundle").exists()
-    site.released.set()
-    bundle = convert("web", "--source", source, "--allow-private", *QUICK)
-    assert [site.asked[path] for path in ("/order-17.pdf", "/mislabelled", "/held.pdf")] == [1, 1, 2]
-    assert len(list((bundle / "corpus").iterdir())) == 3
 
 
 def test_invalid_web_address_is_reported():

@@ -65,7 +65,6 @@ _HEADERS = {
 _WHOLE_PAGE = "@page { margin: 0 } body { margin: 0 } img.scan { width: 210mm; height: 297mm; object-fit: contain }"
 # EDGAR wraps each document of a filing in tags, which are not part of the document; page ends are also tags
 _ENVELOPE = re.compile(r"\A\s*<DOCUMENT>.*?<TEXT>[ \r]*\n?|</TEXT>\s*</DOCUMENT>\s*\Z", re.IGNORECASE | re.DOTALL)
-_DEFAULT_LIMITS = Limits()
 
 
 class Printed(NamedTuple):
@@ -168,21 +167,21 @@ def _needs_page(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class _Sheet:
-    """A task for the printing process: print `document`, or close the browser if `document` is None."""
+    """A task for the printing process."""
 
-    document: RawDocument | None
+    document: RawDocument
     corpus: Path
     folder: Path  # for the browser's files while it runs
     limits: Limits
 
     def __str__(self) -> str:
-        return str(self.document.original or self.document.filename) if self.document else "the end of printing"
+        return str(self.document.original or self.document.filename)
 
 
 class PdfPrinter:
     """Prints documents one by one in a process; the first document that needs a browser starts the browser."""
 
-    def __init__(self, limits: Limits = _DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._stack = ExitStack()
         self._worker: Worker[_Sheet, Printed] | None = None
@@ -201,7 +200,6 @@ class PdfPrinter:
             self._folder = self._stack.enter_context(make_scratch_folder())
             self._worker = Worker.of(_print_sheet, limits=self._limits)
             self._stack.callback(self._worker.close)
-            self._stack.callback(self._worker.run, _Sheet(None, self._folder, self._folder, self._limits))
         return self._worker.run(_Sheet(raw, corpus.absolute(), self._folder, self._limits))
 
 
@@ -209,12 +207,7 @@ _running: list[Printer] = []  # the browser of the printing process, which is re
 
 
 def _print_sheet(sheet: _Sheet) -> Printed:
-    raw = sheet.document
-    if raw is None:
-        while _running:
-            _running.pop().__exit__(None, None, None)
-        return Printed("")
-    path = sheet.corpus / raw.filename
+    raw, path = sheet.document, sheet.corpus / sheet.document.filename
     if (raw.original is not None and _needs_page(raw.original)) or (raw.original is None and raw.html is not None):
         page = read_office_page(raw.original) if raw.original else Printable(raw.html or "")
     else:
