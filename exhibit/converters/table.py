@@ -18,7 +18,7 @@ from exhibit.converters.core.documents import MIN_CLAUSE_LETTERS
 from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.cells import read_cell_words
-from exhibit.converters.tables.columns import ROLES, choose_columns, correct_columns, list_columns, show_columns
+from exhibit.converters.tables.columns import ROLES, assign_columns, list_columns
 from exhibit.converters.tables.documents import Shelf
 from exhibit.converters.tables.gold import GoldReader, read_questions
 from exhibit.converters.tables.judgments import read_judged
@@ -80,9 +80,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     seen = columns_of(records)
     named = {role: getattr(options, role.replace("-", "_")) for role in ROLES}
     shelf = Shelf(table, options.documents, vars(options)["as"] == "pdf", read_policy(options))
-    by_user = [role for role, name in named.items() if name is not None]
-    columns = correct_columns(choose_columns(table, seen, named), by_user, records, shelf)
-    show_columns(table, seen, columns, named, tally)
+    columns = assign_columns(table, records, named, shelf, tally)
     readable = [file.name for file in shelf.files if is_readable(file.path)]
     only = readable[0] if len(readable) == 1 and columns["document"] is None else None
     gold = GoldReader(columns, seen, shelf, only, tally)
@@ -100,7 +98,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     others = shelf.find_others(by_name, tally)
     documents = {document.filename: document for document in [*by_name.values(), *others.values()]}
     titles = choose_unique_titles({name: [document.title, name] for name, document in documents.items()})
-    from_0 = any(quote.stated == 0 for row in asked for quote in row.quotes)
+    from_0 = any(quote.page == 0 for row in asked for quote in row.quotes)
     needs_document = any(columns[role] for role in ("document", "text", "provision")) or not judged
     needs_words = any(columns[role] for role in ("answer", "text", "provision"))
     rows = []
@@ -204,19 +202,16 @@ def _stand_in(labels: dict[str, Label], quotes: list[Quote]) -> tuple[str, str]:
 
 def _finish_quote(quote: Quote, document: RawDocument, answer: str, *, from_0: bool) -> Quote:
     """Return a passage as gold to locate; its provision and page become labels."""
-    text, worded, page = quote.text, bool(quote.text or quote.provision), quote.stated
-    if page is not None and from_0 and not worded:
-        page += 1  # the gold is the whole page, so no quote can show that the table counts from 0
-    stated = {"provision": quote.provision or None, "stated_page": page}
+    page = None if quote.page is None else quote.page + from_0
+    stated = {"provision": quote.provision or None, "stated_page": quote.page}
     return replace(
         quote,
         filename=document.filename,
-        text=text or answer or None,
+        text=quote.text or answer or None,
         labels=(*quote.labels, *((name, value) for name, value in stated.items() if value is not None)),
-        provision="" if text else quote.provision,
-        stated=page if worded else None,
-        page=None if worded else page,
-        answer=bool(answer) and not text,
+        provision="" if quote.text else quote.provision,
+        page=page,
+        answer=bool(answer) and not quote.text,
     )
 
 

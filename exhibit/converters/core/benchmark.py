@@ -122,7 +122,6 @@ class RawDocument:
     html: str | None = None
     blocks: tuple[Block, ...] = ()
     subject: str = ""  # the subject in the metadata of a printed file
-    heading: str = ""  # the heading above a printed text
     source: str = ""  # the publisher's address
     printer: str = ""  # the program that printed `path`
     original: Path | None = None  # the file to print; the reader of its kind reads it
@@ -143,8 +142,7 @@ class Quote:
     marked: Spans = ()  # a reviewer's spans in the extracted document, valid while the words there are the same
     section: bool = False  # whether this is the text below a heading or number that the source cites
     provision: str = ""  # cited instead of a quote, such as `§ 535 BGB`; its text in the document is the gold
-    stated: int | None = None  # the source's page, counted from 0 or from 1; see `documents.settle_pages`
-    page: int | None = None  # the gold of a quote without words
+    page: int | None = None  # the source's page, which chooses between equal words, and is the gold without words
     answer: bool = False  # it is the expected answer: a short answer is gold only if it occurs exactly once
 
 

@@ -13,11 +13,12 @@ from exhibit.converters.core.benchmark import (
     DatasetInfo,
     Item,
     Label,
+    Quote,
     RawDocument,
     RawRow,
     Tally,
 )
-from exhibit.converters.core.documents import NOWHERE, Done, make_tasks, materialise, settle_pages
+from exhibit.converters.core.documents import NOWHERE, Done, QuotePlace, make_tasks, materialise
 from exhibit.converters.pages.print import PdfPrinter, describe_printing
 from exhibit.engine import Engine, open_engine, read_limits, track
 from exhibit.evidence.locate import is_ambiguous
@@ -73,13 +74,13 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     if benchmark.draft:  # a person must review the uncertain rows
         drafts = drafts_text((_make_row(row, done), _make_gold([row], done)) for row in unsure)
         (folder / DRAFTS).write_text(drafts, encoding="utf-8")
-    settle_pages(done, (quote for row in rows for quote in row.quotes), tally)
     questions = [_make_row(row, done) for row in rows]
     write_train(questions, folder / TRAIN)
     gold = list(_make_gold(rows, done))
     write_gold(gold, folder / GOLD)
-    _note_gold(gold, questions, tally)
-    _note_provisions(rows, done, tally)
+    for row in rows:
+        for quote in row.quotes:
+            _note_gold(row, quote, done[quote.filename].places[quote], tally)
     bundle = _describe(info, benchmark, tally, options, questions, gold, [done[name].entry for name in sorted(done)])
     owners: list[RawDocument | RawRow] = [raw for raw in benchmark.documents if raw.filename in done]
     owners += given
@@ -162,13 +163,16 @@ def _is_located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
 # ---------------------------------------------------------------- train.json and gold.jsonl
 
 
+def _find_text(quote: Quote, where: QuotePlace) -> str | None:
+    """Return a gold passage's words; an answer that replaces a quote is no passage if it is not found."""
+    return None if quote.answer and where.how == "absent" else quote.text or where.text
+
+
 def _make_row(row: RawRow, done: dict[str, Done]) -> Row:
-    contexts = []
-    for quote in row.quotes:
-        where = done[quote.filename].places[quote]
-        # an answer that replaces a quote gives no passage if it is not found
-        text = None if quote.answer and where.how == "absent" else quote.text or where.text
-        contexts.append(Context(filename=quote.filename, text=text))
+    contexts = [
+        Context(filename=quote.filename, text=_find_text(quote, done[quote.filename].places[quote]))
+        for quote in row.quotes
+    ]
     answer = IMPOSSIBLE_ANSWER if row.is_impossible else row.answer
     return Row(id=row.id, question=row.question, answer=answer, is_impossible=row.is_impossible, contexts=contexts)
 
@@ -195,34 +199,24 @@ def _label_near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
     return {"other_versions": " ".join(spans)} if spans else {}
 
 
-def _note_gold(gold: Sequence[Gold], rows: Sequence[Row], tally: Tally) -> None:
+def _note_gold(row: RawRow, quote: Quote, where: QuotePlace, tally: Tally) -> None:
     """Note gold that was not found, is ambiguous or is invisible; with --strict, raise if gold was not found."""
-    contexts = {row.id: row.contexts for row in rows}
-    for line in gold:
-        quote = contexts[line.id][line.context].text or "" if line.context is not None else ""
-        name, places = f"{line.filename}: question {line.id}", 1 + len(line.alternatives)
-        if quote and line.how == "absent":
-            if tally.strict:
-                raise SourceError(
-                    f"{name}: {quote[:80]!r}: quote not found in the document; fix the source, or remove --strict"
-                )
-            absent = "quote not found in the document (kept in train.json, marked absent in gold.jsonl)"
-            tally.note(absent, f"{name}: {quote[:80]!r}")
-        elif line.context is not None and is_ambiguous(quote, places):
-            tally.note("ambiguous gold: few words on many places", f"{name}: {quote!r} on {places} places")
-        if "hidden" in line.labels:
-            tally.note("gold with words that are invisible on the page", f"{name}: {line.labels['hidden']}")
-
-
-def _note_provisions(rows: Sequence[RawRow], done: dict[str, Done], tally: Tally) -> None:
-    """Note each provision that is absent or ambiguous; with --strict, raise if it is gold."""
-    for row, quote in ((raw, quote) for raw in rows for quote in raw.quotes):
-        where = done[quote.filename].places[quote]
-        if where.remark:
-            name = f"{row.name}: {quote.provision} in {quote.filename}"
-            if tally.strict and not where.spans:
-                raise SourceError(f"{name}: provision {where.remark}; fix the source, or remove --strict")
-            tally.note(f"provision {where.remark}", name)
+    text, places = _find_text(quote, where) or "", 1 + len(where.alternatives)
+    name, absent = f"{quote.filename}: question {row.id}", text and where.how == "absent"
+    cited = f"{row.name}: {(quote.provision or text)[:80]} in {quote.filename}"
+    if tally.strict and absent:
+        raise SourceError(f"{name}: {text[:80]!r}: quote not found in the document; fix the source, or remove --strict")
+    if tally.strict and where.remark and not where.spans:
+        raise SourceError(f"{cited}: {where.remark}; fix the source, or remove --strict")
+    if absent:
+        remark = "quote not found in the document (kept in train.json, marked absent in gold.jsonl)"
+        tally.note(remark, f"{name}: {text[:80]!r}")
+    elif is_ambiguous(text, places):
+        tally.note("ambiguous gold: few words on many places", f"{name}: {text!r} on {places} places")
+    if where.hidden:
+        tally.note("gold with words that are invisible on the page", f"{name}: {where.hidden}")
+    if where.remark:
+        tally.note(where.remark, cited)
 
 
 # ---------------------------------------------------------------- bundle.json and the card

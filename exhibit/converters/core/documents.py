@@ -2,13 +2,13 @@
 
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.core.benchmark import Label, Quote, RawDocument, RawRow
 from exhibit.converters.pages.print import PdfPrinter, Printed
 from exhibit.evidence import Document, Match, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
@@ -56,8 +56,7 @@ class QuotePlace:
     how: How
     score: float | None
     text: str | None = None  # of a provision that the source only names
-    other_pages: Sequence[list[int]] = ()  # of the alternatives
-    remark: str = ""  # a remark on a provision: absent, ambiguous, or partly not found
+    remark: str = ""  # on a provision that is absent, ambiguous or partly not found, or on a page without the quote
     hidden: str = ""  # the reason why some of its words are invisible on the page
 
     def make_gold(self, id: int, context: int | None, filename: str | None, labels: dict[str, Label]) -> Gold:
@@ -187,7 +186,15 @@ class _Finder:
                 where = _check_answer(where, quote)
             elif quote.section and where.spans:
                 where = replace(where, how="section", score=quote.score)
-        return where
+        return self._choose_page(where, quote.page) if quote.page and where.pages and where.spans else where
+
+    def _choose_page(self, where: QuotePlace, page: int) -> QuotePlace:
+        """Return a quote's location on the page that the source states, with others there as alternatives."""
+        pages_of = self.document.pages_of
+        found = [spans for spans in (where.spans, *where.alternatives) if page in pages_of(*spans)]
+        if not found:
+            return replace(where, remark=where.remark or NOT_ON_PAGE)
+        return replace(where, spans=found[0], alternatives=found[1:], pages=pages_of(*found[0]))
 
     def _find_words(self, quote: Quote) -> QuotePlace:
         marked = find_marked_place(quote.text or "", quote.marked, self.document)
@@ -239,11 +246,12 @@ class _Finder:
         named = read_provisions(quote.provision)[:1]
         found = self._provisions.find(named[0]) if named else []
         if len(found) != 1:
-            several = f"is in {len(found)} places of the document: it is ambiguous"
-            return replace(NOWHERE, remark=several if found else "is not in the document")
+            several = f"provision is in {len(found)} places of the document: it is ambiguous"
+            return replace(NOWHERE, remark=several if found else "provision is not in the document")
         spans = found[0].spans
         text = "\n".join(self.document.text[start:end] for start, end in spans)
-        remark = "is there, but the part below it was not recognised: the whole is gold" if found[0].whole else ""
+        part = "provision is there, but the part below it was not recognised: the whole is gold"
+        remark = part if found[0].whole else ""
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
 
 
@@ -273,41 +281,4 @@ def place_of(matches: list[Match], document: Document) -> QuotePlace:
 
 
 def _place(spans: Spans, document: Document, how: How, score: float, alternatives: Iterable[Spans] = ()) -> QuotePlace:
-    others = list(map(list, alternatives))
-    pages = [document.pages_of(*other) for other in others]
-    return QuotePlace(document.pages_of(*spans), list(spans), others, how, score, other_pages=pages)
-
-
-# ---------------------------------------------------------------- over all documents
-
-
-def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally) -> None:
-    """Keep, of each quote's locations, those on the page that the source states.
-
-    Quotes that fit only one way show whether the source counts pages from 0 or from 1.
-    """
-    choices = {}
-    for quote in (quote for quote in quotes if quote.stated is not None):
-        where = done[quote.filename].places[quote]
-        choices[quote] = [_choose_page(where, (quote.stated or 0) + 1 - base) for base in (0, 1)]
-    votes = Counter(0 if from_0 else 1 for from_0, from_1 in choices.values() if bool(from_0) != bool(from_1))
-    base = 0 if votes[0] > votes[1] else 1
-    if votes:
-        others = f", {votes[1 - base]} as if from {1 - base}" if votes[1 - base] else ""
-        tally.note("page numbers of the source", f"counted from {base}: {votes[base]} quotes fit{others}")
-    for quote, on_page in choices.items():
-        places = done[quote.filename].places
-        where, places[quote] = places[quote], on_page[base] or places[quote]
-        if not on_page[base] and where.pages and where.spans:
-            on = f"{quote.filename}: page {where.pages[0]}, stated {quote.stated}"
-            tally.note(NOT_ON_PAGE, f"{on}: {(quote.text or quote.provision)[:60]!r}")
-
-
-def _choose_page(where: QuotePlace, page: int) -> QuotePlace | None:
-    """Return a quote's location on a page, with others there as alternatives; None if the page lacks the quote."""
-    occurrences = zip([where.spans, *where.alternatives], [where.pages, *where.other_pages], strict=True)
-    found = [(spans, pages) for spans, pages in occurrences if spans and page in pages]
-    if not found:
-        return None
-    (spans, pages), *others = found
-    return replace(where, spans=spans, pages=pages, alternatives=[spans for spans, _ in others])
+    return QuotePlace(document.pages_of(*spans), list(spans), list(map(list, alternatives)), how, score)

@@ -211,8 +211,7 @@ def _print_sheet(sheet: _Sheet) -> Printed:
     if (raw.original is not None and _needs_page(raw.original)) or (raw.original is None and raw.html is not None):
         page = read_office_page(raw.original) if raw.original else Printable(raw.html or "")
     else:
-        heading = [Block("h1", raw.heading)] if raw.heading else []
-        blocks: Sequence[Block] = raw.blocks or [*heading, Block("p", raw.text or "")]
+        blocks: Sequence[Block] = raw.blocks or [Block("p", raw.text or "")]
         notes: tuple[str, ...] = ()
         if raw.original is not None:
             document = read_document(raw.original)

@@ -29,7 +29,18 @@ MIN_PASSAGE_CHARS = 20  # of a folded text: a shorter text occurs in any contrac
 MAX_PROVISION_CHARS = 80  # a longer cell is a sentence that cites a provision
 
 
-def choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | None]) -> Columns:
+def assign_columns(
+    table: Path, records: Sequence[Record], named: Mapping[str, str | None], shelf: Shelf, tally: Tally
+) -> Columns:
+    """Return the column of each role, and print it with the reason; raise if the table has no questions or no gold."""
+    seen = columns_of(records)
+    by_user = [role for role, name in named.items() if name is not None]
+    columns = _correct_columns(_choose_columns(table, seen, named), by_user, records, shelf)
+    _show_columns(table, seen, columns, by_user, tally)
+    return columns
+
+
+def _choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | None]) -> Columns:
     """Return the column of each role: the user's choice, else the first column with a usual name for the role."""
     chosen: Columns = {role: name or None for role, name in named.items() if name is not None}
     for role, name in chosen.items():
@@ -54,18 +65,13 @@ def list_columns(columns: Sequence[str]) -> str:
     return f" (its columns: {', '.join(columns) or 'none'})"
 
 
-def show_columns(
-    table: Path, seen: Sequence[str], chosen: Columns, named: Mapping[str, str | None], tally: Tally
-) -> None:
-    """Print the role of each column and the reason for it; raise if the table has no questions or no gold."""
-    by_name = choose_columns(table, seen, {})
-    shown = []
-    for role, column in ((role, chosen[role]) for role in ROLES):
-        if column is not None and named.get(role) is None:
-            shown.append(f"{role} = {column} ({'by its name' if column == by_name[role] else 'by its cells'})")
+def _show_columns(table: Path, seen: Sequence[str], chosen: Columns, by_user: Collection[str], tally: Tally) -> None:
+    by_name, shown = _choose_columns(table, seen, {}), []
+    for role, column in ((role, chosen[role]) for role in ROLES if chosen[role] is not None):
+        reason = "" if role in by_user else " (by its name)" if column == by_name[role] else " (by its cells)"
+        shown.append(f"{role} = {column}{reason}")
+        if reason:
             tally.note("column guessed from its name or its cells", f"{role} = {column}")
-        elif column is not None:
-            shown.append(f"{role} = {column}")
     used = {split[0] for path in chosen.values() if path and (split := split_path(path, seen))}
     unread = [name for name in seen if name not in used]
     kept = f"; kept as labels: {', '.join(unread)}" if unread else ""
@@ -89,7 +95,7 @@ def _suggest_flags(roles: Sequence[str], free: Sequence[str]) -> str:
 # ---------------------------------------------------------------- by the cells
 
 
-def correct_columns(columns: Columns, named: Collection[str], records: Sequence[Record], shelf: Shelf) -> Columns:
+def _correct_columns(columns: Columns, named: Collection[str], records: Sequence[Record], shelf: Shelf) -> Columns:
     """Return the column of each role, corrected by the content of its cells unless the user named it.
 
     Whatever its name, a column of file names of the folder is the document, a column of texts in those files is the

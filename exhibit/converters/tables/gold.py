@@ -97,12 +97,12 @@ class GoldReader:
             answer = " ".join(map(read_cell_words, self._list_items("answer")))
             # "… within 30 days [lease.pdf#page=2]" cites a file
             if cited := list(filter(None, map(self._shelf.find_named, BRACKETED.findall(answer)))):
-                return [Quote(name, None, stated=page) for name, page in cited]
+                return [Quote(name, None, page=page) for name, page in cited]
         pages = self._read_numbers("page")
         if len(named) == 1 and pages:
-            return [Quote(named[0][0], None, stated=page) for page in pages]
+            return [Quote(named[0][0], None, page=page) for page in pages]
         paired = pages if len(pages) == len(named) else [None] * len(named)
-        return [Quote(name, None, stated=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
+        return [Quote(name, None, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
 
     # ------------------------------------------------------------ columns
 
@@ -198,7 +198,7 @@ class GoldReader:
         else:
             text = read_cell_words(value)
             if file := self._shelf.find_named(text):
-                return [Quote(file[0], None, stated=file[1])]
+                return [Quote(file[0], None, page=file[1])]
         provisions = read_provisions(text)
         if not provisions:
             reason = "citation that names no file and no provision that is known"
@@ -226,7 +226,7 @@ def _make_quote(
     document: str = "", *, text: str = "", provision: str = "", page: int | None = None, grade: int | None = None
 ) -> Quote:
     labels = () if grade is None else (("grade", grade),)
-    return Quote(document, text or None, labels=labels, provision=provision, stated=page)
+    return Quote(document, text or None, labels=labels, provision=provision, page=page)
 
 
 # ---------------------------------------------------------------- questions

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters.core.benchmark import Benchmark, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.core.benchmark import Benchmark, Block, Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.converters.tables.cells import read_cell_field, read_cell_words
 from exhibit.converters.tables.records import ENDINGS, decode_table, read_records, split_cells
@@ -92,4 +92,5 @@ def _read_corpus(path: Path, data: bytes, tally: Tally) -> Iterator[tuple[str, R
             continue
         taken.add(stem.casefold())
         title = read_cell_words(record.cells.get("title"))
-        yield key, RawDocument(f"{stem}.pdf", title or stem, text=text, heading=title)
+        blocks = (*([Block("h1", title)] if title else []), Block("p", text))
+        yield key, RawDocument(f"{stem}.pdf", title or stem, text=text, blocks=blocks)
