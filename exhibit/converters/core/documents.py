@@ -10,7 +10,7 @@ from pathlib import Path
 
 from exhibit.converters.core.benchmark import Label, Quote, RawDocument, RawRow
 from exhibit.converters.pages.print import PdfPrinter, Printed
-from exhibit.evidence import Document, Match, Span, fold, locate, read_document
+from exhibit.evidence import Document, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.hidden import HiddenSpan, describe_hidden, find_hidden_spans
 from exhibit.evidence.locate import prefer_whole_words
@@ -170,6 +170,11 @@ def _explain_wordless(task: Task) -> str:
 # ---------------------------------------------------------------- locating quotes
 
 
+def locate_quote(quote: Quote, document: Document) -> QuotePlace:
+    """Return a quote's location in a document, given without offsets in the source's text."""
+    return _Finder("", document).place(quote)
+
+
 @dataclass(frozen=True)
 class _Finder:
     """Locates quotes in a document; offsets in the source's text are converted to offsets in the document."""
@@ -197,8 +202,7 @@ class _Finder:
         return replace(where, spans=found[0], alternatives=found[1:], pages=pages_of(*found[0]))
 
     def _find_words(self, quote: Quote) -> QuotePlace:
-        marked = find_marked_place(quote.text or "", quote.marked, self.document)
-        if marked:
+        if marked := _find_marked(quote, self.document):
             return marked
         if quote.spans and (known := self._carry_spans(quote.spans)):
             others = filter(None, (self._carry_spans(spans) for spans in quote.alternatives))
@@ -212,7 +216,10 @@ class _Finder:
             # if the words have several locations, choose the one at the same relative position as in the source
             share = quote.spans[0][0] / len(self.source)
             matches.sort(key=lambda match: abs(match.span.start / len(self.document.text) - share))
-        return place_of(matches, self.document)
+        if not matches:
+            return NOWHERE
+        best, others = matches[0], [match.spans for match in matches[1:]]
+        return _place(best.spans, self.document, best.how, best.score, others)
 
     @cached_property
     def _paired(self) -> tuple[Fold, Fold] | None:
@@ -262,22 +269,14 @@ def _check_answer(where: QuotePlace, quote: Quote) -> QuotePlace:
     return replace(where, how="answer") if once or (letters >= MIN_CLAUSE_LETTERS and where.spans) else NOWHERE
 
 
-def find_marked_place(quote: str, spans: Spans, document: Document) -> QuotePlace | None:
+def _find_marked(quote: Quote, document: Document) -> QuotePlace | None:
     """Return the location that a reviewer marked, if the document still has the same words there."""
+    spans, text = quote.marked, quote.text or ""
     words = " ".join(document.text[start:end] for start, end in spans if end <= len(document.text))
-    if not spans or fold(words, loose=True) != fold(quote, loose=True):
+    if not spans or fold(words, loose=True) != fold(text, loose=True):
         return None
-    how: How = "parts" if len(spans) > 1 else "exact" if words == quote else "folded"
+    how: How = "parts" if len(spans) > 1 else "exact" if words == text else "folded"
     return _place(spans, document, how, 1.0)
-
-
-def place_of(matches: list[Match], document: Document) -> QuotePlace:
-    """Return the best match as the location, and the others as alternatives."""
-    kept = prefer_whole_words(matches)
-    if not kept:
-        return NOWHERE
-    best = kept[0]
-    return _place(best.spans, document, best.how, best.score, (match.spans for match in kept[1:]))
 
 
 def _place(spans: Spans, document: Document, how: How, score: float, alternatives: Iterable[Spans] = ()) -> QuotePlace:

@@ -5,11 +5,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import DatasetInfo, Label, Tally
+from exhibit.converters.core.benchmark import DatasetInfo, Label, Quote, Tally
 from exhibit.converters.core.build import counts_of, finish, make_card_text
-from exhibit.converters.core.documents import NOWHERE, find_marked_place, place_of
+from exhibit.converters.core.documents import NOWHERE, locate_quote
 from exhibit.engine import open_engine, track
-from exhibit.evidence.locate import locate
 from exhibit.evidence.read import read_within
 from exhibit.hub.card import CardText, write_card
 from exhibit.runtime.plugins import list_plugins, load_plugin
@@ -155,11 +154,9 @@ def replace_gold(
             raise BundleError(
                 f"question {row.id}: the document {name} is not in {bundle.root}/{CORPUS}; is this the right bundle?"
             )
-        document = read_within(bundle.files[name])
+        marked = Quote(name, passage.text, marked=tuple(passage.spans))
         # a document that was read or printed again may have the words at different offsets
-        place = find_marked_place(passage.text, passage.spans, document) or place_of(
-            locate(passage.text, document), document
-        )
+        place = locate_quote(marked, read_within(bundle.files[name]))
         gold.append(place.make_gold(row.id, at, name, labels))
     contexts = [Context(filename=passage.filename, text=passage.text) for passage in passages]
     return row.model_copy(update={"answer": answer, "is_impossible": False, "contexts": contexts}), gold
