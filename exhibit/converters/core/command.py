@@ -21,7 +21,6 @@ from exhibit.runtime.command import (
     parse_positive,
     print_results,
 )
-from exhibit.schemas.bundle import INFO, read_info
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import HOWS, BundleInfo
 from exhibit.schemas.review import read_patch
@@ -75,8 +74,7 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
         with make_scratch_folder() as folder:
             build(info, benchmark, tally, options, folder)
             text = make_card_text(benchmark.info or info, info.name, options)
-            apply_patches(patches, folder, out, force=options.force, strict=options.strict, text=text)
-        return read_info(out / INFO)
+            return apply_patches(patches, folder, out, force=options.force, strict=options.strict, text=text)
 
 
 def make_parser(converter: Converter) -> argparse.ArgumentParser:

@@ -57,7 +57,7 @@ def read_asked(bundle: BundleFolder) -> tuple[list[Asked], list[Asked]]:
 def apply_patches(
     paths: Sequence[Path], root: Path, out: Path, *, force: bool = False, strict: bool = False,
     must_fit: bool = False, text: CardText | None = None,
-) -> list[PatchEntry]:  # fmt: skip
+) -> BundleInfo:  # fmt: skip
     """Write the bundle `root` to `out`, with patches applied to its questions and drafts in order.
 
     With `must_fit`, a patch that changes nothing raises an error.
@@ -95,7 +95,7 @@ def apply_patches(
         if must_fit and not any((entry.documents, entry.questions, entry.corrections)):
             raise BundleError(f"{path}: nothing in it fits {root}; was it applied already?")
         info = info.model_copy(update={"documents": documents, "patches": [*info.patches, entry]})
-    return write_changed(bundle, info, asked, waiting, tally, out, force=force, text=text).patches[-len(paths) :]
+    return write_changed(bundle, info, asked, waiting, tally, out, force=force, text=text)
 
 
 def _correct(pairs: Sequence[Asked], patch: Patch, bundle: BundleFolder, tally: Tally) -> list[Asked]:

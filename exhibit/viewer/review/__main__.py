@@ -120,7 +120,7 @@ def _apply(options: Any) -> Result:
     if is_review(options.patch[0]):
         return _apply_reviews(_read_reviews(options.patch, several_pages=True), options)
     [patch] = options.patch
-    [entry] = apply_patches([patch], options.bundle, options.out, force=options.force, must_fit=True)
+    entry = apply_patches([patch], options.bundle, options.out, force=options.force, must_fit=True).patches[-1]
     counts = {"corrected": entry.corrections, "questions": entry.questions, "documents": entry.documents}
     words = "{corrected} questions corrected, {questions} questions and {documents} documents set aside"
     return {"bundle": options.out, **counts}, [f"{options.out}: {words.format(**counts)}"]
