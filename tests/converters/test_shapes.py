@@ -137,13 +137,6 @@ QUOTED: dict[str, tuple[str, Any]] = {
             | {"doc_name": "harbour-lease", "evidence": [{"evidence_text": RENT, "evidence_page_num": 0}]}
         ],
     ),
-    "ragas": (
-        "t.jsonl",
-        [
-            {"user_input": ASK, "reference": "EUR 1,200", "reference_contexts": [RENT]}
-            | {"response": "no", "retrieved_contexts": ["Berth"]}
-        ],
-    ),
     "DeepEval": (
         "t.json",
         [

@@ -199,7 +199,6 @@ def test_table_guesses_columns_and_prints_the_guess(folder, capsys):
 @pytest.mark.parametrize(
     ("row", "flags", "complaint"),
     [
-        ({"domanda": "Chi?", "answer": "x", "document": "lease.txt"}, [], r"which column is the question\?"),
         (QUESTION, ["--answer", "reply"], "no column 'reply' for --answer"),
         ({"question": "Who?", "where": "lease.txt"}, [], "no column of answers, passages, provisions or documents"),
         ({"question": "Who?", "answer": "x", "where": "lease.txt"}, [], "no row names a document"),
@@ -237,7 +236,6 @@ def test_table_keeps_numeric_ids_and_merges_rows_with_the_same_id(folder):
         ("lease.txt", ["The tenant pays.", "", "The tenant pays."], [("lease.txt.pdf", "The tenant pays.")]),
         (["lease.txt", "terms.md"], [], [("lease.txt.pdf", None), ("terms.md.pdf", None)]),
         (["lease.txt", "terms.md"], ["a", "b"], [("lease.txt.pdf", "a"), ("terms.md.pdf", "b")]),
-        (None, [{"filename": "terms.md", "text": "b"}], [("terms.md.pdf", "b")]),
         (
             "lease.txt",
             [{"content": "-", "quote": "a"}, "[sic] b"],

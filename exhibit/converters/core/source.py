@@ -112,21 +112,19 @@ class Release:
     ) -> list[dict[str, str]]:
         """Return the rows of a table; raise if one of `columns` is missing, or if a row has another number of cells."""
         try:
-            records = parse_csv(self.read_text(path), strict=True, **dialect)
+            records = [record for record in parse_csv(self.read_text(path), strict=True, **dialect) if record]
         except csv.Error as error:
             raise self._make_error(path, f"not a CSV file: {error}") from error
-        if len(records) < 2:
-            raise self._make_error(path, "the table has no rows")
-        names = [header(name) for name in records[0]]
+        names = [header(name) for name in records[0]] if records else []
         missing = [name for name in columns if name not in names]
         if missing:
             which = f"no column {missing[0]!r} ({len(missing)} missing)"
             raise SourceError(f"{path}: {which}; is this {self.info.benchmark}?")
         for number, record in enumerate(records, 1):
-            if record and len(record) != len(names):
+            if len(record) != len(names):
                 sizes = f"has {len(record)} fields, but the header has {len(names)}"
                 raise self._make_error(path, f"record {number} {sizes}")
-        return [dict(zip(names, record, strict=True)) for record in records[1:] if record]
+        return [dict(zip(names, record, strict=True)) for record in records[1:]]
 
     def read_json(self, path: Path, *, lists: str) -> dict[str, Any]:
         """Return the object in a JSON file; raise unless its field named by `lists` is a list."""

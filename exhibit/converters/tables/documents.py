@@ -220,17 +220,12 @@ class Shelf:
         return [file.name for file in files if needle and needle in self.read_folded(file.name)]
 
     def find_law_file(self, source: str) -> str | None:
-        """Return the only file of a law or contract cited by name, judging by the file names, then by the texts."""
+        """Return the only file of a law or contract cited by name: a file of this name, or whose start has the name."""
         if named := self.find_named(source):
             return named[0]
-        wanted = f" {' '.join(source.casefold().split())} "
-        stems = {file.name: " ".join(re.findall(r"[^\W_]+", file.path.stem.casefold())) for file in self.files}
-        by_stem = [name for name, stem in stems.items() if wanted.strip() and wanted in f" {stem} "]
-        if len(by_stem) == 1:
-            return by_stem[0]
         opening = re.compile(rf"(?<!\w){re.escape(source)}(?!\w)", 0 if source.isupper() else re.IGNORECASE)
         for characters in OPENING_CHARS:
-            texts = {name: document.text[:characters] for name in stems if (document := self.read(name))}
+            texts = {name: document.text[:characters] for name in self._by_name if (document := self.read(name))}
             by_opening = [name for name, text in texts.items() if opening.search(text)]
             if by_opening:
                 return by_opening[0] if len(by_opening) == 1 else None
