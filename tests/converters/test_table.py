@@ -377,19 +377,15 @@ def leases(tmp_path: Path) -> Path:
     return documents
 
 
-def workbook_of(
-    path: Path, rows: list[list[Any]], *merged: str, more: dict[str, list[list[Any]]] | None = None
-) -> Path:
-    """Write a workbook whose first sheet has these rows and merged cells, and further sheets; return its path."""
+def workbook_of(path: Path, rows: list[list[Any]], *merged: str) -> Path:
+    """Write a workbook with one sheet of these rows and merged cells; return its path."""
     import openpyxl
 
     book = openpyxl.Workbook()
-    for title, content in ({"Sheet": rows} | (more or {})).items():
-        sheet = book["Sheet"] if title == "Sheet" else book.create_sheet(title)
-        for row in content:
-            sheet.append(row)
+    for row in rows:
+        book.active.append(row)
     for area in merged:
-        book["Sheet"].merge_cells(area)
+        book.active.merge_cells(area)
     book.save(path)
     return path
 

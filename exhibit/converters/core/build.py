@@ -34,7 +34,6 @@ from exhibit.schemas.models import (
     BundleInfo,
     Context,
     Counts,
-    DocumentEntry,
     FileEntry,
     Gold,
     Row,
@@ -42,12 +41,12 @@ from exhibit.schemas.models import (
     Tool,
 )
 from exhibit.schemas.validate import validate
-from exhibit.storage.atomic import remove_below
+from exhibit.storage.atomic import make_scratch_folder, remove_below
 from exhibit.storage.bundle import sha256_of
 
-_TEXTS = "texts.partial"
 ABOUT_UNREADABLE = "question about a document that cannot be read"
 NOT_LOCATED = "passage not found in the document"
+Asked = tuple[Row, list[Gold]]  # a question with its lines of gold.jsonl
 _MACHINE_OPTIONS = frozenset(
     {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict", "json"}
     | {"delay", "timeout", "refetch"}
@@ -60,35 +59,41 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     # the user names the bundle of a table, so that name is not the name of a dataset
     text = make_card_text(replace(benchmark.info, derived="") if benchmark.info else info, info.name, options)
     info = benchmark.info or info
-    texts = folder / _TEXTS
     (folder / CORPUS).mkdir()
-    texts.mkdir()
     items = len(benchmark.documents)
     engine = open_engine(options.engine, jobs=options.jobs, items=items, limits=read_limits(options))
-    done = _materialise_all(benchmark, folder / CORPUS, texts, engine, tally, options)
-    given = [row for row in benchmark.rows if _is_answerable(row, done, tally) and _is_sound(row, tally)]
-    if benchmark.draft or benchmark.by_construction:
-        given = [row for row in given if _is_located(row, done, tally)]
-    unsure = [row for row in given if row.labels.get("draft") == "unsure"] if benchmark.draft else []
-    rows = [row for row in given if row.labels.get("draft") != "unsure"] if benchmark.draft else given
-    if benchmark.draft:  # a person must review the uncertain rows
-        drafts = drafts_text((_make_row(row, done), _make_gold([row], done)) for row in unsure)
-        (folder / DRAFTS).write_text(drafts, encoding="utf-8")
-    questions = [_make_row(row, done) for row in rows]
-    write_train(questions, folder / TRAIN)
-    gold = list(_make_gold(rows, done))
+    with make_scratch_folder() as texts:
+        done = _materialise_all(benchmark, folder / CORPUS, texts, engine, tally, options)
+        rows = [row for row in benchmark.rows if _is_answerable(row, done, tally) and _is_sound(row, tally)]
+        if benchmark.draft or benchmark.by_construction:
+            rows = [row for row in rows if _is_located(row, done, tally)]
+        asked, waiting = list[Asked](), list[Asked]()
+        for row in rows:
+            unsure = benchmark.draft and row.labels.get("draft") == "unsure"  # a person must review it
+            (waiting if unsure else asked).append((_make_row(row, done), list(_make_gold(row, done))))
+            for quote in () if unsure else row.quotes:
+                _note_gold(row, quote, done[quote.filename].places[quote], tally)
+        owners: list[RawDocument | RawRow] = [*rows, *(raw for raw in benchmark.documents if raw.filename in done)]
+        account = tally.account(item for owner in owners for item in owner.items)
+        bundle = _describe(info, benchmark, tally, options, done).model_copy(update={"account": account})
+        return write_bundle(bundle, asked, waiting, folder, engine=engine, text=text, texts=texts)
+
+
+def write_bundle(
+    info: BundleInfo, asked: Sequence[Asked], waiting: Sequence[Asked], folder: Path, *, engine: Engine,
+    text: CardText, texts: Path | None = None,
+) -> BundleInfo:  # fmt: skip
+    """Write questions, card and bundle.json into a folder with a corpus, and for a drafted bundle the drafts."""
+    rows, gold = [row for row, _ in asked], [line for _, lines in asked for line in lines]
+    write_train(rows, folder / TRAIN)
     write_gold(gold, folder / GOLD)
-    for row in rows:
-        for quote in row.quotes:
-            _note_gold(row, quote, done[quote.filename].places[quote], tally)
-    bundle = _describe(info, benchmark, tally, options, questions, gold, [done[name].entry for name in sorted(done)])
-    owners: list[RawDocument | RawRow] = [raw for raw in benchmark.documents if raw.filename in done]
-    owners += given
-    bundle = bundle.model_copy(update={"account": tally.account(item for owner in owners for item in owner.items)})
-    bundle = write_card(bundle, folder, rows=questions, gold=gold, engine=engine, text=text, texts=texts)
-    remove_below(folder, _TEXTS)
-    printers = describe_printing(document.printer for document in done.values())
-    return finish(bundle.model_copy(update={"printing": printers}), folder)
+    counts = count_gold(rows, gold, documents=len(info.documents), hows=info.counts.located)
+    info = info.model_copy(update={"counts": counts})
+    if info.draft is not None:
+        (folder / DRAFTS).write_text(drafts_text(waiting), encoding="utf-8")
+        draft = info.draft.model_copy(update={"sure": len(rows), "unsure": len(waiting)})
+        info = info.model_copy(update={"draft": draft})
+    return _finish(write_card(info, folder, rows=rows, gold=gold, engine=engine, text=text, texts=texts), folder)
 
 
 def _materialise_all(
@@ -177,15 +182,14 @@ def _make_row(row: RawRow, done: dict[str, Done]) -> Row:
     return Row(id=row.id, question=row.question, answer=answer, is_impossible=row.is_impossible, contexts=contexts)
 
 
-def _make_gold(rows: Sequence[RawRow], done: dict[str, Done]) -> Iterator[Gold]:
+def _make_gold(row: RawRow, done: dict[str, Done]) -> Iterator[Gold]:
     """Yield one line per gold passage; a row without gold has one line with its labels."""
-    for row in rows:
-        near = _label_near_misses(row, done)
-        if not row.quotes:
-            yield NOWHERE.make_gold(row.id, None, row.filename, dict(row.labels))
-        for index, quote in enumerate(row.quotes):
-            labels = {**row.labels, **near, **dict(quote.labels)}
-            yield done[quote.filename].places[quote].make_gold(row.id, index, quote.filename, labels)
+    near = _label_near_misses(row, done)
+    if not row.quotes:
+        yield NOWHERE.make_gold(row.id, None, row.filename, dict(row.labels))
+    for index, quote in enumerate(row.quotes):
+        labels = {**row.labels, **near, **dict(quote.labels)}
+        yield done[quote.filename].places[quote].make_gold(row.id, index, quote.filename, labels)
 
 
 def _label_near_misses(row: RawRow, done: dict[str, Done]) -> dict[str, Label]:
@@ -223,32 +227,28 @@ def _note_gold(row: RawRow, quote: Quote, where: QuotePlace, tally: Tally) -> No
 
 
 def _describe(
-    info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, rows: Sequence[Row],
-    gold: Sequence[Gold], documents: list[DocumentEntry],
-) -> BundleInfo:  # fmt: skip
+    info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, done: dict[str, Done]
+) -> BundleInfo:
     # only benchmarks that cite headings have sections, and only tables have answers that replace quotes
     hows = [how for how in HOWS if how not in ("section", "answer")]
-    draft = benchmark.draft
-    if draft is not None:
-        unsure = sum(row.labels.get("draft") == "unsure" for row in benchmark.rows)
-        draft = draft.model_copy(update={"sure": len(rows), "unsure": unsure})
     same = ("name", "title", "summary", "licence", "citation", "groups", "headline")
     return BundleInfo(
         **{name: getattr(info, name) for name in same},
         format=FORMAT,
         source=SourceEntry(name=info.benchmark, url=info.url, version=info.version, sha256=benchmark.sha256),
-        counts=counts_of(rows, gold, documents=len(documents), hows=hows),
+        counts=count_gold([], [], documents=len(done), hows=hows),
         left_out=tally.left_out,
         noted=tally.noted,
-        documents=documents,
+        documents=[done[name].entry for name in sorted(done)],
         files={},
         tool=Tool(name="exhibit-rag", version=__version__),
         options=list_content_options(options),
-        draft=draft,
+        draft=benchmark.draft,
+        printing=describe_printing(document.printer for document in done.values()),
     )
 
 
-def counts_of(rows: Sequence[Row], gold: Sequence[Gold], *, documents: int, hows: Collection[str]) -> Counts:
+def count_gold(rows: Sequence[Row], gold: Sequence[Gold], *, documents: int, hows: Collection[str]) -> Counts:
     """Return the counts for bundle.json; methods in `hows` are listed even if they located nothing."""
     impossible = sum(row.is_impossible for row in rows)
     contexts = {row.id: row.contexts for row in rows}
@@ -287,7 +287,7 @@ def make_card_text(info: DatasetInfo, converter: str, options: Namespace | None 
     return CardText(converter=converter, command=info.command or " ".join(command), sample=sample, **texts)
 
 
-def finish(info: BundleInfo, folder: Path) -> BundleInfo:
+def _finish(info: BundleInfo, folder: Path) -> BundleInfo:
     """Write bundle.json, which lists every other file, and validate the bundle."""
     paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     files = {name: FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size) for name, path in paths.items()}

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exhibit.converters.core.benchmark import DatasetInfo, Label, Quote, Tally
-from exhibit.converters.core.build import counts_of, finish, make_card_text
+from exhibit.converters.core.build import Asked, make_card_text, write_bundle
 from exhibit.converters.core.documents import NOWHERE, locate_quote
 from exhibit.engine import open_engine, track
 from exhibit.evidence.read import read_within
-from exhibit.hub.card import CardText, write_card
+from exhibit.hub.card import CardText
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import IMPOSSIBLE_ANSWER
-from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, Question, drafts_text, write_gold, write_train
+from exhibit.schemas.bundle import CORPUS, INFO, Question
 from exhibit.schemas.errors import BundleError, SourceError
-from exhibit.schemas.layout import DRAFTS
 from exhibit.schemas.models import BundleInfo, Context, Gold, PatchEntry, Row
 from exhibit.schemas.review import MarkedPassage, Patch, digest_gold, read_patch
 from exhibit.schemas.validate import read_drafts
@@ -28,8 +27,6 @@ _KNOWN = Path(__file__).parents[1] / "_known"
 CORRECTED = "gold corrected by review"
 UNFIT = "correction not applied: the gold has changed since the review"
 ELSEWHERE = "in a patch, and not in the bundle"
-
-Asked = tuple[Row, list[Gold]]  # a question with its lines of gold.jsonl
 
 
 def find_patch(name: str, info: DatasetInfo) -> Path:
@@ -168,12 +165,10 @@ def write_changed(
 ) -> BundleInfo:  # fmt: skip
     """Write a copy of a bundle with other questions and, if it is a drafted bundle, with the drafts in `waiting`."""
     check_out(out, force=force)
-    rows, gold = [row for row, _ in asked], [line for _, lines in asked for line in lines]
     left_out = {reason: list(names) for reason, names in info.left_out.items()}
     for reason, names in tally.left_out.items():
         left_out.setdefault(reason, []).extend(names)
-    counts = counts_of(rows, gold, documents=len(info.documents), hows=info.counts.located)
-    info = info.model_copy(update={"counts": counts, "left_out": left_out, "noted": {**info.noted, **tally.noted}})
+    info = info.model_copy(update={"left_out": left_out, "noted": {**info.noted, **tally.noted}})
     documents = [document.filename for document in info.documents]
     if text is None:
         text = CardText(converter="table")  # a name that is not a converter's is the name of a table
@@ -184,11 +179,5 @@ def write_changed(
         for name in track(documents, total=len(documents), label="documents"):
             with fetch_file(bundle.files[name]) as local_path:
                 shutil.copyfile(local_path, folder / CORPUS / name)
-        write_train(rows, folder / TRAIN)
-        write_gold(gold, folder / GOLD)
-        if info.draft is not None:
-            draft = info.draft.model_copy(update={"sure": len(rows), "unsure": len(waiting)})
-            info = info.model_copy(update={"draft": draft})
-            (folder / DRAFTS).write_text(drafts_text(waiting), encoding="utf-8")
         engine = open_engine("local", jobs=1, items=len(documents))
-        return finish(write_card(info, folder, rows=rows, gold=gold, engine=engine, text=text), folder)
+        return write_bundle(info, asked, waiting, folder, engine=engine, text=text)

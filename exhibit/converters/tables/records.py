@@ -139,8 +139,8 @@ def _find_header(rows: Sequence[Numbered]) -> int:
     return next(wide, 0)
 
 
-def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", first: int = 0) -> Iterator[Record]:
-    """Yield the rows below the header as records by column name; `first` is the index of the first record."""
+def _cut(path: Path, rows: list[Numbered], tally: Tally) -> Iterator[Record]:
+    """Yield the rows below the header as records by column name."""
     at = _find_header(rows)
     for number, cells in rows[:at]:
         words = " ".join(str(cell) for cell in cells if not _is_blank(cell))
@@ -154,8 +154,8 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally, *, sheet: str = "", fir
         raise SourceError(
             f"{path}: row {rows[at][0]} has {len(header)} columns, but rows below lack {missing} cells; is it a header?"
         )
-    for index, (number, row) in enumerate(rows[at + 1 :], first):
-        place = f"{sheet}, row {number}" if sheet else f"row {number}"
+    for index, (number, row) in enumerate(rows[at + 1 :]):
+        place = f"row {number}"
         if len(row) > len(header):
             line = f"{path.name}: {place}"
             tally.fault("row with more cells than the header", line, item=Item("rows", place))
@@ -173,24 +173,20 @@ def _read_unpacked(read: Callable[[Path], Out], path: Path) -> Out:
 
 
 def _read_workbook(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
-    """Yield the rows of the named sheet, else of the first sheet with a table and of sheets with the same header."""
+    """Yield the rows of the named sheet, else of the first sheet with a table."""
     sheets = _read_unpacked(partial(_read_sheets, name=name), path)
     if name is not None and name not in sheets:
         raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(sheets)}")
     filled = {title: rows for title, rows in sheets.items() if rows}
     if not filled:
         raise SourceError(f"{path}: no rows in {'that sheet' if name else 'any of its sheets'}")
-    headers = {title: rows[_find_header(rows)][1] for title, rows in filled.items()}
     # a cover sheet has no table
-    tabular = [title for title, rows in filled.items() if len(headers[title]) > 1 and len(rows) > 1]
-    alike = [title for title in filled if headers[title] == headers[[*tabular, *filled][0]]]
+    tabular = [title for title, rows in filled.items() if len(rows[_find_header(rows)][1]) > 1 and len(rows) > 1]
+    chosen = [*tabular, *filled][0]
     for title, rows in sheets.items():
-        if title not in alike and (rows is None or rows):
+        if title != chosen and (rows is None or rows):
             tally.note("sheet of the workbook that was not read (--sheet)", f"{path.name}: {title}")
-    count = 0
-    for title in alike:
-        yield from _cut(path, filled[title], tally, sheet=title if len(alike) > 1 else "", first=count)
-        count += len(filled[title]) - _find_header(filled[title]) - 1
+    yield from _cut(path, filled[chosen], tally)
 
 
 def _read_sheets(path: Path, name: str | None) -> dict[str, list[Numbered] | None]:
