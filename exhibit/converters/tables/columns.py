@@ -66,7 +66,7 @@ def list_columns(columns: Sequence[str]) -> str:
 
 
 def _show_columns(table: Path, seen: Sequence[str], chosen: Columns, by_user: Collection[str], tally: Tally) -> None:
-    by_name, shown = _choose_columns(table, seen, {}), []
+    by_name, shown = _choose_columns(table, seen, {}), list[str]()
     for role, column in ((role, chosen[role]) for role in ROLES if chosen[role] is not None):
         reason = "" if role in by_user else " (by its name)" if column == by_name[role] else " (by its cells)"
         shown.append(f"{role} = {column}{reason}")

@@ -155,7 +155,7 @@ class GoldReader:
         column, named = self._find_column("text")[0], self._named
         beside = {role: self._read_numbers(role) for role in ("page", "grade")}
         for at, value in enumerate(items):
-            numbers = {role: values[at] for role, values in beside.items() if len(values) == len(items)}
+            stated: dict[str, Any] = {role: found[at] for role, found in beside.items() if len(found) == len(items)}
             held = self._read_object(value, column) if isinstance(value, dict) else {"text": read_cell_words(value)}
             if not held:
                 continue
@@ -164,9 +164,9 @@ class GoldReader:
                     raise ValueError(
                         f"{len(items)} passages, but {len(named)} documents: which passage is in which document?"
                     )
-                numbers["document"], page = named[at if len(named) > 1 else 0]
-                numbers |= {} if page is None else {"page": page}
-            yield _make_quote(**(numbers | held))
+                stated["document"], page = named[at if len(named) > 1 else 0]
+                stated |= {} if page is None else {"page": page}
+            yield _make_quote(**(stated | held))
 
     def _read_object(self, value: Mapping[str, Any], column: str) -> dict[str, Any]:
         """Return the parts of a passage that an object describes, by role; empty if the object has no known field."""
