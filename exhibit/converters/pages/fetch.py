@@ -224,8 +224,9 @@ async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: 
 async def _store_reply(
     url: str, name: str, reply: PageReply, downloader: Downloader, store: FetchedStore, policy: Policy
 ) -> UrlLine:
+    line = UrlLine(url, name, final_url=reply.url, status=reply.status)
     if reply.kind == "pdf":
-        return store.save(UrlLine(url, name, final_url=reply.url, status=reply.status), reply.data)
+        return store.save(line, reply.data)
     if reply.kind == "text":
         page, headers = make_html(reply.text), {"content-type": "text/html; charset=utf-8"}
         reply = replace(reply, data=page.encode("utf-8"), headers=headers)
@@ -235,8 +236,7 @@ async def _store_reply(
         printed = await print_web_page(reply, address, downloader, timeout=policy.timeout)
     except FetchError as error:
         return _make_failed_line(url, name, error)
-    line = UrlLine(url, name, final_url=printed.url, status=reply.status, note=printed.note, printer=printed.printer)
-    return store.save(line, printed.data)
+    return store.save(replace(line, final_url=printed.url, note=printed.note, printer=printed.printer), printed.data)
 
 
 def _make_failed_line(url: str, name: str, error: FetchError) -> UrlLine:

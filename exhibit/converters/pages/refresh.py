@@ -18,7 +18,7 @@ from exhibit.converters.pages.fetch import UrlLine, add_fetch_arguments, fetch_a
 from exhibit.evidence import locate, read_document
 from exhibit.law.sentences import split_sentences
 from exhibit.runtime.command import FAILED, build_parser, guarded
-from exhibit.schemas.bundle import INFO, read_info
+from exhibit.schemas.bundle import INFO
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.bundle import open_bundle
@@ -40,14 +40,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--refresh", type=Path, required=True, metavar="BUNDLE", help="the bundle to compare")
     add_fetch_arguments(parser)
     options = parser.parse_args(argv)
-    root: Path = options.refresh
-    if not (root / INFO).is_file():
-        raise BundleError(f"{root}: no {INFO} in it, so the sources of its documents are unknown")
-    documents = read_info(root / INFO).documents
-    urls = {entry.filename: entry.source for entry in documents if entry.source.startswith(("http://", "https://"))}
+    bundle = open_bundle(options.refresh)
+    if bundle.info is None:
+        raise BundleError(f"{options.refresh}: no {INFO} in it, so the sources of its documents are unknown")
+    sources = {entry.filename: entry.source for entry in bundle.info.documents}
+    urls = {name: source for name, source in sources.items() if source.startswith(("http://", "https://"))}
     if not urls:
-        raise SourceError(f"{root}: none of its documents comes from a web address, so there is nothing to refresh")
-    bundle = open_bundle(root)
+        raise SourceError(f"{options.refresh}: none of its documents comes from a web address: nothing to refresh")
     gold: dict[str, Gold] = defaultdict(list)
     for question in bundle.questions:
         for context in question.contexts:
