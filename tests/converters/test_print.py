@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from concurrent.futures import ThreadPoolExecutor, wait
-from pathlib import Path
-from types import SimpleNamespace
-
 import pytest
 
 from exhibit.converters import RawDocument
@@ -16,9 +10,7 @@ from exhibit.converters.pages.chromium import launch_arguments
 from exhibit.converters.pages.print import PdfPrinter, Printer, describe_printing, make_html
 from exhibit.converters.pages.text_pdf import name_printer, read_font_hashes
 from exhibit.engine import Limits
-from exhibit.engine.limits import list_programs
 from exhibit.evidence import read_document
-from exhibit.schemas.errors import LimitError
 
 
 def test_launch_arguments_disable_the_sandbox_for_root_only(monkeypatch):
@@ -42,38 +34,6 @@ def test_print_html_writes_the_same_bytes_for_the_same_page(printer, tmp_path):
     assert (tmp_path / "one.pdf").read_bytes() == (tmp_path / "two.pdf").read_bytes()
     document = read_document(tmp_path / "one.pdf")
     assert len(document.pages) > 3 and document.text.startswith("An Agreement\n")
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-ENDLESS = '<div style="height: 33000000px">x</div>' * 300
-"""Ten million sheets of paper."""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="looks for the browser's processes as Linux shows them")
-def test_pdf_printer_restarts_the_browser_after_a_page_timeout(tmp_path, monkeypatch):
-    clock = SimpleNamespace(ahead=0.0)
-    real = time.monotonic
-    monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=lambda: real() + clock.ahead))
-    with PdfPrinter(Limits(seconds=1000)) as press, ThreadPoolExecutor(1) as pool:
-        press.print(RawDocument("first.pdf", "First", html="Rent is due."), tmp_path)
-        browser = list_programs(press._worker.process.pid)
-        bad = pool.submit(press.print, RawDocument("bad.pdf", "Bad", html=ENDLESS), tmp_path)
-        assert not wait([bad], 0.2).done, "it is being printed"
-        while not wait([bad], 0.1).done:
-            clock.ahead += 2000
-        with pytest.raises(LimitError, match=r"^bad.pdf: not done after 1000 s \(--item-timeout\); left out"):
-            bad.result()
-        press.print(RawDocument("last.pdf", "Last", html="Rent was due."), tmp_path)
-        assert browser and not any(map(_alive, browser))
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["first.pdf", "last.pdf"]
-    assert read_document(tmp_path / "last.pdf").text == "Rent was due."
 
 
 # ---------------------------------------------------------------- fonts
