@@ -1,4 +1,4 @@
-"""Printing: the browser's settings, reproducible bytes, time-outs, and the record of printer and fonts."""
+"""Printing: the browser's settings, reproducible bytes, and the record of printer and fonts."""
 
 from __future__ import annotations
 

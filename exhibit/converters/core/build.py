@@ -45,6 +45,7 @@ from exhibit.storage.atomic import make_scratch_folder, remove_below
 from exhibit.storage.bundle import sha256_of
 
 ABOUT_UNREADABLE = "question about a document that cannot be read"
+NOT_UTF8 = "row with half a surrogate pair, which is not a character"
 NOT_LOCATED = "passage not found in the document"
 Asked = tuple[Row, list[Gold]]  # a question with its lines of gold.jsonl
 _MACHINE_OPTIONS = frozenset(
@@ -64,9 +65,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     engine = open_engine(options.engine, jobs=options.jobs, items=items, limits=read_limits(options))
     with make_scratch_folder() as texts:
         done = _materialise_all(benchmark, folder / CORPUS, texts, engine, tally, options)
-        rows = [row for row in benchmark.rows if _is_answerable(row, done, tally) and _is_sound(row, tally)]
-        if benchmark.draft or benchmark.by_construction:
-            rows = [row for row in rows if _is_located(row, done, tally)]
+        rows = [row for row in benchmark.rows if _is_usable(row, benchmark, done, tally)]
         asked, waiting = list[Asked](), list[Asked]()
         for row in rows:
             unsure = benchmark.draft and row.labels.get("draft") == "unsure"  # a person must review it
@@ -140,29 +139,23 @@ def _is_writable(raw: RawDocument, tally: Tally) -> bool:
     return False
 
 
-def _is_answerable(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
-    missing = min((name for name in row.files if name not in done), default=None)
-    if missing:
-        tally.leave_out_all(ABOUT_UNREADABLE, row.items, name=row.name, more=missing)
-    return missing is None
-
-
-def _is_sound(row: RawRow, tally: Tally) -> bool:
-    """Return whether a row's texts can be written as UTF-8; if not, count the row."""
+def _is_usable(row: RawRow, benchmark: Benchmark, done: dict[str, Done], tally: Tally) -> bool:
+    """Return whether a row can be written; if not, count it."""
+    missing = min((name for name in row.files if name not in done), default="")
     labels = [*row.labels.values(), *(label for quote in row.quotes for label in dict(quote.labels).values())]
     words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]
-    if all(escape_surrogates(text) == text for text in words if isinstance(text, str)):
+    if missing:
+        reason = ABOUT_UNREADABLE
+    elif any(isinstance(text, str) and escape_surrogates(text) != text for text in words):
+        reason = NOT_UTF8
+    elif (benchmark.draft or benchmark.by_construction) and not all(
+        done[quote.filename].places[quote].spans for quote in row.quotes if quote.text
+    ):
+        reason, missing = NOT_LOCATED, str(row.filename)
+    else:
         return True
-    reason = "row with half a surrogate pair, which is not a character"
-    tally.leave_out_all(reason, row.items, name=row.name, fault=True)
+    tally.leave_out_all(reason, row.items, name=row.name, more=missing, fault=reason == NOT_UTF8)
     return False
-
-
-def _is_located(row: RawRow, done: dict[str, Done], tally: Tally) -> bool:
-    located = all(done[quote.filename].places[quote].spans for quote in row.quotes if quote.text)
-    if not located:
-        tally.leave_out_all(NOT_LOCATED, row.items, name=row.name, more=str(row.filename))
-    return located
 
 
 # ---------------------------------------------------------------- train.json and gold.jsonl
