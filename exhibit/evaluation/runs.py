@@ -15,7 +15,7 @@ from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.statistics import summarise_run
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import RESULTS, SUMMARY, Means
-from exhibit.schemas.run_folder import RunFolder, compare_means
+from exhibit.schemas.run_folder import RunFolder, find_difference
 
 _OTHER_SETTINGS = ("format", "version", "datasets.")
 """Settings that do not describe the system, or that are reported as the version of the data."""
@@ -53,8 +53,8 @@ class RunResults(RunFolder):
         if not stored:
             return summarise_run(tables)
         means = summarise_run(tables, intervals=False)
-        if wrong := compare_means(stored, means):
-            fault = f"does not match the rows of the run: {wrong[0]}"
+        if wrong := find_difference(stored, means):
+            fault = f"does not match the rows of the run: {wrong}"
             raise BundleError(f"{self.folder / name / SUMMARY}: {fault}; {_CHANGED}, or restore the file")
         return {metric: replace(estimate, ci95=stored[metric].ci95) for metric, estimate in means.items()}
 

@@ -34,15 +34,6 @@ def generate() -> dict[str, str]:
     return texts
 
 
-def write_schemas(folder: Path = FOLDER) -> list[str]:
-    """Rewrite the schema files that no longer match the models; return their names."""
-    folder.mkdir(exist_ok=True)
-    texts = generate()
-    stale = [name for name in texts if not (folder / name).is_file() or (folder / name).read_text() != texts[name]]
-    for name in stale:
-        (folder / name).write_text(texts[name], encoding="utf-8")
-    return stale
-
-
 if __name__ == "__main__":
-    print("written:", ", ".join(write_schemas()) or "nothing, all are up to date")
+    for name, text in generate().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")

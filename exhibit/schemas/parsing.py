@@ -7,12 +7,10 @@ import json
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from exhibit.schemas.errors import BundleError, ToolkitError
 
@@ -120,37 +118,3 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
                 raise BundleError(f"{path}: not UTF-8 (byte {at}); save it again as UTF-8") from fault
             if text:
                 yield number, text
-
-
-Row = TypeVar("Row")
-
-
-class LazyLines(Generic[Row]):
-    """The rows of a JSONL file, parsed on access; only each row's offset and line number are in memory."""
-
-    def __init__(self, path: Path, parse: Callable[[bytes, str], Row]) -> None:
-        self.path, self._parse = path, parse
-
-    @cached_property
-    def _lines(self) -> list[tuple[int, int]]:
-        """The offset and the line number of each row; blank lines are not rows, but count as lines."""
-        with self.path.open("rb") as file:
-            lengths = [len(line) if line.strip() else -len(line) for line in file]
-        starts = accumulate(map(abs, lengths), initial=0)
-        return [(start, at) for at, (start, length) in enumerate(zip(starts, lengths, strict=False), 1) if length > 0]
-
-    def __len__(self) -> int:
-        return len(self._lines)
-
-    def __getitem__(self, place: int) -> Row:
-        start, number = self._lines[place]
-        with self.path.open("rb") as file:
-            file.seek(start)
-            return self._parse(file.readline(), f"{self.path}: line {number}")
-
-    def __iter__(self) -> Iterator[Row]:
-        """Yield the rows in order; only one row is in memory at a time."""
-        with self.path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield self._parse(line, f"{self.path}: line {number}")

@@ -210,15 +210,6 @@ class RunConfig(_Part):
     measured: Measured = Measured()
 
 
-class Machine(_Part):
-    """The computer on which a run was made: operating system, processor, cores and Python version."""
-
-    system: str
-    processor: str
-    cores: int | None
-    python: str
-
-
 class Provenance(_Part):
     """`provenance.json`: the time, the commit, the machine and the versions of the data."""
 
@@ -226,7 +217,8 @@ class Provenance(_Part):
     version: str = ""
     commit: str | None = None
     changed_files: int | None = None
-    machine: Machine | None = None
+    machine: dict[str, str | int | None] | None = None
+    """The computer: operating system, processor, cores and Python version."""
     data: dict[str, dict[str, str | None]] = {}  # The sha256 of the dataset files that the run read, by dataset
     inputs: dict[str, str | None] = {}
     """The sha256 of other files that determine the replies, such as a predictions file."""

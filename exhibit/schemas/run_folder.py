@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from exhibit.schemas import run as files
 from exhibit.schemas.bundle import CORPUS, load_json, read_text
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.parsing import LazyLines, format_faults
+from exhibit.schemas.parsing import format_faults
 
 Content = TypeVar("Content")
 _ROUNDING = 1e-9  # tolerance for the rounding error when the same sum is computed in another order
@@ -44,15 +44,10 @@ def _read(path: Path) -> Any:
     return _validate(read_text(path), path, files.FILES[path.name])
 
 
-def _read_question(line: bytes, where: str) -> files.RunQuestion:
-    question: files.RunQuestion = _validate(line, where, files.QUESTION)
-    return question
-
-
-def _describe_fault(read: Callable[..., object], *words: object) -> str:
+def _describe_fault(read: Callable[[Any], object], where: object) -> str:
     """Return the message of the BundleError that reading raises; empty if it succeeds."""
     try:
-        read(*words)
+        read(where)
     except BundleError as error:
         return str(error)
     return ""
@@ -63,26 +58,28 @@ class RunRows:
 
     def __init__(self, folder: Path, names: Iterable[str]) -> None:
         self.names = list(names)
-        self._files = [LazyLines(folder / name / files.RESULTS, _read_question) for name in self.names]
+        self._lines: list[tuple[str, Path, int, int]] = []
+        for name in self.names:
+            path, start = folder / name / files.RESULTS, 0
+            with path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    if line.strip():  # a blank line is not a row, but counts as a line
+                        self._lines.append((name, path, number, start))
+                    start += len(line)
 
     def __len__(self) -> int:
-        return sum(map(len, self._files))
+        return len(self._lines)
 
-    def __getitem__(self, place: int) -> files.RunQuestion:
-        for name, lines in zip(self.names, self._files, strict=True):
-            if 0 <= place < len(lines):
-                return _of_dataset(lines[place], name)
-            place -= len(lines)
-        raise IndexError(place)
+    def __getitem__(self, at: int) -> files.RunQuestion:
+        name, path, number, start = self._lines[at]
+        with path.open("rb") as file:
+            file.seek(start)
+            row: files.RunQuestion = _validate(file.readline(), f"{path}: line {number}", files.QUESTION)
+        return row if row.dataset == name else row.model_copy(update={"dataset": name})
 
     def __iter__(self) -> Iterator[files.RunQuestion]:
         """Yield every question in the order of the files; only one question is in memory at a time."""
-        for name, lines in zip(self.names, self._files, strict=True):
-            yield from (_of_dataset(row, name) for row in lines)
-
-
-def _of_dataset(row: files.RunQuestion, name: str) -> files.RunQuestion:
-    return row if row.dataset == name else row.model_copy(update={"dataset": name})
+        return map(self.__getitem__, range(len(self)))
 
 
 class RunFolder:
@@ -199,10 +196,11 @@ class RunFolder:
         paths = sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")])
         faults = [_describe_fault(_read, path) for path in paths if path.name in files.FILES]
         for path in sorted(self.folder.glob(f"*/{files.RESULTS}")):
-            faults += LazyLines(path, partial(_describe_fault, _read_question))
             dataset = path.parent.name
+            rows = self.rows_of(dataset)
+            faults += [_describe_fault(rows.__getitem__, at) for at in range(len(rows))]
             stored = {} if any(faults) else self.read_stored_means(dataset)
-            names = dict.fromkeys(name for row in self.rows_of(dataset) for name in row.scores) if stored else ()
+            names = dict.fromkeys(name for row in rows for name in row.scores) if stored else ()
             where = path.with_name(files.SUMMARY)
             faults += [
                 f"{where}: {name}: is in the rows and not in the summary" for name in names if name not in stored
@@ -210,26 +208,18 @@ class RunFolder:
         yield from filter(None, faults)
 
 
-def compare_means(stored: files.Means, given: files.Means) -> list[str]:
-    """Return the differences between the stored means and the means that the rows give, one line per metric.
+def find_difference(stored: files.Means, given: files.Means) -> str:
+    """Return the first difference between the stored means and the means that the rows give; empty if they agree.
 
     Intervals are not compared: they are computed again from the rows whenever a run is shown.
     """
-    lines = []
     for name, one in stored.items():
         other = given.get(name, files.Estimate(None, 0, one.errors))
-        pairs = {field: (getattr(one, field), getattr(other, field)) for field in ("mean", "n", "errors")}
-        wrong = [f"{field} is {a}, but the rows give {b}" for field, (a, b) in pairs.items() if not _is_near(a, b)]
-        lines += [f"{name}: {'; '.join(wrong)}"] if wrong else []
-    lines += [f"{name}: is in the rows and not in the summary" for name in given if stored and name not in stored]
-    return lines
-
-
-def _is_near(one: float | None, other: float | None) -> bool:
-    """Return whether two numbers differ only by rounding."""
-    if one is None or other is None:
-        return one is other
-    return math.isclose(one, other, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+        for field in ("mean", "n", "errors"):
+            a, b = getattr(one, field), getattr(other, field)
+            if a != b and (None in (a, b) or not math.isclose(a, b, rel_tol=_ROUNDING, abs_tol=_ROUNDING)):
+                return f"{name}: {field} is {a}, but the rows give {b}"
+    return next((f"{name}: is in the rows and not in the summary" for name in given if name not in stored), "")
 
 
 def is_secret_setting(name: str) -> bool:

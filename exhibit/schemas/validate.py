@@ -4,7 +4,7 @@ import hashlib
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import CARD, CORPUS, DRAFTS, GOLD, INFO, ORIGIN, TRAIN
-from exhibit.schemas.models import BundleInfo, Context, DraftedRow, FileEntry, Gold, Row
+from exhibit.schemas.models import HOWS, BundleInfo, Context, Counts, DraftedRow, FileEntry, Gold, Row
 from exhibit.schemas.parsing import numbered_lines, read_text
 
 _ROWS = TypeAdapter(list[Row])
@@ -39,12 +39,12 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
     if not root.is_dir():
         what = f"a file; name the bundle's folder, such as {root.parent}" if root.exists() else "no such folder"
         return [Problem("", "", "", what)]
-    elsewhere = elsewhere or {}
     parts = (TRAIN, CORPUS, GOLD, DRAFTS, INFO)
     if not elsewhere and not any((root / name).exists() for name in parts) and any(root.iterdir()):
         return [Problem("", "", "", advise_drafting(root))]
     problems: list[Problem] = []
-    names = _check_corpus(root, elsewhere, problems)
+    files = dict(elsewhere or {}) | _list_files(root, problems)
+    names = _check_corpus(root, files, problems)
     rows = _check_train(root, names, problems)
     count = len(problems)
     gold = _read_lines(root / GOLD, Gold, problems)
@@ -55,10 +55,10 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
     _check_drafts(root, names, {row.id for row in rows or ()}, problems)
     info = _read(root / INFO, lambda: BundleInfo.model_validate_json(read_text(root / INFO)), problems)
     if info is not None:
-        problems += _check_checksums(root, elsewhere, info)
+        problems += _check_checksums(files, info)
         if rows is not None:
             problems += _check_counts(rows, gold, names, info)
-    if not (root / CARD).is_file() and CARD not in elsewhere:
+    if CARD not in files:
         problems.append(Problem(CARD, "", "", "missing; every bundle needs a dataset card"))
     return problems
 
@@ -69,17 +69,24 @@ def advise_drafting(folder: Path) -> str:
     return f"documents without questions ({TRAIN}); draft questions first: {command}"
 
 
-def _check_corpus(root: Path, elsewhere: Mapping[str, FileEntry], problems: list[Problem]) -> set[str]:
-    corpus = root / CORPUS
-    first = {Path(name).name: name for name in sorted(elsewhere) if name.startswith(f"{CORPUS}/")}
-    if not corpus.is_dir() and not first:
-        problems.append(Problem(f"{CORPUS}/", "", "", "no such folder"))
-    for path in sorted(corpus.rglob("*")):
+def _list_files(root: Path, problems: list[Problem]) -> dict[str, FileEntry]:
+    files: dict[str, FileEntry] = {}
+    for path in sorted(root.rglob("*")):
         inside = path.relative_to(root).as_posix()
         if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
             problems.append(Problem(inside, "", "", "a link that leads out of the bundle"))
-        elif path.is_file() and first.setdefault(path.name, inside) != inside:
-            problems.append(Problem(inside, "", "", f"same basename as {first[path.name]}"))
+        elif path.is_file():
+            files[inside] = FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size)
+    return files
+
+
+def _check_corpus(root: Path, files: Collection[str], problems: list[Problem]) -> set[str]:
+    first: dict[str, str] = {}
+    for inside in sorted(name for name in files if name.startswith(f"{CORPUS}/")):
+        if first.setdefault(Path(inside).name, inside) != inside:
+            problems.append(Problem(inside, "", "", f"same basename as {first[Path(inside).name]}"))
+    if not first and not (root / CORPUS).is_dir():
+        problems.append(Problem(f"{CORPUS}/", "", "", "no such folder"))
     return set(first)
 
 
@@ -171,22 +178,13 @@ def _check_agreement(rows: Sequence[Row], gold: Mapping[int, Gold]) -> Iterator[
         yield Problem(GOLD, "", "", f"{len(gold)} lines; train.json needs {len(expected)}")
 
 
-def _check_checksums(root: Path, elsewhere: Mapping[str, FileEntry], info: BundleInfo) -> Iterator[Problem]:
+def _check_checksums(files: Mapping[str, FileEntry], info: BundleInfo) -> Iterator[Problem]:
     for name, entry in info.files.items():
-        path = root / name
-        if name in elsewhere:
-            if elsewhere[name] != entry:
-                yield Problem(INFO, "files", name, "the content differs from the recorded size or sha256")
-        elif not path.resolve().is_relative_to(root.resolve()):
-            yield Problem(INFO, "files", name, "a link that leads out of the bundle")
-        elif not path.is_file():
+        if name not in files:
             yield Problem(INFO, "files", name, "recorded, but there is no such file")
-        elif path.stat().st_size != entry.bytes:
-            yield Problem(INFO, "files", name, f"{path.stat().st_size} bytes, but {entry.bytes} are recorded")
-        elif sha256_of(path) != entry.sha256:
-            yield Problem(INFO, "files", name, "the content differs from the recorded sha256")
-    here = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
-    for name in sorted(here | elsewhere.keys()):
+        elif files[name] != entry:
+            yield Problem(INFO, "files", name, "the content differs from the recorded size or sha256")
+    for name in sorted(files):
         if name not in {INFO, ORIGIN} and name not in info.files and not name.startswith(".cache/"):
             yield Problem(INFO, "files", name, "in the bundle, but not recorded")
 
@@ -194,28 +192,37 @@ def _check_checksums(root: Path, elsewhere: Mapping[str, FileEntry], info: Bundl
 def _check_counts(
     rows: Sequence[Row], gold: Mapping[int, Gold] | None, names: Collection[str], info: BundleInfo
 ) -> Iterator[Problem]:
-    counted: dict[str, Any] = {
-        "documents": len(names),
-        "questions": len(rows),
-        "answerable": sum(not row.is_impossible for row in rows),
-        "impossible": sum(row.is_impossible for row in rows),
-        "contexts": sum(len(row.contexts) for row in rows),
-    }
-    for name, number in counted.items():
-        recorded = getattr(info.counts, name)
-        if recorded != number:
-            yield Problem(INFO, "counts", name, f"{recorded}, but the bundle has {number}")
-    listed = Counter(document.filename for document in info.documents)
-    for name in sorted(listed.keys() ^ set(names)):
+    counts = count_gold(rows, (gold or {}).values(), documents=len(names), hows=info.counts.located)
+    recorded = _flatten_counts(info.counts)
+    for name, number in _flatten_counts(counts).items():
+        is_known = gold is not None or not name.startswith("located")
+        if is_known and recorded.get(name, 0) != number:
+            yield Problem(INFO, "counts", name, f"{recorded.get(name, 0)}, but the bundle has {number}")
+    listed = {document.filename for document in info.documents}
+    for name in sorted(listed ^ set(names)):
         message = "listed, but not under corpus/" if name in listed else "under corpus/, but not listed"
         yield Problem(INFO, "documents", name, message)
-    if gold is not None:
-        texts = {(row.id, index) for row in rows for index, context in enumerate(row.contexts) if context.text}
-        located = Counter(line.how for line in gold.values() if (line.id, line.context) in texts)
-        for how in sorted({*located, *info.counts.located}):
-            recorded = info.counts.located.get(how, 0)
-            if recorded != located[how]:
-                yield Problem(INFO, "counts", f"located.{how}", f"{recorded}, but gold.jsonl has {located[how]}")
+
+
+def _flatten_counts(counts: Counts) -> dict[str, int]:
+    located = {f"located.{how}": number for how, number in counts.located.items()}
+    return counts.model_dump(exclude={"located"}) | located
+
+
+def count_gold(rows: Sequence[Row], gold: Iterable[Gold], *, documents: int, hows: Collection[str]) -> Counts:
+    """Return the counts for bundle.json; methods in `hows` are listed even if they located nothing."""
+    impossible = sum(row.is_impossible for row in rows)
+    # a file without a quote counts as a context, but not as a quote that was not found
+    quotes = {(row.id, index) for row in rows for index, context in enumerate(row.contexts) if context.text}
+    located = Counter(line.how for line in gold if (line.id, line.context) in quotes)
+    return Counts(
+        documents=documents,
+        questions=len(rows),
+        answerable=len(rows) - impossible,
+        impossible=impossible,
+        contexts=sum(len(row.contexts) for row in rows),
+        located={how: located[how] for how in HOWS if located[how] or how in hows},
+    )
 
 
 def sha256_of(path: Path) -> str:

@@ -31,10 +31,6 @@ def test_read_questions_accepts_every_supported_shape(tmp_path):
     assert found[2].is_impossible and found[3].contexts == (LooseContext("d.pdf", None),)
 
 
-def test_read_questions_accepts_a_byte_order_mark(tmp_path):
-    assert questions(tmp_path, '\ufeff[{"question": "a?", "answer": "A"}]')[0].question == "a?"
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -62,13 +58,6 @@ def test_read_questions_and_open_bundle_report_all_problems_at_once(tmp_path):
     with pytest.raises(BundleError) as error:
         open_bundle(tmp_path)
     assert "train.json: row 0" in str(error.value) and "corpus: no such folder" in str(error.value)
-
-
-def test_read_questions_names_the_byte_that_is_not_utf8(tmp_path):
-    path = tmp_path / "train.json"
-    path.write_bytes(b'["caf\xe9"]')
-    with pytest.raises(BundleError, match="not UTF-8 \\(byte 5\\)"):
-        read_questions(path)
 
 
 def test_open_bundle_refuses_two_files_with_the_same_name(tmp_path):

@@ -1,9 +1,8 @@
-"""Error messages, generated schemas, and hidden secrets."""
+"""Error messages and hidden secrets."""
 
 from __future__ import annotations
 
 import errno
-import json
 import logging
 import os
 
@@ -18,7 +17,6 @@ from exhibit.runtime.command import (
     set_invocation,
 )
 from exhibit.runtime.secrets import is_secret_name, remember_secret, scrub, scrub_logs
-from exhibit.schemas import generate
 from exhibit.schemas.errors import ToolkitError, describe_disk_error, escape_surrogates
 from exhibit.schemas.run_folder import is_secret_setting
 
@@ -60,18 +58,6 @@ def test_guarded_describes_disk_errors_with_advice(capsys, number, message):
 
 def test_toolkit_error_escapes_surrogates():
     assert str(ToolkitError("a\udcff")) == "a\\udcff" == escape_surrogates("a\udcff") and str(ToolkitError()) == ""
-
-
-# ---------------------------------------------------------------- schema files
-
-
-def test_write_schemas_writes_only_files_that_differ(tmp_path):
-    assert generate.write_schemas(tmp_path / "json") == list(generate.SCHEMAS)
-    assert generate.write_schemas(tmp_path / "json") == []
-    gold = tmp_path / "json" / "gold.schema.json"
-    gold.write_text("{}", encoding="utf-8")
-    assert generate.write_schemas(tmp_path / "json") == ["gold.schema.json"]
-    assert json.loads(gold.read_text(encoding="utf-8"))["$schema"].endswith("schema")
 
 
 # ---------------------------------------------------------------- secrets

@@ -63,7 +63,6 @@ def test_validate_finds_no_faults_in_a_finished_run(sound_run, capsys):
         ("supply/ingestion.json", ("set_aside",), 5, "report"),
         ("supply/summary.json", ("answer_f1",), {"mean": {}}, "report"),
         ("provenance.json", ("data", "supply"), 7, "summary"),
-        ("provenance.json", ("machine",), {"cores": 2}, "summary"),
     ],
 )
 def test_commands_name_the_damaged_file_of_a_run(sound_run, tmp_path, capsys, file, keys, value, command):

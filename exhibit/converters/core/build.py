@@ -1,8 +1,7 @@
 """Builds a bundle from a benchmark: adds the documents, locates the gold, writes the files and validates them."""
 
 from argparse import Namespace
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -33,14 +32,13 @@ from exhibit.schemas.models import (
     HOWS,
     BundleInfo,
     Context,
-    Counts,
     FileEntry,
     Gold,
     Row,
     SourceEntry,
     Tool,
 )
-from exhibit.schemas.validate import validate
+from exhibit.schemas.validate import count_gold, validate
 from exhibit.storage.atomic import make_scratch_folder, remove_below
 from exhibit.storage.bundle import sha256_of
 
@@ -238,22 +236,6 @@ def _describe(
         options=list_content_options(options),
         draft=benchmark.draft,
         printing=describe_printing(document.printer for document in done.values()),
-    )
-
-
-def count_gold(rows: Sequence[Row], gold: Sequence[Gold], *, documents: int, hows: Collection[str]) -> Counts:
-    """Return the counts for bundle.json; methods in `hows` are listed even if they located nothing."""
-    impossible = sum(row.is_impossible for row in rows)
-    contexts = {row.id: row.contexts for row in rows}
-    # a file without a quote counts as a context, but not as a quote that was not found
-    located = Counter(line.how for line in gold if line.context is not None and contexts[line.id][line.context].text)
-    return Counts(
-        documents=documents,
-        questions=len(rows),
-        answerable=len(rows) - impossible,
-        impossible=impossible,
-        contexts=sum(len(row.contexts) for row in rows),
-        located={how: located[how] for how in HOWS if located[how] or how in hows},
     )
 
 
