@@ -9,7 +9,8 @@ An ordinary page has no suspects and takes about a millisecond.
 import ctypes
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ import numpy as np
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
-from exhibit.evidence.document import Document, Span
+from exhibit.evidence.document import Document, Page, Span
 from exhibit.evidence.readers.pdf import open_pdf, read_counted_text, to_page
 
 NO_INK = "drawn without visible ink"
@@ -30,7 +31,7 @@ MIN_HEIGHT = 1.5  # points: the smallest readable print has 4, and a superscript
 MIN_CONTRAST = 16  # of 255: colours with a smaller difference look the same on paper and screens
 MIN_ALPHA = 13  # of 255, 5%: fainter ink is invisible
 SMALL_FONT = 3.0  # points: twice `MIN_HEIGHT`; for a flat text object, which may be a dash, the font size decides
-MAX_FORM_DEPTH = 4  # levels of nested forms that are searched
+MAX_FORM_DEPTH = 5  # levels of objects that are searched: those of the page, and those of nested forms
 MAX_SHAPES = 20_000  # most shapes of a page that are compared with text
 MAX_PIXELS = 2400  # longest side of the compared pictures
 SCAN_SHARE = 0.5  # share of the page: a larger image is a scan, and the words below it come from OCR
@@ -49,19 +50,13 @@ class HiddenSpan(NamedTuple):
     why: str
 
 
-def find_hidden_spans(document: Document, spans: Sequence[Span] | None = None) -> list[HiddenSpan]:
-    """Return the runs of hidden letters in the given spans, or in the whole document; [] if it has no pages."""
+def find_hidden_spans(document: Document, pages: Collection[int] | None = None) -> list[HiddenSpan]:
+    """Return the runs of hidden letters on the given pages, or on all pages; [] if the document has no pages."""
     if document.path is None or not document.pages:
         return []
-    within = [Span(0, len(document.text))] if spans is None else spans
-    hidden: list[HiddenSpan] = []
     with open_pdf(document.path) as pdf:
-        for page in document.pages:
-            start, end = page.span
-            parts = [range(max(s.start, start) - start, min(s.end, end) - start) for s in within]
-            if any(parts):
-                hidden += _find_on_page(pdf, page.number, start, [part for part in parts if part])
-    return hidden
+        read = [page for page in document.pages if pages is None or page.number in pages]
+        return [hidden for page in read for hidden in _find_on_page(pdf, page)]
 
 
 def blank_hidden(document: Document) -> Document:
@@ -84,33 +79,23 @@ def describe_hidden(hidden: Sequence[HiddenSpan], document: Document) -> list[st
     return [f"page {number} has {count} hidden words, {why}" for (number, why), count in counts.items()]
 
 
-def _find_on_page(pdf: Any, number: int, start: int, parts: Sequence[range]) -> Iterator[HiddenSpan]:
+def _find_on_page(pdf: Any, page: Page) -> Iterator[HiddenSpan]:
+    """Yield the spans of consecutive letters with the same reason; white space between letters does not end a span."""
     try:
-        page = pdf[number - 1]
-        drawn = _Drawn(page)
-        textpage = page.get_textpage() if drawn.suspects else None
+        drawn = _Drawn(pdf[page.number - 1])
+        textpage = drawn.page.get_textpage() if drawn.suspects else None
     except pdfium.PdfiumError:
         return  # the page has no text
-    if textpage is not None:
+    if textpage is None:
+        return
+    with closing(textpage):
         counted = read_counted_text(textpage)
-        visible = _Visibility(page, drawn)
-        for part in parts:
-            text = counted.text[part.start : part.stop]
-            reasons = [
-                None if sign.isspace() else _explain_hidden(visible, textpage, counted.units[part.start + at], sign)
-                for at, sign in enumerate(text)
-            ]
-            yield from _find_runs(text, reasons, start + part.start)
-        textpage.close()
-    page.close()
-
-
-def _find_runs(text: str, reasons: Sequence[str | None], start: int) -> Iterator[HiddenSpan]:
-    """Yield the spans of consecutive letters with the same reason; white space between letters does not end a span."""
-    letters = [(at, reason) for at, reason in enumerate(reasons, start) if not text[at - start].isspace()]
-    for why, run in groupby(letters, key=lambda letter: letter[1]):
+        changed = drawn.find_changed_pixels()
+        letters = [(at, letter) for at, letter in enumerate(counted.text) if not letter.isspace()]
+        reasons = [drawn.explain_hidden(changed, textpage, counted.units[at], letter) for at, letter in letters]
+    for why, run in groupby(zip(letters, reasons, strict=True), key=lambda pair: pair[1]):
         if why is not None:
-            offsets = [at for at, _ in run]
+            offsets = [page.span.start + at for (at, _), _ in run]
             yield HiddenSpan(Span(offsets[0], offsets[-1] + 1), why)
 
 
@@ -146,7 +131,6 @@ class _Text(NamedTuple):
     order: int
     thing: Any
     bounds: _Bounds | None
-    scale: float
     window: _Bounds  # The part of the page to which its edges and the clipping paths limit the text
 
 
@@ -161,43 +145,33 @@ class _Drawn:
     """The texts and shapes of a page in drawing order; `suspects` has the possibly hidden texts by address."""
 
     def __init__(self, page: Any) -> None:
-        self.page = _Bounds(*page.get_bbox())
-        self._texts: list[_Text] = []
+        self.page, self.bounds = page, _Bounds(*page.get_bbox())
+        self.scale = min(2.0, MAX_PIXELS / max(*page.get_size(), 1.0))
+        texts: list[_Text] = []
         self._shapes: list[_Shape] = []
-        count = pdfium_c.FPDFPage_CountObjects(page)
-        self._add((pdfium_c.FPDFPage_GetObject(page, at) for at in range(count)), ())
-        self._edges = np.array([shape.bounds for shape in self._shapes], dtype=float).reshape(-1, 4)
-        self.suspects = {_address_of(text.thing): text for text in self._texts if self._is_suspect(text)}
-
-    def _add(self, things: Iterator[Any], matrices: "tuple[pdfium.PdfMatrix, ...]") -> None:
-        for thing in things:
-            kind = pdfium_c.FPDFPageObj_GetType(thing)
-            bounds = _convert(_bounds_of(thing), matrices)
-            order = len(self._texts) + len(self._shapes)
-            if kind == pdfium_c.FPDF_PAGEOBJ_TEXT:
-                scale = math.prod(map(_scale_of, matrices))
-                window = _convert(_clip_of(thing), matrices) or self.page
-                edges = [pick(a, b) for pick, a, b in zip((max, max, min, min), window, self.page, strict=True)]
-                self._texts.append(_Text(order, thing, bounds, scale, _Bounds(*edges)))
-            elif kind == pdfium_c.FPDF_PAGEOBJ_FORM and len(matrices) < MAX_FORM_DEPTH:
-                count = pdfium_c.FPDFFormObj_CountObjects(thing)
-                inner = (pdfium_c.FPDFFormObj_GetObject(thing, at) for at in range(count))
-                self._add(inner, (_matrix_of(thing), *matrices))
+        for order, thing in enumerate(page.get_objects(max_depth=MAX_FORM_DEPTH)):
+            bounds = _convert(_bounds_of(thing), thing)
+            if thing.type == pdfium_c.FPDF_PAGEOBJ_TEXT:
+                window = _convert(_clip_of(thing), thing) or self.bounds
+                edges = [pick(a, b) for pick, a, b in zip((max, max, min, min), window, self.bounds, strict=True)]
+                texts.append(_Text(order, thing, bounds, _Bounds(*edges)))
             elif bounds is not None and len(self._shapes) < MAX_SHAPES:
-                if kind == pdfium_c.FPDF_PAGEOBJ_IMAGE:
+                if thing.type == pdfium_c.FPDF_PAGEOBJ_IMAGE:
                     self._shapes.append(_Shape(order, bounds, None, True))
                 # a thin shape is an underline or the edge of a table
-                elif kind == pdfium_c.FPDF_PAGEOBJ_PATH and bounds.thickness >= MIN_HEIGHT and _is_filled(thing):
+                elif thing.type == pdfium_c.FPDF_PAGEOBJ_PATH and bounds.thickness >= MIN_HEIGHT and _is_filled(thing):
                     self._shapes.append(_Shape(order, bounds, _fill_of(thing), False))
+        self._edges = np.array([shape.bounds for shape in self._shapes], dtype=float).reshape(-1, 4)
+        self.suspects = {_address_of(text.thing.raw): text for text in texts if self._is_suspect(text)}
 
     def _is_suspect(self, text: _Text) -> bool:
         bounds, thing = text.bounds, text.thing
         if bounds is None or not text.window.holds(bounds):
             return True
-        if bounds.thickness < SMALL_FONT and _is_small(thing, text.scale):
+        if bounds.thickness < SMALL_FONT and _is_small(thing):
             return True
         mode = pdfium_c.FPDFTextObj_GetTextRenderMode(thing)
-        shapes = self.find_overlapping(bounds)
+        shapes = self._find_overlapping(bounds)
         if mode in _UNSEEN and not any(shape.is_picture and shape.bounds.holds(bounds) for shape in shapes):
             return True
         colour = _fill_of(thing) if mode in _FILLED else (0, 0, 0, 255)
@@ -205,72 +179,63 @@ class _Drawn:
             return True
         return any(shape.order > text.order or _is_alike(colour, shape.colour) for shape in shapes)
 
-    def find_overlapping(self, bounds: _Bounds) -> list[_Shape]:
+    def _find_overlapping(self, bounds: _Bounds) -> list[_Shape]:
         edges = self._edges
         across = (edges[:, 0] < bounds.right) & (bounds.left < edges[:, 2])
         along = (edges[:, 1] < bounds.top) & (bounds.bottom < edges[:, 3])
         return [self._shapes[at] for at in np.flatnonzero(across & along)]
 
-
-class _Visibility:
-    """The areas in which a page looks different without its suspect texts."""
-
-    def __init__(self, page: Any, drawn: _Drawn) -> None:
-        self.page, self.drawn = page, drawn
-        self.scale = min(2.0, MAX_PIXELS / max(*page.get_size(), 1.0))
+    def find_changed_pixels(self) -> Any:
+        """Return a picture of booleans: whether a pixel of the page looks different without the suspect texts."""
         before = self._render()
-        for text in drawn.suspects.values():
+        for text in self.suspects.values():
             pdfium_c.FPDFPageObj_SetIsActive(text.thing, False)
-        self.changed = (np.abs(before - self._render()) >= MIN_CONTRAST).any(axis=2)
+        return (np.abs(before - self._render()) >= MIN_CONTRAST).any(axis=2)
 
     def _render(self) -> Any:
-        bitmap = self.page.render(scale=self.scale)
-        picture = bitmap.to_numpy()[:, :, :3].astype(np.int16)
-        bitmap.close()
-        return picture
+        with closing(self.page.render(scale=self.scale)) as bitmap:
+            return bitmap.to_numpy()[:, :, :3].astype(np.int16)
 
-    def shows(self, bounds: _Bounds) -> bool:
+    def _shows(self, changed: Any, bounds: _Bounds) -> bool:
         corners = [to_page(self.page, bounds.left, bounds.top), to_page(self.page, bounds.right, bounds.bottom)]
         (left, right), (top, bottom) = (sorted(values) for values in zip(*corners, strict=True))
         edge = _EDGE * (right - left)
         rows = slice(max(int(top * self.scale), 0), max(math.ceil(bottom * self.scale), 0))
         columns = slice(max(int((left + edge) * self.scale), 0), max(math.ceil((right - edge) * self.scale), 0))
-        return bool(self.changed[rows, columns].any())
+        return bool(changed[rows, columns].any())
 
+    def explain_hidden(self, changed: Any, textpage: Any, unit: int, sign: str) -> str | None:
+        """Return the reason why a character is invisible; None if it is visible or if this cannot be determined."""
+        index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, unit)
+        thing = pdfium_c.FPDFText_GetTextObject(textpage, index) if index >= 0 else None
+        text = self.suspects.get(_address_of(thing)) if thing else None
+        box = pdfium_c.FS_RECTF()
+        if text is None or pdfium_c.FPDFText_IsGenerated(textpage, index) == 1:
+            return None
+        if not pdfium_c.FPDFText_GetLooseCharBox(textpage, index, box):
+            return None
+        (left, right), (bottom, top) = sorted((box.left, box.right)), sorted((box.bottom, box.top))
+        bounds = _Bounds(left, bottom, right, top)
+        if not self.bounds.has_middle_of(bounds):
+            return CUT_OFF
+        is_turned = abs(math.sin(pdfium_c.FPDFText_GetCharAngle(textpage, index))) > _TURNED
+        if (right - left if is_turned else top - bottom) < MIN_HEIGHT:
+            return TINY
+        base = bottom + _DESCENT * (top - bottom) if sign.isalnum() and not is_turned else bottom
+        return None if self._shows(changed, bounds._replace(bottom=base)) else self._find_reason(text, bounds)
 
-def _explain_hidden(visible: _Visibility, textpage: Any, unit: int, sign: str) -> str | None:
-    """Return the reason why a character is invisible; None if it is visible or if this cannot be determined."""
-    index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, unit)
-    thing = pdfium_c.FPDFText_GetTextObject(textpage, index) if index >= 0 else None
-    text = visible.drawn.suspects.get(_address_of(thing)) if thing else None
-    box = pdfium_c.FS_RECTF()
-    if text is None or pdfium_c.FPDFText_IsGenerated(textpage, index) == 1:
-        return None
-    if not pdfium_c.FPDFText_GetLooseCharBox(textpage, index, box):
-        return None
-    (left, right), (bottom, top) = sorted((box.left, box.right)), sorted((box.bottom, box.top))
-    bounds = _Bounds(left, bottom, right, top)
-    if not visible.drawn.page.has_middle_of(bounds):
-        return CUT_OFF
-    is_turned = abs(math.sin(pdfium_c.FPDFText_GetCharAngle(textpage, index))) > _TURNED
-    if (right - left if is_turned else top - bottom) < MIN_HEIGHT:
-        return TINY
-    base = bottom + _DESCENT * (top - bottom) if sign.isalnum() and not is_turned else bottom
-    return None if visible.shows(bounds._replace(bottom=base)) else _find_reason(text, bounds, visible.drawn)
-
-
-def _find_reason(text: _Text, bounds: _Bounds, drawn: _Drawn) -> str | None:
-    """Return the reason why a letter without visible pixels is hidden; None if it belongs to the scan of a page."""
-    shapes = drawn.find_overlapping(bounds)
-    if pdfium_c.FPDFTextObj_GetTextRenderMode(text.thing) in _UNSEEN:
-        # invisible text over an image comes from OCR
-        return None if any(shape.is_picture for shape in shapes) else NO_INK
-    if not text.window.has_middle_of(bounds):
-        return CUT_OFF
-    later = max((shape for shape in shapes if shape.order > text.order), default=None)
-    if later is None:
-        return NO_INK
-    return None if later.is_picture and later.bounds.area > SCAN_SHARE * drawn.page.area else COVERED
+    def _find_reason(self, text: _Text, bounds: _Bounds) -> str | None:
+        """Return the reason why a letter without visible pixels is hidden; None if it belongs to the scan of a page."""
+        shapes = self._find_overlapping(bounds)
+        if pdfium_c.FPDFTextObj_GetTextRenderMode(text.thing) in _UNSEEN:
+            # invisible text over an image comes from OCR
+            return None if any(shape.is_picture for shape in shapes) else NO_INK
+        if not text.window.has_middle_of(bounds):
+            return CUT_OFF
+        later = max((shape for shape in shapes if shape.order > text.order), default=None)
+        if later is None:
+            return NO_INK
+        return None if later.is_picture and later.bounds.area > SCAN_SHARE * self.bounds.area else COVERED
 
 
 # ---------------------------------------------------------------- PDFium's objects
@@ -280,25 +245,18 @@ def _address_of(thing: Any) -> int:
     return ctypes.addressof(thing.contents)
 
 
-def _matrix_of(thing: Any) -> "pdfium.PdfMatrix":
-    raw = pdfium_c.FS_MATRIX()
-    return pdfium.PdfMatrix.from_raw(raw) if pdfium_c.FPDFPageObj_GetMatrix(thing, raw) else pdfium.PdfMatrix()
-
-
-def _scale_of(matrix: "pdfium.PdfMatrix") -> float:
-    return float(max(map(abs, (matrix.a, matrix.b, matrix.c, matrix.d))))
-
-
-def _convert(bounds: _Bounds | None, matrices: "Sequence[pdfium.PdfMatrix]") -> _Bounds | None:
-    for matrix in matrices:
-        bounds = bounds and _Bounds(*matrix.on_rect(*bounds))
+def _convert(bounds: _Bounds | None, thing: Any) -> _Bounds | None:
+    """Convert bounds from the coordinates of the forms around an object to those of the page."""
+    while bounds and (thing := thing.container):
+        bounds = _Bounds(*thing.get_matrix().on_rect(*bounds))
     return bounds
 
 
 def _bounds_of(thing: Any) -> _Bounds | None:
-    edges = [ctypes.c_float() for _ in range(4)]
-    known = pdfium_c.FPDFPageObj_GetBounds(thing, *map(ctypes.byref, edges))
-    return _Bounds(*(edge.value for edge in edges)) if known else None
+    try:
+        return _Bounds(*thing.get_bounds())
+    except pdfium.PdfiumError:
+        return None
 
 
 def _clip_of(thing: Any) -> _Bounds | None:
@@ -328,10 +286,12 @@ def _fill_of(thing: Any) -> tuple[int, ...] | None:
     return tuple(part.value for part in parts) if known else None
 
 
-def _is_small(text: Any, scale: float) -> bool:
-    size = ctypes.c_float()
-    known = pdfium_c.FPDFTextObj_GetFontSize(text, ctypes.byref(size))
-    return not known or size.value * scale * _scale_of(_matrix_of(text)) < SMALL_FONT
+def _is_small(text: Any) -> bool:
+    size = text.get_font_size()
+    while text:
+        matrix = text.get_matrix()
+        size, text = size * max(map(abs, (matrix.a, matrix.b, matrix.c, matrix.d))), text.container
+    return bool(size < SMALL_FONT)
 
 
 def _is_alike(colour: Sequence[int], other: Sequence[int] | None) -> bool:

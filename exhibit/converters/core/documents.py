@@ -129,7 +129,7 @@ def materialise(task: Task) -> Done:
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
     # only on pages with gold: for all pages of a filing it takes twice as long as everything else together
     numbers = {number for where in places.values() if where.spans for number in where.pages}
-    hidden = find_hidden_spans(document, [page.span for page in document.pages if page.number in numbers])
+    hidden = find_hidden_spans(document, numbers)
     if hidden:
         places = {
             quote: replace(where, hidden=_explain_hidden(where, document, hidden)) for quote, where in places.items()
