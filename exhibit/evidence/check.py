@@ -55,13 +55,14 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
         return
     quote = question.contexts[line.context or 0].text or ""
     least = 1.0 if line.how in {"exact", "folded"} else MIN_SIMILARITY
-    if line.how == "section":
-        yield from _find_section_faults(line, document)
+    heading = fold(str(line.labels.get("heading") or ""), loose=True)
     for place in [line.spans, *line.alternatives]:
         if place[-1][1] > len(document.text):
             yield f"span {place[-1]} is beyond the end of the text ({len(document.text)})"
             continue
-        if line.how == "section" and not line.labels.get("heading") and place is not line.spans:
+        if line.how == "section" and not fold(document.text[slice(*place[0])], loose=True).startswith(heading):
+            yield f"span {place[0]} does not begin with the heading {line.labels.get('heading')!r}"
+        if line.how == "section" and not heading and place is not line.spans:
             continue  # another provision that the source also accepts, whose words differ from the quote
         likeness = _compare_quote(quote, place, document)
         if likeness < least:
@@ -86,14 +87,6 @@ def _compare_quote(quote: str, place: Sequence[tuple[int, int]], document: Docum
     words = "".join(document.text[start:end] for start, end in place)
     pieced = place_pieces(quote, replace(document, text=words, pages=())).share
     return max(likeness, compare(sorted([*((start, end) for start, end in place), *heads])), pieced)
-
-
-def _find_section_faults(line: Gold, document: Document) -> Iterator[str]:
-    """Yield a fault for each location that does not begin with the heading that the labels state, if any."""
-    heading = fold(str(line.labels.get("heading") or ""), loose=True)
-    for place in [line.spans, *line.alternatives]:
-        if not fold(document.text[slice(*place[0])], loose=True).startswith(heading):
-            yield f"span {place[0]} does not begin with the heading {line.labels.get('heading')!r}"
 
 
 def compute_similarity(pieces: Sequence[str], words: str) -> float:

@@ -64,34 +64,18 @@ class Fold:
     @staticmethod
     def of(text: str, *, loose: bool = False, without: Iterable[tuple[int, int]] = ()) -> "Fold":
         """Return a text in folded form: without differences in spaces, quotation marks, dashes and ligatures."""
-        if text.isascii():
-            return _fold_ascii(text, loose, without)
-        points = list_code_points(text)
-        # A document has few different characters: fold each once, then look up the others.
-        distinct, which = np.unique(points, return_inverse=True)
-        table = [list_code_points(_fold_character(chr(p), loose)) for p in distinct]
-        widths = np.array([len(entry) for entry in table], dtype=np.int64)
-        width = widths[which]
+        folded = {character: _fold_character(character, loose) for character in set(text)}
+        pieces = [folded[character] for character in text]
         for start, end in without:
-            width[start:end] = 0
-        offsets = np.repeat(np.arange(len(points), dtype=np.int64), width)
-        if not len(offsets):
-            return Fold("", offsets)
-        starts = np.cumsum(widths) - widths
-        # The index of each output character within the folded form of its character: 0 except for characters that
-        # expand.
-        within = np.arange(len(offsets), dtype=np.int64) - np.repeat(np.cumsum(width) - width, width)
-        folded = np.concatenate(table)[starts[which[offsets]] + within]
-        return Fold(folded.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass"), offsets)
+            pieces[start:end] = [""] * len(pieces[start:end])
+        widths = np.fromiter(map(len, pieces), dtype=np.int64, count=len(pieces))
+        return Fold("".join(pieces), np.repeat(np.arange(len(pieces), dtype=np.int64), widths))
 
     @cached_property
     def letters(self) -> "Fold":
         """This folded text, reduced to its letters and digits."""
-        points = list_code_points(self.text)
-        distinct, which = np.unique(points, return_inverse=True)
-        kept = np.array([chr(point).isalnum() for point in distinct], dtype=bool)[which]
-        text = points[kept].astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
-        return Fold(text, self.offsets[kept])
+        kept = np.fromiter(map(str.isalnum, self.text), dtype=bool, count=len(self.text))
+        return Fold("".join(filter(str.isalnum, self.text)), self.offsets[kept])
 
     def without(self, characters: Collection[str]) -> "Fold":
         """Return the folded text without some characters; the other characters keep their offsets in the original."""
@@ -115,20 +99,6 @@ class Fold:
         if not 0 < at < len(self.offsets):
             return False
         return bool(self.offsets[at - 1] == self.offsets[at]) or unicodedata.combining(self.text[at]) > 0
-
-
-def _fold_ascii(text: str, loose: bool, without: Iterable[tuple[int, int]]) -> Fold:
-    """Return the folded form of an ASCII text, with the offset of each character that is left."""
-    folded = _make_ascii_table(loose)[np.frombuffer(text.encode("ascii"), dtype=np.uint8)]
-    for start, end in without:
-        folded[start:end] = 0
-    offsets = np.flatnonzero(folded)
-    return Fold(folded[offsets].tobytes().decode("ascii"), offsets)
-
-
-@lru_cache(maxsize=2)
-def _make_ascii_table(loose: bool) -> npt.NDArray[np.uint8]:
-    return np.array([ord(_fold_character(chr(point), loose) or "\0") for point in range(128)], dtype=np.uint8)
 
 
 def fold(text: str, *, loose: bool = False) -> str:

@@ -14,6 +14,7 @@ from itertools import islice, pairwise
 from exhibit.evidence.document import Document, Span, unite_spans
 from exhibit.evidence.fold import Fold, align, fold
 from exhibit.evidence.place import (
+    COMMON,
     FEW,
     TELLING,
     Place,
@@ -43,10 +44,6 @@ _MIN_LETTERS = 12
 """Fewest letters and digits of a quote that is searched without its punctuation, unless it is a row of a table."""
 _SPREAD = 3  # all pieces of a quote must lie within this many times the quote's length,
 _APART = 600  # ... plus this many characters, the size of a paragraph
-
-_COMMON = 256
-"""A piece of a quote with more occurrences than this, such as a run of blanks in a form, gives no location."""
-
 
 MAX_PLACES = 5000  # most locations of one quote: a party's name occurs 1,029 times in one contract of CUAD
 
@@ -292,8 +289,8 @@ def find_windows(needle: str, text: str, allowed: int) -> list[Span]:
     bounds = [len(needle) * index // count for index in range(count + 1)]
     votes: Counter[int] = Counter()
     for first, last in pairwise(bounds):
-        hits = list(islice(find_occurrences(needle[first:last], text), _COMMON + 1))
-        if len(hits) <= _COMMON:
+        hits = list(islice(find_occurrences(needle[first:last], text), COMMON + 1))
+        if len(hits) <= COMMON:
             votes.update(hit - first for hit in hits)
     windows: list[tuple[Span, int]] = []  # each with the number of the needle's pieces in it
     for start in sorted(votes):

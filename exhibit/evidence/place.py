@@ -141,27 +141,14 @@ def _grow(own: str, other: str) -> tuple[int, int, int]:
     """Return how many characters of two texts match from their beginnings, and the number of letters in common."""
     ahead = there = letters = 0
     while True:
-        same = _count_common(own, ahead, other, there)
+        pairs = enumerate(zip(own[ahead:], other[there:], strict=False))
+        same = next((at for at, (a, b) in pairs if a != b), min(len(own) - ahead, len(other) - there))
         ahead, there, letters = ahead + same, there + same, letters + same
         slip = _find_slip(own, ahead, other, there)
         if slip is None:
             return ahead, there, letters
         # letters that only the document has reduce the stretch's score
         ahead, there, letters = ahead + slip[0], there + slip[1], letters - max(slip[1] - slip[0], 0)
-
-
-def _count_common(one: str, at: int, other: str, place: int) -> int:
-    """Return the number of equal characters from a position in each text."""
-    low, size, most = 0, 16, min(len(one) - at, len(other) - place)
-    while low < most:
-        size = min(size, most - low)
-        if one[at + low : at + low + size] == other[place + low : place + low + size]:
-            low, size = low + size, size * 2
-        elif size == 1:
-            return low
-        else:
-            most, size = low + size - 1, size // 2
-    return low
 
 
 _SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a or b), key=lambda s: (max(s), sum(s)))

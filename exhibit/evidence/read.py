@@ -19,7 +19,7 @@ from exhibit.evidence.document import Box, Document, Span
 from exhibit.evidence.files import decode_bytes, head_of
 from exhibit.evidence.markup import Attachment, Printable
 from exhibit.evidence.readers.html import extract_text
-from exhibit.evidence.readers.pdf import find_boxes, find_page_boxes, render
+from exhibit.evidence.readers.pdf import find_boxes, render
 from exhibit.runtime.plugins import import_plugins
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.layout import fit_name
@@ -35,12 +35,8 @@ def read_document(path: Location | str) -> Document:
     """Read a file as a Document; a file always gives the same text, to which all offsets refer."""
     if isinstance(path, Remote):
         with fetch_file(path) as local_path:
-            return replace(_read_safely(local_path), path=path)
-    return _read_safely(Path(path))
-
-
-def _read_safely(path: Path) -> Document:
-    """Read a file; raise any error of a parser as a DocumentError with the parser's traceback."""
+            return replace(read_document(local_path), path=path)
+    path = Path(path)
     try:
         content: Document | Printable = _call_reader(path, "read", "page")
         if isinstance(content, Document):
@@ -136,23 +132,14 @@ def read_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
         return [[] for _ in spans]
     with fetch_file(document.path) as local_path:
         # do not send the text: boxes need only the pages
-        return run_in_worker(partial(_find_all_boxes, spans=spans), replace(document, text="", path=local_path))
-
-
-def _find_all_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
-    return [find_boxes(document, span) for span in spans]
+        return run_in_worker(partial(find_boxes, spans=spans), replace(document, text="", path=local_path))
 
 
 def read_words(document: Document, number: int) -> list[tuple[Span, list[Box]]]:
     """Return the words of a page, each with its rectangles: two for a word that is broken at a line's end."""
-    if document.path is None:
-        return []
     page = document.pages[number - 1].span
     spans = [Span(*match.span()) for match in _WORD.finditer(document.text, page.start, page.end)]
-    with fetch_file(document.path) as local_path:
-        # do not send the text: boxes need only the pages
-        step = partial(find_page_boxes, number=number, spans=spans)
-        return list(zip(spans, run_in_worker(step, replace(document, text="", path=local_path)), strict=True))
+    return list(zip(spans, read_boxes(document, spans), strict=True))
 
 
 def render_within(path: Location, page: int, *, scale: float) -> Any:
@@ -161,11 +148,9 @@ def render_within(path: Location, page: int, *, scale: float) -> Any:
         return run_in_worker(partial(render, page=page, scale=scale), local_path)
 
 
-_MAX_DEPTH = 5  # most levels of mails inside mails that are read
-_MAX_ATTACHMENTS = 1000  # of one mail
+_MAX_DEPTH = 4  # most levels of mails inside mails whose attachments are read; the text of a mail lists their names
+_MAX_ATTACHMENTS = 1000  # most attachments of one mail that are read
 _UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
-UNREAD = ".unread"
-"""The suffix of an unread attachment; no reader has this suffix, so the attachment is counted by name."""
 
 
 class NamedFile(NamedTuple):
@@ -185,7 +170,7 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
     """Yield files; each mail is followed by its attachments, which are written to a temporary folder."""
     for file in files:
         yield file
-        if not hasattr(_import_readers().get(ending_of(file.path)), "attachments"):
+        if depth > _MAX_DEPTH or not hasattr(_import_readers().get(ending_of(file.path)), "attachments"):
             continue
         try:
             inside = run_in_worker(read_attachments, file.path)
@@ -195,7 +180,7 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
         room = _make_temporary() / key
         room.mkdir(exist_ok=True)
         taken: set[str] = set()
-        for number, (name, data) in enumerate(inside, 1):
+        for number, (name, data) in enumerate(inside[:_MAX_ATTACHMENTS], 1):
             plain = make_safe_name(name)
             while plain.casefold() in taken:
                 plain = f"{number} {plain}"
@@ -204,13 +189,8 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
             # leave room for a final `.pdf`
             joined = fit_name(f"{file.path.name} - {plain.removesuffix(ending)}", f"{ending}.pdf").removesuffix(".pdf")
             inner = NamedFile(room / joined, f"{file.name}/{plain}", (plain, name))
-            if depth < _MAX_DEPTH and number <= _MAX_ATTACHMENTS:
-                inner.path.write_bytes(data)
-                yield from with_attachments([inner], depth + 1)
-            else:
-                why = f"in a mail that {depth} others enclose" if depth >= _MAX_DEPTH else "too many attachments"
-                (room / f"{number}{UNREAD}").touch()
-                yield inner._replace(path=room / f"{number}{UNREAD}", name=f"{inner.name}: {why}; not read")
+            inner.path.write_bytes(data)
+            yield from with_attachments([inner], depth + 1)
 
 
 def make_safe_name(name: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +23,7 @@ from exhibit.evidence import ocr
 from exhibit.evidence.document import Document, Page
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import ending_of, read_document
-from exhibit.evidence.readers.pdf import render, to_user_space
+from exhibit.evidence.readers.pdf import render
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.atomic import replace_file
@@ -146,9 +146,7 @@ def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:
         TextLine(left / scale, top / scale, right / scale, bottom / scale, text, confidence)
         for left, top, right, bottom, text, confidence in sort_lines(lines)
     ]
-    origin, right, down = to_user_space(path, page.number, [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
-    frame = right[0] - origin[0], right[1] - origin[1], down[0] - origin[0], down[1] - origin[1], *origin
-    return Layer(frame, angle, placed), sure
+    return Layer(angle, placed), sure
 
 
 def measure_skew(picture: Image.Image) -> float:
@@ -194,14 +192,11 @@ FONT_FILE = Path(__file__).with_name("unseen.pdf")  # A PDF page that contains t
 ADVANCE = 500
 """The width of every character, in thousandths of the font size, before it is stretched on the page."""
 ASCENT, DESCENT = 750, -250  # thousandths of the font size above and below the baseline, as in most fonts
-_NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—ŒœÆæ")
 
 
 class Layer(NamedTuple):
     """The text layer of one page."""
 
-    frame: tuple[float, ...]
-    """The six numbers of the matrix that converts points of the displayed page to coordinates of the PDF file."""
     turn: float  # Degrees, counter-clockwise, by which the page's own drawing is turned to straighten its lines
     lines: Sequence[TextLine]  # The lines, with boxes in points from the top left of the straightened page
 
@@ -221,7 +216,13 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
             resources = page.setdefault(NameObject("/Resources"), DictionaryObject()).get_object()
             fonts = resources.setdefault(NameObject("/Font"), DictionaryObject()).get_object()
             fonts[NameObject(f"/{FONT}")] = font
-            around = (_turn_drawing(layer.turn, page.cropbox), _make_content(layer.frame, layer.lines))
+            box = page.cropbox
+            frames = (
+                (1, 0, 0, -1, box.left, box.top), (0, 1, 1, 0, box.left, box.bottom),
+                (-1, 0, 0, 1, box.right, box.bottom), (0, -1, -1, 0, box.right, box.top),
+            )  # fmt: skip
+            frame = frames[page.rotation // 90 % 4]  # from points of the displayed page to coordinates of the PDF file
+            around = (_turn_drawing(layer.turn, box), _make_content(frame, layer.lines))
             before, after = (writer._add_object(_stream(data)) for data in around)
             contents = page.get("/Contents")
             inner = contents.get_object() if contents is not None else ArrayObject()
@@ -251,34 +252,19 @@ def _make_content(frame: tuple[float, ...], lines: Sequence[TextLine]) -> bytes:
     matrix = " ".join(_format_number(value) for value in frame)
     # put a space between texts side by side, because not every reader would insert one
     beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]
-    drawn = "\n".join(word for line, more in zip(lines, beside, strict=True) for word in _draw_words(line, spaced=more))
+    drawn = "\n".join(_draw_line(line, spaced=more) for line, more in zip(lines, beside, strict=True))
     return f"\nQ q {matrix} cm BT 3 Tr\n{drawn}\nET Q\n".encode("ascii")
 
 
-def _draw_words(line: TextLine, *, spaced: bool) -> Iterator[str]:
-    """Yield the PDF operators of each word of a line; the line's width is divided in proportion to estimated widths."""
+def _draw_line(line: TextLine, *, spaced: bool) -> str:
+    """Return the PDF operators of a line; its characters have equal widths and fill the line's box."""
     size = max((line.bottom - line.top) * 1000 / (ASCENT - DESCENT), 0.5)
     base = line.bottom + size * DESCENT / 1000
-    stretch = (line.right - line.left) / (sum(map(_estimate_width, line.text)) or 1.0)
-    at = 0.0
-    words = line.text.split()
-    for number, word in enumerate(words):
-        # a word includes the space after it, so that no reader must guess
-        text = f"{word} " if spaced or number < len(words) - 1 else word
-        width = sum(map(_estimate_width, text))
-        codes = text.encode("utf-16-be", "replace")
-        scaling = 100 * max(width * stretch, 0.1) / (len(codes) / 2 * size * ADVANCE / 1000)
-        place = f"1 0 0 -1 {_format_number(line.left + at * stretch)} {_format_number(base)}"
-        yield f"/{FONT} {_format_number(size)} Tf {_format_number(scaling)} Tz {place} Tm <{codes.hex()}> Tj"
-        at += width
-
-
-def _estimate_width(character: str) -> float:
-    if character in _NARROW or character == " ":
-        return 0.55
-    if character in _WIDE:
-        return 1.5
-    return 1.2 if character.isupper() or ord(character) > 0x2E80 else 1.0
+    words = " ".join(line.text.split())
+    codes = (f"{words} " if spaced else words).encode("utf-16-be", "replace")
+    scaling = 100 * max((line.right - line.left) / len(words), 0.1) / (size * ADVANCE / 1000)
+    place = f"1 0 0 -1 {_format_number(line.left)} {_format_number(base)}"
+    return f"/{FONT} {_format_number(size)} Tf {_format_number(scaling)} Tz {place} Tm <{codes.hex()}> Tj"
 
 
 def _format_number(value: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from exhibit.engine import Limits, open_engine, run_in_worker, track
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.document import Page
-from exhibit.evidence.readers.pdf import find_page_boxes, render
+from exhibit.evidence.readers.pdf import find_boxes, render
 from exhibit.evidence.show import compress_image
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.run import RunPassage, RunQuestion
@@ -214,7 +214,7 @@ def draw_sheets(sheets: Sheets) -> Record:
         page = document.pages[number - 1] if number <= len(document.pages) else None
         if page and page.width and (name := _draw_picture(sheets, page)):
             spans = [span for span in sheets.spans if span.overlaps(page.span)]
-            found = zip(spans, find_page_boxes(document, number, spans), strict=True)
+            found = zip(spans, find_boxes(document, spans, [number]), strict=True)
             boxes = {f"{span.start}-{span.end}": [measure_box(box) for box in lines] for span, lines in found if lines}
             drawn[number] = [name, round(page.width, 1), round(page.height, 1), boxes]
     if drawn or document.pages:

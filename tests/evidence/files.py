@@ -14,6 +14,9 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
+from tests.hostile.files import pdf as write_pdf
+from tests.hostile.files import stream
+
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
@@ -207,28 +210,20 @@ def drawn_pdf(content: str, form: str = "") -> bytes:
     The font `/F` is Helvetica; the graphics states are `/Faint` (transparent) and `/Marker` (highlighter ink).
     `/Form Do` draws the form.
     """
-    stream = content.encode("ascii")
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
         b" /Resources << /Font << /F 5 0 R >> /XObject << /Form 6 0 R >>"
         b" /ExtGState << /Faint << /ca 0 >> /Marker << /BM /Multiply >> >> >> >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+        stream(content.encode("ascii")),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        b"<< /Type /XObject /Subtype /Form /BBox [-9000 -9000 9000 9000] /Resources << /Font << /F 5 0 R >> >>"
-        b" /Length %d >>\nstream\n%s\nendstream" % (len(form), form.encode("ascii")),
+        stream(
+            form.encode("ascii"),
+            b"/Type /XObject /Subtype /Form /BBox [-9000 -9000 9000 9000] /Resources << /Font << /F 5 0 R >> >>",
+        ),
     ]
-    data = b"%PDF-1.4\n"
-    places = []
-    for number, content in enumerate(objects, 1):
-        places.append(len(data))
-        data += b"%d 0 obj\n%s\nendobj\n" % (number, content)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    start = len(data)
-    return data + b"xref\n0 7\n0000000000 65535 f \n" + table + (
-        b"trailer << /Size 7 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % start
-    )  # fmt: skip
+    return write_pdf(objects)
 
 
 GOOD: dict[str, Callable[[str], bytes]] = {

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
-from pypdf import PdfReader, PdfWriter
 
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.readers import pdf
-from exhibit.evidence.readers.pdf import find_boxes, render, to_user_space
+from exhibit.evidence.readers.pdf import find_boxes, render
 from exhibit.schemas.errors import DocumentError
+from tests.hostile.files import pdf as write_pdf
+from tests.hostile.files import stream
 
 
-def made(*contents: str, box: str = "0 0 400 200") -> bytes:
+def made(*contents: str) -> bytes:
     """Return a hand-written PDF with pages of 400 by 200 points and text in 12-point Helvetica."""
-    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(contents)))
+    kids = b" ".join(b"%d 0 R" % (4 + 2 * number) for number in range(len(contents)))
     objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Kids [{kids}] /Count {len(contents)} >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(contents)),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
     for number, content in enumerate(contents):
         objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [{box}] /Contents {5 + 2 * number} 0 R "
-            "/Resources << /Font << /F 3 0 R >> >> >>"
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 400 200] /Contents %d 0 R "
+            b"/Resources << /Font << /F 3 0 R >> >> >>" % (5 + 2 * number)
         )
-        objects.append(f"<< /Length {len(content)} >>\nstream\n{content}\nendstream")
-    out, places = io.BytesIO(), []
-    out.write(b"%PDF-1.4\n")
-    for number, body in enumerate(objects, 1):
-        places.append(out.tell())
-        out.write(f"{number} 0 obj\n{body}\nendobj\n".encode("latin-1"))
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    head = (
-        f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer << /Root 1 0 R /Size {len(objects) + 1} >>\n"
-    )
-    out.write(f"{head}startxref\n{out.tell()}\n%%EOF\n".encode("latin-1"))
-    return out.getvalue()
+        objects.append(stream(content.encode("ascii")))
+    return write_pdf(objects)
 
 
 def words(x: float, y: float, text: str) -> str:
@@ -69,7 +59,7 @@ def test_read_document_returns_text_and_pages_of_a_pdf(page):
 def marked(page: Path, quote: str) -> list[tuple[int, float, float, float, float]]:
     document = read_document(page)
     start = document.text.index(quote)
-    return [tuple(round(value) for value in box) for box in find_boxes(document, Span(start, start + len(quote)))]  # type: ignore[misc]
+    return [tuple(round(value) for value in box) for box in find_boxes(document, [Span(start, start + len(quote))])[0]]  # type: ignore[misc]
 
 
 def test_find_boxes_returns_separate_boxes_for_distant_words(page):
@@ -87,28 +77,9 @@ def test_find_boxes_returns_separate_boxes_for_distant_words(page):
 def test_find_boxes_ignores_white_space_at_the_end(page):
     assert marked(page, "here\n") == marked(page, "here")
     document = read_document(page)
-    assert find_boxes(document, Span(15, 16)) == [] and find_boxes(document, Span(3, 3)) == []
-    assert find_boxes(document, Span(30, 33)) == find_boxes(document, Span(30, 32))
-
-
-# top and bottom are in PDF's own coordinates: up is more
-
-
-@pytest.mark.parametrize(
-    ("turned", "expected"),
-    [
-        (0, [(0, 200), (400, 200), (0, 0), (10, 180)]),
-        (90, [(0, 0), (0, 200), (400, 0), (20, 10)]),
-        (180, [(400, 0), (0, 0), (400, 200), (390, 20)]),
-    ],
-)
-def test_to_user_space_converts_points_of_a_rotated_page(page, tmp_path, turned, expected):
-    writer = PdfWriter()
-    writer.add_page(PdfReader(page).pages[0]).rotate(turned)
-    writer.write(tmp_path / "turned.pdf")
-    wide, high = (200, 400) if turned == 90 else (400, 200)
-    points = to_user_space(tmp_path / "turned.pdf", 1, [(0, 0), (wide, 0), (0, high), (10, 20)])
-    assert [(round(x, 1), round(y, 1)) for x, y in points] == expected
+    assert find_boxes(document, [Span(15, 16), Span(3, 3)]) == [[], []]
+    longer, shorter = find_boxes(document, [Span(30, 33), Span(30, 32)])
+    assert longer == shorter
 
 
 def test_render_refuses_a_page_above_the_pixel_limit(page, monkeypatch):

@@ -53,12 +53,6 @@ def labels(root: Any, *depths: int, styles: Any = None) -> list[str]:
 THREE = (level(0, "%1."), level(1, "%1.%2"), level(2, "(%3)", "lowerLetter"))
 
 
-def test_numbering_restarts_a_lower_level_after_the_next_higher_number():
-    assert labels(numbering(*THREE), 0, 1, 1, 2, 2, 1, 2, 0, 1, 2) == [
-        "1.", "1.1", "1.2", "(a)", "(b)", "1.3", "(a)", "2.", "2.1", "(a)",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("restart", "expected"),
     [

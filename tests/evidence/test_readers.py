@@ -48,7 +48,7 @@ def test_a_span_has_the_pages_that_it_touches(contract):
 def test_find_boxes_covers_exactly_the_located_words(contract):
     document = read_document(contract)
     [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
-    [box, *_] = find_boxes(document, match.span)
+    [[box, *_]] = find_boxes(document, [match.span])
     assert box.page == 1 and 0 < box.left < box.right < 620 and 0 < box.top < box.bottom < 400
     # read back what stands under the box: the same words, by PDFium's own geometry
     page = document.pages[0]
@@ -66,7 +66,7 @@ def test_draw_spans_marks_the_words_in_yellow(contract):
     document = read_document(contract)
     [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
     picture = draw_spans(document, [match.span], scale=1.0)[1]
-    [box, *_] = find_boxes(document, match.span)
+    [[box, *_]] = find_boxes(document, [match.span])
     marked = picture.crop((int(box.left), int(box.top), int(box.right), int(box.bottom)))
     yellow = [red > blue + 40 for red, _, blue in marked.get_flattened_data()]
     assert sum(yellow) > len(yellow) / 2
@@ -80,7 +80,7 @@ def test_find_boxes_follows_a_rotated_page(contract, tmp_path):
     document = read_document(tmp_path / "turned.pdf")
     assert document.pages[0].width > document.pages[0].height
     [match, *_] = locate("SOFTWARE LICENSE AND HOSTING AGREEMENT", document)
-    [box, *_] = find_boxes(document, match.span)
+    [[box, *_]] = find_boxes(document, [match.span])
     # turned clockwise, the title's line runs downward near the right edge
     assert box.bottom - box.top > box.right - box.left and box.left > document.pages[0].width / 2
 
@@ -146,7 +146,7 @@ def test_read_document_reads_a_pdf_with_thousands_of_pages(write, count):
     assert len(document.pages) == count
     [match] = locate(f"Clause {count - 13} binds the parties.", document)
     assert document.pages_of(match.span) == [count - 13]
-    assert find_boxes(document, match.span)[0].page == count - 13
+    assert find_boxes(document, [match.span])[0][0].page == count - 13
 
 
 def test_read_document_keeps_every_character_of_a_text_file(write):
@@ -161,7 +161,7 @@ def test_read_document_keeps_every_character_of_a_text_file(write):
 def test_find_boxes_returns_boxes_on_both_pages_of_a_passage(contract):
     document = read_document(contract)
     end = document.pages[0].span.end
-    assert {box.page for box in find_boxes(document, Span(end - 60, end + 60))} == {1, 2}
+    assert {box.page for box in find_boxes(document, [Span(end - 60, end + 60)])[0]} == {1, 2}
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9])

@@ -1,4 +1,4 @@
-"""Regression tests of reading: located quotes, folded letters and file texts compared with golden files.
+"""Regression tests of reading: located quotes and file texts compared with golden files.
 
 `pytest tests/evidence/test_reading.py --update-golden` rewrites tests/golden/evidence; read the diff.
 """
@@ -15,9 +15,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.evidence import Document, Span, locate
-from exhibit.evidence.check import compute_similarity
 from exhibit.evidence.document import Page
-from exhibit.evidence.fold import Fold, align, edit_distance
 from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.read import read_attachments, read_printable
 from exhibit.evidence.readers.html import extract_text
@@ -75,39 +73,6 @@ def located(document: Document) -> Iterator[str]:
 @pytest.mark.parametrize(("name", "lines"), [("agreement.txt", 24), ("skeleton.txt", 3), ("outline.txt", 40)])
 def test_located_quotes_match_golden_file(name, lines, golden):
     golden(f"evidence/located-{name}", "\n".join(located(paged(name, lines=lines))) + "\n")
-
-
-# ---------------------------------------------------------------- letters
-
-NASTY = [
-    "Café “ﬁne” — naïve",
-    "co-\noperate",
-    "soft\u00adhyphen zero\u200bwidth",
-    "a\u0301\u0323b x\u0323\u0301",
-    "½ of № 5, §\xa04…",
-    "STRASSE straße",
-    "İstanbul I",
-    "１２３ ｆｕｌｌ",
-    "‘q’ ‛x‛ ′′",
-    "\ufeffrent\r\nis\tdue\x0c",
-    "한글 한글",
-    "𝒜 𝟙",
-]
-
-
-def test_folding_and_alignment_match_golden_file(golden):
-    told = []
-    for text in NASTY:
-        for loose in (False, True):
-            folded = Fold.of(text, loose=loose)
-            spans = [tuple(folded.span(start, start + 1)) for start in range(len(folded.text))]
-            told.append(f"{loose} {folded.text!r} {spans} {folded.find_folded_range(1, len(text) - 1)}")
-    words = ["", "rent", "the rent", "rents are due", "tenr", "he rent i", "xx rent yy"]
-    told += [
-        f"{one!r} {other!r} {edit_distance(one, other)} {align(one, other, most=3)}" for one in words for other in words
-    ]
-    told += [f"{one!r} {other!r} {compute_similarity([one], other):.4f}" for one in words for other in words]
-    golden("evidence/letters.txt", "\n".join(told) + "\n")
 
 
 # ---------------------------------------------------------------- files

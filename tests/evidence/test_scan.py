@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pdfplumber
@@ -106,7 +106,7 @@ def test_read_scan_text_layer_has_boxes_at_the_ocr_positions(scan, tmp_path, eng
     found = read_scan(read_document(scan), tmp_path / "read.pdf", engine)
     assert found is not None
     [match, *_] = locate("keep the premises in repair", found.document)
-    marked = find_boxes(found.document, match.span)
+    [marked] = find_boxes(found.document, [match.span])
     points = 72 / 200  # the engine is given 200 pixels to an inch
     assert {box.page for box in marked} == {2}
     assert min(box.top for box in marked) == pytest.approx(300 * points, abs=2)
@@ -173,42 +173,43 @@ def test_tesseract_parse_table_joins_words_into_lines_with_confidence():
     assert line.confidence == pytest.approx((0.9 * 3 + 0.8 * 5) / 8)
 
 
-def test_missing_tesseract_error_names_packages_to_install(monkeypatch):
+@pytest.fixture
+def fake_tesseract(tmp_path, monkeypatch) -> Iterator[Callable[[str], Path]]:
+    """Return a function that makes a command that lists two languages, and else runs a script."""
+
+    def make(script: str) -> Path:
+        command = tmp_path / "tesseract"
+        listed = 'if [ "$1" = --list-langs ]; then printf "List\\nces\\neng\\n"; exit; fi\n'
+        command.write_text(f"#!/bin/sh\n{listed}{script}", encoding="utf-8")
+        command.chmod(0o755)
+        monkeypatch.setattr("shutil.which", lambda name: str(command))
+        return command
+
     tesseract._list_installed.cache_clear()
+    tesseract.open.cache_clear()
+    yield make
+    tesseract._list_installed.cache_clear()
+    tesseract.open.cache_clear()
+
+
+def test_missing_tesseract_error_names_packages_to_install(fake_tesseract, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
     assert tesseract.missing("cs") == "Tesseract is not installed: apt-get install tesseract-ocr tesseract-ocr-ces"
-    tesseract._list_installed.cache_clear()
 
 
-def test_tesseract_receives_several_languages_at_once(tmp_path, monkeypatch):
-    command = tmp_path / "tesseract"
-    listed = 'if [ "$1" = --list-langs ]; then printf "List\\nces\\neng\\n"; exit; fi\n'
-    command.write_text(f'#!/bin/sh\n{listed}echo "$*" > "$0.given"\necho level\n', encoding="utf-8")
-    command.chmod(0o755)
-    monkeypatch.setattr("shutil.which", lambda name: str(command))
-    tesseract._list_installed.cache_clear()
-    tesseract.open.cache_clear()
+def test_tesseract_receives_several_languages_at_once(fake_tesseract):
+    command = fake_tesseract('echo "$*" > "$0.given"\necho level\n')
     assert tesseract.missing("cs+de+ru").endswith("tesseract-ocr tesseract-ocr-deu tesseract-ocr-rus")
     assert tesseract.open("cs+en")(Image.new("L", (8, 8))) == []
-    assert "-l ces+eng " in (tmp_path / "tesseract.given").read_text(encoding="utf-8")
-    tesseract._list_installed.cache_clear()
-    tesseract.open.cache_clear()
+    assert "-l ces+eng " in command.with_suffix(".given").read_text(encoding="utf-8")
 
 
-def test_tesseract_receives_a_grey_png(tmp_path, monkeypatch):
-    command = tmp_path / "tesseract"
-    listed = 'if [ "$1" = --list-langs ]; then echo "List of languages"; echo eng; exit; fi\n'
-    command.write_text(f'#!/bin/sh\n{listed}cat > "$0.png"\necho "no such layout" >&2\nexit 1\n', encoding="utf-8")
-    command.chmod(0o755)
-    monkeypatch.setattr("shutil.which", lambda name: str(command))
-    tesseract._list_installed.cache_clear()
-    tesseract.open.cache_clear()
+def test_tesseract_receives_a_grey_png(fake_tesseract):
+    command = fake_tesseract('cat > "$0.png"\necho "no such layout" >&2\nexit 1\n')
     with pytest.raises(ToolkitError, match="^Tesseract failed: no such layout$"):
         tesseract.open("en")(Image.new("RGB", (7, 9), "white"))
-    with Image.open(tmp_path / "tesseract.png") as seen:
+    with Image.open(command.with_suffix(".png")) as seen:
         assert (seen.format, seen.mode, seen.size) == ("PNG", "L", (7, 9))
-    tesseract._list_installed.cache_clear()
-    tesseract.open.cache_clear()
 
 
 def test_read_scan_reports_a_pdf_that_cannot_take_a_text_layer(scan, tmp_path, engine, monkeypatch):

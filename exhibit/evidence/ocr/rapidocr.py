@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from exhibit.evidence.ocr import TextLine
-from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.schemas.errors import DocumentError
 
 LANGUAGES = frozenset("cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro sk sl sv zh".split())
 """The languages of the model's alphabet (no Cyrillic, Greek or Arabic); one model reads them all."""
@@ -27,12 +27,9 @@ def missing(_language: str) -> str:
 @cache
 def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
     """Load the models, which read all languages, once, and return a function that reads the lines of an image."""
-    try:
-        rapidocr = import_module("rapidocr")
-        import_module("onnxruntime")
-    except ImportError as error:
-        raise ToolkitError(f"{_MISSING} ({error})") from error
-    engine = rapidocr.RapidOCR(params={"Global.log_level": "critical", "Global.max_side_len": _LONGEST_SIDE})
+    engine = import_module("rapidocr").RapidOCR(
+        params={"Global.log_level": "critical", "Global.max_side_len": _LONGEST_SIDE}
+    )
 
     def read(picture: Image.Image) -> list[TextLine]:
         # RapidOCR expects the channels blue, green, red

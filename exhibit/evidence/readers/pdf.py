@@ -16,7 +16,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
@@ -97,27 +96,26 @@ def _read_font_name(textpage: Any, index: int) -> str:
     return name.value.decode("latin-1")
 
 
-def find_boxes(document: Document, span: Span) -> list[Box]:
-    pages = document.pages_of(span) if document.path is not None else []
-    return [box for number in pages for box in find_page_boxes(document, number, [span])[0]]
-
-
-def find_page_boxes(document: Document, number: int, spans: Sequence[Span]) -> list[list[Box]]:
-    """Return the rectangles of each span on one page; the page is opened only once."""
-    if document.path is None or not spans:
-        return [[] for _ in spans]
-    start, end = document.pages[number - 1].span
-    parts = [(max(span.start, start) - start, min(span.end, end) - start) for span in spans]
-    with open_pdf(document.path) as pdf, closing(_open_page(pdf, document.path, number)) as page:
-        try:
-            textpage = page.get_textpage()
-        except pdfium.PdfiumError:
-            return [[] for _ in parts]  # the page has no text
-        with closing(textpage):
-            counted = read_counted_text(textpage)
-            return [
-                _find_part_boxes(page, textpage, number, _find_char_range(textpage, counted, *part)) for part in parts
-            ]
+def find_boxes(document: Document, spans: Sequence[Span], pages: Sequence[int] | None = None) -> list[list[Box]]:
+    """Return the rectangles of each span, line by line, on the given pages, or on all pages that the spans touch."""
+    boxes: list[list[Box]] = [[] for _ in spans]
+    numbers = document.pages_of(*spans) if pages is None else pages
+    if document.path is None or not numbers:
+        return boxes
+    with open_pdf(document.path) as pdf:
+        for number in numbers:
+            with closing(_open_page(pdf, document.path, number)) as page:
+                try:
+                    textpage = page.get_textpage()
+                except pdfium.PdfiumError:
+                    continue  # the page has no text
+                with closing(textpage):
+                    counted = read_counted_text(textpage)
+                    start, end = document.pages[number - 1].span
+                    for span, lines in zip(spans, boxes, strict=True):
+                        part = max(span.start, start) - start, min(span.end, end) - start
+                        lines += _find_part_boxes(page, textpage, number, _find_char_range(textpage, counted, *part))
+    return boxes
 
 
 def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
@@ -132,24 +130,6 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
             return drawn.render(scale=scale).to_pil()
         except (pdfium.PdfiumError, ValueError) as error:
             raise DocumentError(f"{path}: page {page} is damaged and cannot be drawn ({error})") from error
-
-
-def to_user_space(path: Location, number: int, points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Convert points, measured from the displayed page's top left corner, to the PDF's own coordinates."""
-    with open_pdf(path) as pdf:
-        page = _open_page(pdf, path, number)
-        width, height = page.get_size()
-        size = round(width * _FINE), round(height * _FINE)
-        # three corners of the page give a matrix in which rounding does not matter
-        origin, right, down = (_from_device(page, size, at) for at in ((0, 0), (size[0], 0), (0, size[1])))
-        frame = np.array([np.subtract(right, origin) / width, np.subtract(down, origin) / height])
-        return [(float(x), float(y)) for x, y in np.array(points) @ frame + np.array(origin)]
-
-
-def _from_device(page: Any, size: tuple[int, int], corner: tuple[int, int]) -> tuple[float, float]:
-    x, y = ctypes.c_double(), ctypes.c_double()
-    pdfium_c.FPDF_DeviceToPage(page, 0, 0, *size, 0, *corner, ctypes.byref(x), ctypes.byref(y))
-    return x.value, y.value
 
 
 @contextmanager
@@ -256,13 +236,12 @@ _BOLD = 600  # the weight of semibold fonts; regular is 400
 
 def _find_char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range:
     """Return PDFium's character indices for a range of a page's cleaned text; empty if PDFium has none."""
-    if end > len(counted.text):
-        return range(0)  # words from OCR have no characters in the PDF
-    end = start + len(counted.text[start:end].rstrip())  # white space at the end would add an empty rectangle
-    if end <= start:
+    # words from OCR have no characters in the PDF, and white space at the end would add an empty rectangle
+    words = counted.text[start:end].rstrip() if start < end <= len(counted.text) else ""
+    if not words:
         return range(0)
-    first = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[start])
-    last = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[end - 1])
+    units = counted.units[start], counted.units[start + len(words) - 1]
+    first, last = (pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, unit) for unit in units)
     return range(first, last + 1) if min(first, last) >= 0 else range(0)
 
 
