@@ -4,6 +4,7 @@ They decode bytes, open zip archives within size limits, and parse XML without e
 """
 
 import codecs
+import errno
 import re
 import zipfile
 import zlib
@@ -96,6 +97,8 @@ def convert_parser_errors(path: Path, kind: str) -> Iterator[None]:
     except (ToolkitError, MemoryError):  # a LimitError already has its message
         raise
     except OSError as error:
+        if error.errno == errno.ENOSPC:  # a full disk is no fault of the file
+            raise
         # Pillow raises OSError without an errno for an unknown image format
         reason = error.strerror or f"damaged, or not a valid {kind}"
         raise DocumentError(f"{path}: cannot be read: {reason}") from error

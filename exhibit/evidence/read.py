@@ -16,12 +16,12 @@ from exhibit.engine import Limits, run_in_worker
 from exhibit.engine.limits import PLAIN, limit_reading
 from exhibit.evidence import readers
 from exhibit.evidence.document import Box, Document, Span
-from exhibit.evidence.files import decode_bytes, head_of
+from exhibit.evidence.files import convert_parser_errors, decode_bytes, head_of
 from exhibit.evidence.markup import Attachment, Printable
 from exhibit.evidence.readers.html import extract_text
 from exhibit.evidence.readers.pdf import find_boxes, render
 from exhibit.runtime.plugins import import_plugins
-from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.layout import fit_name
 from exhibit.storage.atomic import list_files, make_scratch_folder
 from exhibit.storage.locations import Location, Remote, fetch_file
@@ -37,15 +37,11 @@ def read_document(path: Location | str) -> Document:
         with fetch_file(path) as local_path:
             return replace(read_document(local_path), path=path)
     path = Path(path)
-    try:
-        content: Document | Printable = _call_reader(path, "read", "page")
-        if isinstance(content, Document):
-            return content
+    content: Document | Printable = _call_reader(path, "read", "page")
+    if isinstance(content, Document):
+        return content
+    with convert_parser_errors(path, "file"):
         return Document(path.name, extract_text(content.html), (), path, content.notes)
-    except (ToolkitError, OSError, MemoryError, RecursionError):
-        raise
-    except Exception as error:
-        raise DocumentError(f"{path}: its reader failed ({type(error).__name__}: {error}); is it damaged?") from error
 
 
 def read_printable(path: Path) -> Printable | None:
@@ -63,14 +59,11 @@ def _call_reader(path: Path, *names: str) -> Any:
     """Call the first of these functions that the file's reader has, within limits; return None if there is none."""
     reader = _choose_reader(path)
     call = next((getattr(reader, name) for name in names if hasattr(reader, name)), lambda _: None)
-    if getattr(reader, "STARTS_A_PROGRAM", False):
-        return call(path)
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
-    with limit_reading(str(path), size, getattr(reader, "MEMORY", PLAIN)):
-        return call(path)
+    with convert_parser_errors(path, getattr(reader, "KIND", "file")):
+        if getattr(reader, "STARTS_A_PROGRAM", False):
+            return call(path)
+        with limit_reading(str(path), path.stat().st_size, getattr(reader, "MEMORY", PLAIN)):
+            return call(path)
 
 
 def is_readable(path: Location) -> bool:

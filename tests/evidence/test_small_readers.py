@@ -101,7 +101,7 @@ def test_read_document_names_the_file_when_a_reader_fails(tmp_path, monkeypatch)
         raise ValueError("odd")
 
     monkeypatch.setattr("exhibit.evidence.readers.text.read", fail)
-    with pytest.raises(DocumentError, match=r"a\.txt: its reader failed \(ValueError: odd\); is it damaged\?"):
+    with pytest.raises(DocumentError, match=r"a\.txt: damaged, or not a valid file \(odd\); open it in the program"):
         read_document(tmp_path / "a.txt")
 
 

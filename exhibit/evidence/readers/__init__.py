@@ -8,6 +8,7 @@ A reader describes itself:
     def read(path) -> Document: ...        # its text, if it differs from the text of `page`
     def attachments(path) -> list: ...     # files inside it, which are separate documents
 
-A reader raises only DocumentError, which says what is wrong, where, and what to do next. Reading takes time
-proportional to the file's size. Libraries that only one reader needs are imported inside its functions.
+A reader may raise DocumentError, which says what is wrong, where, and what to do next; any other exception becomes
+one that calls the file damaged. Reading takes time proportional to the file's size. Libraries that only one reader
+needs are imported inside its functions.
 """

@@ -4,7 +4,6 @@ import csv
 import io
 from pathlib import Path
 
-from exhibit.evidence.files import convert_parser_errors
 from exhibit.evidence.markup import Printable, format_grid
 from exhibit.evidence.readers.text import decode_file
 
@@ -19,6 +18,5 @@ def page(path: Path) -> Printable:
     text = decoded.text.removeprefix("\ufeff")
     first = text.partition("\n")[0]
     delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=first.count)
-    with convert_parser_errors(path, KIND):
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     return Printable(format_grid(rows), decoded.notes)

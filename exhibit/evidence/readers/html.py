@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 from exhibit.evidence.document import Document
-from exhibit.evidence.files import convert_parser_errors
 from exhibit.evidence.markup import parse_html
 from exhibit.evidence.readers.text import decode
 
@@ -21,8 +20,7 @@ _SPACES = re.compile(r"[ \t\n\r\f]+")
 
 
 def read(path: Path) -> Document:
-    with convert_parser_errors(path, KIND):
-        return Document(path.name, extract_text(decode(path)), (), path)
+    return Document(path.name, extract_text(decode(path)), (), path)
 
 
 def extract_text(html: str) -> str:

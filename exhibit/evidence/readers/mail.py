@@ -11,7 +11,7 @@ from typing import Any
 
 import olefile
 
-from exhibit.evidence.files import convert_parser_errors, decode_bytes, head_of
+from exhibit.evidence.files import decode_bytes, head_of
 from exhibit.evidence.markup import Attachment, Printable, cut_fragment, format_grid, format_paragraph, format_section
 from exhibit.schemas.errors import DocumentError
 
@@ -23,14 +23,12 @@ _HEADS = ("From", "To", "Cc", "Date", "Subject")
 
 def page(path: Path) -> Printable:
     """Return the mail as a mail program shows it: the HTML body if there is one, else the plain text."""
-    with convert_parser_errors(path, KIND):
-        return Printable(_read_mail(path)[0])
+    return Printable(_read_mail(path)[0])
 
 
 def attachments(path: Path) -> list[Attachment]:
     """Return the mail's attachments; a mail inside an Outlook mail becomes an HTML page."""
-    with convert_parser_errors(path, KIND):
-        return _read_mail(path)[1]
+    return _read_mail(path)[1]
 
 
 def _read_mail(path: Path) -> tuple[str, list[Attachment]]:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from exhibit.evidence.files import convert_parser_errors
 from exhibit.evidence.markup import Printable, cut_fragment
 from exhibit.evidence.readers.text import decode_file
 
@@ -15,5 +14,4 @@ def page(path: Path) -> Printable:
 
     decoded = decode_file(path)
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    with convert_parser_errors(path, KIND):
-        return Printable(cut_fragment(markdown.render(decoded.text.removeprefix("\ufeff"))), decoded.notes)
+    return Printable(cut_fragment(markdown.render(decoded.text.removeprefix("\ufeff"))), decoded.notes)

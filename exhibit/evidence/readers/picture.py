@@ -9,7 +9,6 @@ from pathlib import Path
 from PIL import Image, ImageSequence
 
 from exhibit.evidence.document import Document, Page, Span
-from exhibit.evidence.files import convert_parser_errors
 from exhibit.evidence.markup import Printable
 from exhibit.schemas.errors import DocumentError
 
@@ -23,7 +22,7 @@ _MOST_PIXELS = 80_000_000  # most pixels of a page: A3 at 600 dpi has 70 million
 @contextmanager
 def _open_image(path: Path) -> Iterator[Image.Image]:
     """Open an image; raise if it is damaged, or has too many pixels or pages."""
-    with convert_parser_errors(path, KIND), Image.open(path) as image:
+    with Image.open(path) as image:
         if image.width * image.height > _MOST_PIXELS or getattr(image, "n_frames", 1) > _MOST_FRAMES:
             limits = f"{_MOST_PIXELS:,} pixels a page and {_MOST_FRAMES} pages"
             raise DocumentError(f"{path}: the image is too large; the limits are {limits}")
