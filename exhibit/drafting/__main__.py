@@ -39,12 +39,10 @@ def playbook_main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     playbooks = find_playbooks(options.playbook)
     for playbook in playbooks:
-        wordings = sum(len(question.ask) for question in playbook.questions)
-        kinds = ", ".join(playbook.kinds)
         print(f"{playbook.name}: {playbook.title}")
-        print(f"  {len(playbook.questions)} questions in {wordings} wordings, for {kinds}")
+        print(f"  {len(playbook.questions)} questions, for {', '.join(playbook.kinds)}")
         for question in playbook.questions if options.playbook else []:
-            print(f"  {question.name}: {question.ask[0]}")
+            print(f"  {question.name}: {question.ask}")
     return 0
 
 

@@ -7,16 +7,16 @@ a confidence.
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from exhibit.drafting.drafts import Draft, Status, pick
-from exhibit.drafting.playbook import ABSENT, SURE, Playbook
+from exhibit.drafting.drafts import Draft, Status
+from exhibit.drafting.playbook import ABSENT, SURE, Playbook, PlaybookQuestion
 from exhibit.evidence import Span
 from exhibit.law.sentences import split_sentences
 from exhibit.models.protocols import Embedder, Vectors
-from exhibit.models.reader import EMBEDDER, QuestionKind, Reading, shared_kinds
+from exhibit.models.reader import EMBEDDER, QuestionKind, Reader, Reading, shared_kinds
 from exhibit.models.rerankers import Reranker, estimate_confidence
 from exhibit.rag.ingest import Prepared
 
@@ -48,19 +48,6 @@ _SENTENCE = 700  # characters around a passage in which the rest of a cut senten
 _NEAR = 1.5  # most log-odds below the best chunk at which a further chunk's passages are also gold
 
 
-class SpanReader(Protocol):
-    """An extractive question-answering model, such as `exhibit.models.reader`: it marks the answer in a passage."""
-
-    name: str
-    threads: int  # The number of passages that the model reads in parallel
-
-    def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
-        """Return, for each passage in order, its score and the spans in it that answer the question."""
-
-    def confidence(self, scores: Sequence[float], *, spot: float | None = None) -> float:
-        """Return the probability that one of the passages answers the question."""
-
-
 class Levels(NamedTuple):
     """The two thresholds for the probability that a document answers a question."""
 
@@ -80,24 +67,12 @@ class Judged(NamedTuple):
     confidence: float
 
 
-class _Sought(NamedTuple):
-    """A question and the chunks to read for it, best first."""
-
-    question: str
-    kind: QuestionKind
-    chunks: tuple[int, ...]
-    texts: tuple[str, ...]
-    odds: tuple[float, ...]  # The log-odds that each of these chunks answers, by its vector
-    spot: float | None  # The log-odds that some chunk of the document answers; None if the question's kind is unknown
-    levels: Levels
-
-
 @dataclass
 class Asker:
     """Asks the questions of playbooks; the models are opened once for many documents."""
 
     embedder: Embedder
-    reader: SpanReader
+    reader: Reader
     reranker: Reranker
     _questions: dict[tuple[str, ...], Vectors] = field(default_factory=dict)
 
@@ -105,67 +80,69 @@ class Asker:
         """Return a draft for each question of a playbook: the question about this document, with proposed gold."""
         chunks = self.embedder.embed(list(prepared.texts), role="passage")
         levels = Levels(playbook.sure, playbook.absent, playbook.again)
-        sought = [self._seek(one.seeks, [one.seeks, *one.ask], prepared, chunks, levels) for one in playbook.questions]
+
+        def draft(question: PlaybookQuestion) -> Draft:
+            judged = self.judge(question.wordings, prepared, chunks, levels)
+            return Draft(
+                prepared.entry.filename,
+                question.ask,
+                "playbook",
+                judged.status,
+                f"{playbook.name}/{question.name}",
+                judged.spans,
+                judged.confidence,
+            )
+
         with ThreadPoolExecutor(self.reader.threads) as pool:
-            read = list(pool.map(self._read, sought))
-        drafts = []
-        for question, one, known in zip(playbook.questions, sought, read, strict=True):
-            status, spans, sure = self._judge_readings(one, *known, prepared)
-            wording = pick(question.ask, prepared.entry.filename, playbook.name, question.name)
-            name = f"{playbook.name}/{question.name}"
-            drafts.append(Draft(prepared.entry.filename, wording, "playbook", status, name, spans, sure))
-        return drafts
+            return list(pool.map(draft, playbook.questions))
 
-    def judge(
-        self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels = USUAL
-    ) -> Judged:
-        sought = self._seek(question, wordings, prepared, chunks, levels)
-        return self._judge_readings(sought, *self._read(sought), prepared)
-
-    def _seek(
-        self, question: str, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels
-    ) -> _Sought:
-        """Return the chunks to read for a question, chosen by their embedding vectors, best first."""
+    def judge(self, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels = USUAL) -> Judged:
+        """Read a document for a question in one or more wordings, of which the first is the most precise."""
         if not len(chunks):
-            return _Sought(question, QuestionKind(), (), (), (), None, levels)
-        vectors = self._embed(tuple(wordings))
-        near, odds, spot = _COSINE * np.mean(chunks @ vectors.T, axis=1), np.zeros(len(chunks), np.float32), None
-        kind = self._find_kind(question)
+            return Judged("absent", (), 1.0)
+        question = wordings[0]
+        kind, best, odds, spot = self._choose_chunks(wordings, chunks)
+        texts = [prepared.texts[at] for at in best]
+        readings: list[Reading] = []
+        likely = 1.0 if spot is None else self.reader.confidence((), spot=spot)
+        for text, own_odds in zip(texts, odds, strict=True):
+            least = min(_STOP if readings else _NOTHING, levels.absent)
+            if spot is not None and (likely <= least or (readings and own_odds < _OTHERS and levels.absent > 0)):
+                break
+            readings += self.reader.read(question, [text], kind.asks)
+            likely = self.reader.confidence([reading.score for reading in readings], spot=spot)
+        if likely <= levels.absent:
+            doubt = 0.0
+            if levels.again:
+                doubt = estimate_confidence(self.reranker, self.reranker.score(question, texts)) or 0.0
+            if doubt <= _DOUBT:
+                return Judged("absent", (), round(1 - likely, 3))
+            likely = min(doubt, _DISAGREE)
+            readings += self.reader.read(question, texts[len(readings) :], kind.asks)
+        spans = self._locate_spans(best, readings, prepared) or [Span(*map(int, prepared.chunks[best[0]][:2]))]
+        if likely >= levels.sure:
+            return Judged("sure", tuple(spans), round(likely, 3))
+        return Judged("unsure", tuple(spans[:PROPOSED]), round(likely, 3))
+
+    def _choose_chunks(
+        self, wordings: Sequence[str], chunks: Vectors
+    ) -> tuple[QuestionKind, list[int], list[float], float | None]:
+        """Choose the chunks to read for a question by their vectors.
+
+        Return the question's kind, the chunks, best first, the log-odds that each of them answers, and the log-odds
+        that some chunk of the document answers, or None if the kind is unknown.
+        """
+        near = _COSINE * np.mean(chunks @ self._embed(tuple(wordings)).T, axis=1)
+        odds = np.zeros(len(chunks), np.float32)
+        spot: float | None = None
+        kind = self._find_kind(wordings[0])
         # the vector of a page with all clauses shows none of them, so a document that is read completely is left to
         # the reader
         if kind.number >= 0 and len(chunks) > READ:
             odds = shared_kinds().answers(kind, chunks)
             near, spot = near + odds, shared_kinds().together(kind, odds)
-        best = tuple(int(at) for at in np.argsort(-near, kind="stable")[:READ])
-        texts, each = zip(*((prepared.texts[at], float(odds[at])) for at in best), strict=True)
-        return _Sought(question, kind, best, texts, each, spot, levels)
-
-    def _read(self, sought: _Sought) -> tuple[float, list[Reading]]:
-        """Read the best chunks one by one with the reader model; stop early if the document clearly has no answer."""
-        readings: list[Reading] = []
-        spot, absent = sought.spot, sought.levels.absent
-        likely = float(bool(sought.texts)) if spot is None else self.reader.confidence((), spot=spot)
-        for text, odds in zip(sought.texts, sought.odds, strict=True):
-            least = min(_STOP if readings else _NOTHING, absent)
-            if spot is not None and (likely <= least or (readings and odds < _OTHERS and absent > 0)):
-                break
-            readings += self.reader.read(sought.question, [text], sought.kind.asks)
-            likely = self.reader.confidence([reading.score for reading in readings], spot=spot)
-        return likely, readings
-
-    def _judge_readings(self, sought: _Sought, likely: float, readings: list[Reading], prepared: Prepared) -> Judged:
-        question, levels, best = sought.question, sought.levels, sought.chunks
-        if likely <= levels.absent:
-            doubted = levels.again and sought.texts
-            again = estimate_confidence(self.reranker, self.reranker.score(question, sought.texts)) if doubted else None
-            if (again or 0.0) <= _DOUBT:
-                return Judged("absent", (), round(1 - likely, 3))
-            likely = min(again or 0.0, _DISAGREE)
-            readings = [*readings, *self.reader.read(question, sought.texts[len(readings) :], sought.kind.asks)]
-        spans = self._locate_spans(best, readings, prepared) or [Span(*map(int, prepared.chunks[best[0]][:2]))]
-        if likely >= levels.sure:
-            return Judged("sure", tuple(spans), round(likely, 3))
-        return Judged("unsure", tuple(spans[:PROPOSED]), round(likely, 3))
+        best = [int(at) for at in np.argsort(-near, kind="stable")[:READ]]
+        return kind, best, [float(odds[at]) for at in best], spot
 
     def _find_kind(self, question: str) -> QuestionKind:
         [vector] = self._embed((question,))

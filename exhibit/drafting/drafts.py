@@ -1,11 +1,11 @@
 """Drafted questions, and the phrases that add a document's name to a question: `In the NDA: who pays?`."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from exhibit.evidence import Span
+from exhibit.storage.cache import key_of
 
 Status = Literal["sure", "absent", "unsure"]
 """sure: the passages answer; absent: the document has no answer; unsure: a person must decide."""
@@ -29,7 +29,7 @@ class Draft:
     asks: str
     """The question without the document's name; `{title}` marks the position of that name."""
     kind: str
-    """The source of the question: `playbook`, `definition`, `heading`, `parties`, `reference`, `value` or `llm`."""
+    """The source of the question: `playbook`, `definition`, `heading`, `parties`, `value` or `llm`."""
     status: Status
     name: str = ""
     """The topic of the question, such as the name of the playbook's question, the term or the heading."""
@@ -47,7 +47,7 @@ class Draft:
 
 def digest(*words: str) -> str:
     """Return a short hash that is the same on every machine."""
-    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return key_of(*words).hex()[:16]
 
 
 def pick(options: Sequence[str], *seed: str) -> str:

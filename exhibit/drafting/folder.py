@@ -10,10 +10,10 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from exhibit.converters.core.benchmark import (
     Benchmark,
@@ -42,11 +42,10 @@ from exhibit.models.reader import shared_reader
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation, Prepared
 from exhibit.rag.pipeline import Pipeline
-from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
+from exhibit.schemas.errors import ServiceError, SourceError
 from exhibit.schemas.models import DraftInfo, Licence
-from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
-from exhibit.storage.cache import find_cache_folder
+from exhibit.storage.cache import Cache, find_cache_folder, key_of
 
 INFO = DatasetInfo(
     name="draft",
@@ -56,21 +55,18 @@ INFO = DatasetInfo(
         "Questions that a program drafted on somebody's own documents, each with a passage that was located on its "
         "page. No expert wrote them: docs/draft.md has the error rates of drafts that no person has reviewed."
     ),
-    url="",
-    version="",
     licence=Licence(
         id="other",
         name="the terms of each document",
         redistributable=False,
         note="The documents belong to their owner: only the owner may pass this bundle on.",
     ),
-    citation="",
     command="exhibit draft FOLDER",
     expects="a folder of documents: PDF, Word, mail, text, and what else there is a reader for",
     tags=("legal", "drafted"),
     questions=(
         "Drafted by program: from playbooks, with passages that our models found, and from the "
-        "documents themselves (definitions, headings, parties, references), where the passage is known by construction."
+        "documents themselves (definitions, headings, parties), where the passage is known by construction."
     ),
     limits=format_points(
         "Drafted gold is not expert gold: a passage may be wrong, or one among several that answer.",
@@ -84,7 +80,7 @@ IMPOSSIBLE = 1 / 3
 """The greatest share of impossible questions. CUAD has more, because its experts looked for every clause; but a system
 that refuses everything must not score well.
 """
-VERSION = 11  # increase it when the same folder gives other drafts: cached drafts of other versions are not used
+VERSION = 12  # increase it when the same folder gives other drafts: cached drafts of other versions are not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -160,19 +156,12 @@ class Drafted:
     drafts: tuple[Draft, ...]
 
 
-@dataclass(frozen=True)
-class PreparationWork:
-    """A callable that reads and splits a document and makes questions from its text, without a model."""
-
-    preparation: Preparation
-
-    def __call__(self, path: Path) -> tuple[Prepared, list[Draft]]:
-        """Read a document, find its sections, and split it into chunks; also make questions from its own text."""
-        prepared = self.preparation(path)
-        if prepared.whole is None:
-            raise ToolkitError(f"{path}: prepared without its sections; please report this bug")
-        questions = construct_questions(*prepared.whole, prepared.entry.profile)
-        return replace(prepared, whole=None, words=None), questions
+def prepare_document(preparation: Preparation, path: Path) -> tuple[Prepared, list[Draft]]:
+    """Read a document, find its sections, and split it into chunks; also make questions from its own text."""
+    prepared = preparation(path)
+    assert prepared.whole is not None  # nothing summarises the document here
+    questions = construct_questions(*prepared.whole, prepared.entry.profile)
+    return replace(prepared, whole=None, words=None), questions
 
 
 def open_asker(pipeline: Pipeline) -> Asker:
@@ -186,50 +175,38 @@ class Drafter:
 
     def __init__(self, playbooks: Sequence[Playbook], options: Namespace) -> None:
         self._playbooks, self._options = playbooks, options
-        self._pipeline = Pipeline(Config.preset("careful", llm=options.llm))
-        self._store = find_cache_folder() / "drafts"
+        pipeline = Pipeline(Config.preset("careful", llm=options.llm))
+        # drafting needs no lexicon
+        config = pipeline.config.model_copy(update={"lexicon": False})
+        self._preparation = Preparation(config, None, read_ocr_flags(options))
+        self._asker, llm = open_asker(pipeline), pipeline.llm
+        self._generator = Generator(llm, self._asker, options.topic) if llm is not None else None
+        self._cache = Cache(find_cache_folder() / "drafts.sqlite")
+        self.models = [self._asker.embedder.name, self._asker.reranker.name, self._asker.reader.name]
+        self.models += [llm.name] if llm is not None else []
+        """The names of the models that the drafts depend on."""
+        self.dropped = self._generator.dropped if self._generator else Counter[str]()
+        """The number of the language model's drafts that were discarded, by reason."""
         self.unread: list[str] = []
         """The reason why each skipped document cannot be read."""
-
-    @cached_property
-    def _asker(self) -> Asker:
-        return open_asker(self._pipeline)
-
-    @cached_property
-    def _generator(self) -> Generator | None:
-        llm = self._pipeline.llm
-        return Generator(llm, self._asker, self._options.topic) if llm is not None else None
-
-    @property
-    def dropped(self) -> Counter[str]:
-        """The number of the language model's drafts that were discarded, by reason."""
-        return self._generator.dropped if self._generator else Counter()
-
-    @cached_property
-    def models(self) -> list[str]:
-        """The names of the models that the drafts depend on."""
-        drafting = [self._pipeline.llm.name] if self._pipeline.llm is not None else []
-        return [self._asker.embedder.name, self._asker.reranker.name, self._asker.reader.name, *drafting]
 
     def all(self, documents: Sequence[RawDocument]) -> Iterator[Drafted]:
         """Yield the drafts of each document, in order; a document that cannot be read is skipped."""
         paths = {raw.filename: raw.original or raw.path for raw in documents}
         keys = {name: self._make_key(path) for name, path in paths.items() if path is not None}
-        known = {name: drafted for name, key in keys.items() if (drafted := self._recall(key)) is not None}
+        stored = self._cache.get(keys.values())
+        known = {name: _DRAFTED.validate_json(stored[key]) for name, key in keys.items() if key in stored}
         new = [(name, path) for name, path in paths.items() if path is not None and name not in known]
         options = self._options
         engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=read_limits(options))
-        config = self._pipeline.config.model_copy(update={"lexicon": False})  # drafting needs no lexicon
-        outcomes = engine.map(
-            PreparationWork(Preparation(config, None, read_ocr_flags(options))), (path for _, path in new)
-        )
+        outcomes = engine.map(partial(prepare_document, self._preparation), (path for _, path in new))
         for (name, _), outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):
             if outcome.error is not None:
                 reason = str(outcome.error).removeprefix(f"{paths[name]}: ")
                 self.unread.append(f"{name}: {reason}")
             else:
                 known[name] = self._draft(name, *outcome.unwrap())
-                self._remember(keys[name], known[name])
+                self._cache.put({keys[name]: _DRAFTED.dump_json(known[name])})
         yield from (known[name] for name in paths if name in known)
 
     def _draft(self, filename: str, prepared: Prepared, made: list[Draft]) -> Drafted:
@@ -244,23 +221,12 @@ class Drafter:
         words = {draft.key: tuple(text[span.start : span.end] for span in draft.spans) for draft in drafts}
         return Drafted(filename, profile, playbook.name if playbook else "", words, tuple(drafts))
 
-    # ---------------------------------------------------------------- cached drafts
-
-    def _make_key(self, path: Path) -> str:
+    def _make_key(self, path: Path) -> bytes:
+        """Return the key of a document's drafts in the cache."""
         books = json.dumps([playbook.model_dump() for playbook in self._playbooks], sort_keys=True)
         options = self._options
         chosen = " ".join(map(str, (VERSION, options.ocr, options.llm, options.topic)))
-        return digest(sha256_of(path), path.name, books, chosen)
-
-    def _recall(self, key: str) -> Drafted | None:
-        try:
-            return _DRAFTED.validate_json((self._store / f"{key}.json").read_bytes())
-        except (OSError, ValidationError):
-            return None
-
-    def _remember(self, key: str, drafted: Drafted) -> None:
-        self._store.mkdir(parents=True, exist_ok=True)
-        write_whole(self._store / f"{key}.json", _DRAFTED.dump_json(drafted).decode())
+        return key_of(sha256_of(path), path.name, books, chosen)
 
 
 _DRAFTED = TypeAdapter(Drafted)

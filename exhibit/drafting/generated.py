@@ -4,9 +4,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from exhibit.drafting.asked import Asker
 from exhibit.drafting.drafts import Draft, Label, digest
@@ -16,12 +17,6 @@ from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Vectors
 from exhibit.rag.ingest import Prepared
 
-TYPES = {
-    "fact": "one fact that one sentence states",
-    "several": "something that two or three separate sentences state together",
-    "scenario": "a short case that somebody describes, which one provision decides",
-    "near": "something that a reader would expect here but that the text does NOT say; leave its quotes empty",
-}
 _WINDOW = 2400  # characters of a document in one prompt: a page and a half
 _WINDOWS = 3  # most parts of a document that the model sees
 _ALIKE = 0.92  # the least cosine of two questions that count as the same
@@ -34,22 +29,33 @@ _PROMPT = """Here is a part of a legal document.{topic}
 </document>
 
 Write one question of each of these types:
-{types}
+- fact: one fact that one sentence states
+- several: something that two or three separate sentences state together
+- scenario: a short case that somebody describes, which one provision decides
+- near: something that a reader would expect here but that the text does NOT say; leave its quotes empty
 Each question must be answerable from this text alone, in ordinary words, without saying "this document" or "the text".
 For each give "quotes": the exact words of the text that answer it, copied letter by letter.
 Reply with JSON only: {{"questions": [{{"type": "...", "question": "...", "quotes": ["..."]}}]}}"""
-_QUESTION = {
-    "type": {"type": "string", "enum": list(TYPES)},
-    "question": {"type": "string"},
-    "quotes": {"type": "array", "items": {"type": "string"}},
-}
 
 
-def _close(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+class _Question(BaseModel):
+    """A question in a reply; the schema for the model allows no other fields."""
+
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
+
+    type: Literal["fact", "several", "scenario", "near"]
+    question: str
+    quotes: list[str]
 
 
-_SCHEMA = json.dumps(_close({"questions": {"type": "array", "items": _close(_QUESTION)}}))
+_SCHEMA = json.dumps(
+    {
+        "type": "object",
+        "properties": {"questions": {"type": "array", "items": _Question.model_json_schema()}},
+        "required": ["questions"],
+        "additionalProperties": False,
+    }
+)
 
 
 @dataclass
@@ -65,10 +71,8 @@ class Generator:
         chunks = self.asker.embedder.embed(list(prepared.texts), role="passage")
         windows = self._choose_windows(prepared, chunks)
         topic = f" Ask only about this topic: {self.topic}." if self.topic else ""
-        types = "\n".join(f"- {name}: {what}" for name, what in TYPES.items())
         prompts = [
-            Prompt(_PROMPT.format(topic=topic, text=window, types=types), system=_SYSTEM, schema=_SCHEMA)
-            for window in windows
+            Prompt(_PROMPT.format(topic=topic, text=window), system=_SYSTEM, schema=_SCHEMA) for window in windows
         ]
         drafts: list[Draft] = []
         document = Document(prepared.entry.filename, prepared.text, ())
@@ -78,7 +82,7 @@ class Generator:
                 continue
             for item in self._read_items(reply.text):
                 drafts += self._check(item, document, prepared, chunks)
-        return self._drop_repeats(drafts)
+        return self._drop_repeats(drafts) if drafts else []
 
     def _choose_windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
         count = max(1, min(_WINDOWS, len(prepared.text) // _WINDOW))
@@ -90,48 +94,45 @@ class Generator:
         step = len(prepared.text) / count
         return [prepared.text[int(part * step) :][:_WINDOW] for part in range(count)]
 
-    def _read_items(self, text: str) -> Iterator[dict[str, Any]]:
+    def _read_items(self, text: str) -> Iterator[_Question]:
         """Yield the questions of a model's reply; count the items that do not have the required form."""
-        start, end = text.find("{"), text.rfind("}")
         try:
-            items = json.loads(text[start : end + 1])["questions"]
+            items = json.loads(text[text.find("{") : text.rfind("}") + 1])["questions"]
         except (ValueError, KeyError, TypeError, RecursionError):
             items = None
         if not isinstance(items, list):
             self.dropped["a reply that is not the requested JSON"] += 1
             return
         for item in items:
-            quotes = item.get("quotes") if isinstance(item, dict) else None
-            sound = isinstance(quotes, list) and all(isinstance(quote, str) for quote in quotes)
-            question = item.get("question") if isinstance(item, dict) else None
-            if sound and isinstance(question, str) and question.strip() and item.get("type") in TYPES:
-                yield item
+            try:
+                question = _Question.model_validate(item)
+            except ValidationError:
+                question = None
+            if question and question.question.strip():
+                yield question
             else:
                 self.dropped["a question without its type or quotes"] += 1
 
-    def _check(self, item: dict[str, Any], document: Document, prepared: Prepared, chunks: Vectors) -> list[Draft]:
-        question, name = " ".join(item["question"].split()), digest(item["question"])
-        labels: dict[str, Label] = {"type": item["type"], "model": self.llm.name}
-        if item["type"] == "near":
-            judged = self.asker.judge(question, [question], prepared, chunks)
-            if judged.status == "sure":
+    def _check(self, item: _Question, document: Document, prepared: Prepared, chunks: Vectors) -> list[Draft]:
+        question, name = " ".join(item.question.split()), digest(item.question)
+        labels: dict[str, Label] = {"type": item.type, "model": self.llm.name}
+        if item.type == "near":
+            status, passage, sure = self.asker.judge([question], prepared, chunks)
+            if status == "sure":
                 self.dropped["called unanswerable, and the document answers it"] += 1
                 return []
-            status, spans, sure = judged
-            return [Draft(prepared.entry.filename, question, "llm", status, name, spans, sure, labels)]
-        places = [locate(quote, document) for quote in item["quotes"] if quote.strip()]
-        if not places or not all(places):
-            self.dropped["a quote that is not in the document"] += 1
-            return []
-        passage = tuple(dict.fromkeys(span for [best, *_] in places for span in best.spans))
-        sure = self.asker.confidence(question, [document.text[span.start : span.end] for span in passage])
-        status = "sure" if sure >= SURE else "unsure"
+        else:
+            places = [locate(quote, document) for quote in item.quotes if quote.strip()]
+            if not places or not all(places):
+                self.dropped["a quote that is not in the document"] += 1
+                return []
+            passage = tuple(dict.fromkeys(span for [best, *_] in places for span in best.spans))
+            sure = self.asker.confidence(question, [document.text[span.start : span.end] for span in passage])
+            status = "sure" if sure >= SURE else "unsure"
         return [Draft(prepared.entry.filename, question, "llm", status, name, passage, sure, labels)]
 
     def _drop_repeats(self, drafts: list[Draft]) -> list[Draft]:
         """Return the drafts without those that repeat an earlier draft's question."""
-        if not drafts:
-            return []
         vectors = self.asker.embedder.embed([draft.asks for draft in drafts], role="query")
         kept: list[int] = []
         for at in range(len(drafts)):

@@ -1,4 +1,4 @@
-"""Playbooks: the questions that a reviewer asks about a kind of document, each in several wordings, in TOML files."""
+"""Playbooks: the questions that a reviewer asks about a kind of document, in TOML files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from exhibit.schemas.parsing import LARGEST_FILE, format_faults, parse_toml, rea
 SHIPPED = Path(__file__).parent / "playbooks"
 
 SURE, ABSENT = 0.85, 0.1
-"""Default thresholds, chosen with contracts of CUAD (bench/results/draft.md)."""
+"""Default thresholds, chosen with contracts of CUAD (bench/results/models.md)."""
 
 Words = Annotated[str, Field(pattern=r"\S", max_length=400)]
 
@@ -26,17 +26,15 @@ class _Model(BaseModel):
 
 
 class PlaybookQuestion(_Model):
-    """One question, in several wordings with the same meaning."""
-
     name: Words
-    ask: Annotated[list[Words], Field(min_length=1)]
+    ask: Words
     seek: Words | None = None
-    """The wording for the models, if people's wordings are not precise enough."""
+    """The wording for the models, if the wording for people is not precise enough."""
 
     @property
-    def seeks(self) -> str:
-        """The question's wording for the models: `seek` if the playbook sets it, else the first wording in `ask`."""
-        return self.seek or self.ask[0]
+    def wordings(self) -> list[str]:
+        """The question's wordings that the models get, the most precise one first."""
+        return [self.seek, self.ask] if self.seek else [self.ask]
 
 
 class Playbook(_Model):

@@ -11,7 +11,6 @@ from exhibit.drafting.asked import Asker
 from exhibit.drafting.constructed import construct_questions
 from exhibit.drafting.drafts import word_question
 from exhibit.drafting.generated import Generator
-from exhibit.drafting.playbook import Playbook, choose_playbook
 from exhibit.evidence import Document, Span, read_document
 from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure
@@ -107,16 +106,6 @@ def test_construct_questions_skips_a_repeated_or_parent_heading():
     assert made(f"  {text}\n", Section(Span(0, 163), "Tax")) == {("heading", "Tax"): [text]}, "without its edges"
 
 
-def test_construct_questions_asks_for_a_referenced_section_by_number():
-    text = f"Clause 4 and section 5.1 and Article 6 and 7 say: {'w' * 80}"
-    place = Span(50, 130)
-    assert made(text, Section(place, "4.")) == {("reference", "4"): ["w" * 80]}
-    assert ("reference", "6") in made(text, Section(place, "ARTICLE 6")), "by whatever name its number is called"
-    assert ("reference", "5.1") in made(text, Section(place, "5.1 ")) and not made(text, Section(place, "5."))
-    assert not made(text, Section(place, "7.")), "no clause is named"
-    assert not made(text, Section(place, "4."), Section(place, "4")), "two bear the number"
-
-
 def test_construct_questions_asks_for_parties_when_sentences_name_both():
     text = f"Alder Ltd supplies planks {LONG} Birch plc pays for them {LONG}"
     first = text[: text.index(" Birch")]
@@ -139,23 +128,6 @@ def test_construct_questions_asks_at_most_3_questions_of_each_kind():
     assert named == drafts[3].name
 
 
-# ---------------------------------------------------------------- playbooks
-
-
-def playbook(**told) -> Playbook:
-    given = {
-        "name": "p",
-        "title": "P",
-        "kinds": ["lease"],
-        "questions": [{"name": "rent", "ask": ["What is the rent?"]}],
-    }
-    return Playbook.model_validate({**given, **told})
-
-
-def profile(kind: str, title: str) -> Profile:
-    return read_profile(Document("a.txt", title)).__class__(kind=kind, title=title)
-
-
 LETTER = """Dear Mr Webb,
 
 We act for your landlord, Mrs Smith. The rent that was due on 1 May 2024, altogether £4,000, has not been paid.
@@ -168,19 +140,6 @@ def test_construct_questions_asks_for_dates_and_amounts_of_a_letter_without_head
     drafts = made(LETTER)
     assert set(drafts) == {("value", name) for name in ("1 May 2024", "£4,000", "28 June 2024")}
     assert drafts["value", "28 June 2024"][0].startswith("Please telephone our office")
-
-
-def test_choose_playbook_prefers_a_playbook_with_words_of_the_title():
-    general, own = playbook(), playbook(words=["Mill"])
-    mill, other = profile("lease", "The MILL lease"), profile("lease", "The ford lease")
-    assert (
-        own.applies_to(mill)
-        and not own.applies_to(other)
-        and general.applies_to(other)
-        and not general.applies_to(profile("deed", "x"))
-    )
-    assert choose_playbook([general, own], mill) is own and choose_playbook([own, general], other) is general
-    assert choose_playbook([own], other) is None
 
 
 # ---------------------------------------------------------------- by a language model

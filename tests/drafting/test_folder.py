@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import exhibit
-from exhibit.conversion import find_converter
 from exhibit.converters import Tally
 from exhibit.drafting import folder
 from exhibit.drafting.__main__ import main
@@ -186,16 +185,6 @@ def test_folder_limits_impossible_questions_to_a_share(contracts, monkeypatch, s
     assert bool(noted) is (impossible < 9)
 
 
-def test_folder_makes_titles_unique_by_file_name_or_parties(contracts, monkeypatch):
-    source = contracts[0]
-    for path in source.iterdir():
-        path.unlink()
-    (source / "boathouse lease.txt").write_text(f"AGREEMENT\n\n{SHORT.partition(chr(10))[2]}", encoding="utf-8")
-    Written(monkeypatch, (a_draft(),))
-    benchmark, _ = read(source)
-    assert "boathouse lease" in benchmark.rows[0].question or "between" in benchmark.rows[0].question
-
-
 def test_mail_about_an_agreement_has_its_file_name_as_title(contracts, monkeypatch):
     source = contracts[0]
     for path in source.iterdir():
@@ -219,10 +208,6 @@ def test_folder_account_counts_every_excluded_file(contracts, monkeypatch, tmp_p
     kept = [item for raw in benchmark.documents for item in raw.items]
     files = tally.account(kept)["files"]
     assert sum(map(len, tally.left_out.values())) == files.given - files.kept == 2
-
-
-def test_find_converter_finds_draft():
-    assert find_converter("draft") is folder
 
 
 def test_draft_function_stays_callable_after_import_of_its_package(contracts, monkeypatch):

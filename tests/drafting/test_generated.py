@@ -7,7 +7,7 @@ import json
 import pytest
 
 from exhibit.drafting.asked import Asker
-from exhibit.drafting.folder import PreparationWork
+from exhibit.drafting.folder import prepare_document
 from exhibit.drafting.generated import Generator
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
@@ -48,7 +48,7 @@ class Model:
 def prepared(tmp_path):
     path = tmp_path / "Alder.txt"
     path.write_text(CONTRACT.format(party="Alder", law="Norway"), encoding="utf-8")
-    prepared, _ = PreparationWork(Preparation(Config.preset("routed")))(path)
+    prepared, _ = prepare_document(Preparation(Config.preset("routed")), path)
     return prepared
 
 

@@ -18,26 +18,25 @@ words = ["charter"]
 
 [[questions]]
 name = "fuel"
-ask = ["Who pays for fuel?"]
+ask = "Who pays for fuel?"
 """
 
 
-def test_shipped_playbooks_are_valid_with_several_wordings_per_question():
+def test_shipped_playbooks_are_valid():
     playbooks = find_playbooks()
     assert [playbook.name for playbook in playbooks] == sorted(p.stem.replace("_", "-") for p in SHIPPED.glob("*.toml"))
     assert {"contract", "nda", "merger", "privacy", "court-rules", "lease", "employment"} <= {p.name for p in playbooks}
     for playbook in playbooks:
-        assert all(len(question.ask) >= 2 for question in playbook.questions), playbook.name
-        assert all(wording.endswith("?") for question in playbook.questions for wording in question.ask)
+        assert all(question.ask.endswith("?") for question in playbook.questions), playbook.name
     assert len(find_playbooks(["contract"])[0].questions) == 41
 
 
 def test_playbook_questions_use_known_kinds():
     known = set(json.loads(KINDS.with_suffix(".json").read_text(encoding="utf-8"))["kinds"].values())
     contract, nda = find_playbooks(["contract", "nda"])
-    assert {one.seeks for one in contract.questions} <= known
-    assert {one.seeks.casefold() for one in nda.questions} <= {words.casefold() for words in known}
-    assert not {one.seeks for one in nda.questions} & known
+    assert {one.seek for one in contract.questions} <= known
+    assert {one.seek.casefold() for one in nda.questions} <= {words.casefold() for words in known}
+    assert not {one.seek for one in nda.questions} & known
 
 
 @pytest.mark.parametrize(
@@ -69,7 +68,7 @@ def test_playbook_file_of_a_user_is_read_and_printed(tmp_path, capsys):
     ("text", "told"),
     [
         ("title = ", "not TOML"),
-        (OWN.replace('ask = ["Who pays for fuel?"]', "ask = []"), "questions.0.ask"),
+        (OWN.replace("ask = ", "ask = []  #"), "questions.0.ask"),
         (OWN + 'server = "http://example.org"\n', "questions.0.server"),
         (OWN + OWN[OWN.index("[[") :], "several questions have the same name \\(fuel\\)"),
     ],
