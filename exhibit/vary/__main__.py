@@ -13,7 +13,7 @@ from pathlib import Path
 from exhibit.converters.core.command import format_table
 from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
 from exhibit.evidence.scan import add_ocr_arguments
-from exhibit.runtime.command import Parser, add_json, guarded, print_results
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.schemas.models import BundleInfo
 from exhibit.vary.kinds import import_kinds
 from exhibit.vary.make import make_variant
@@ -22,13 +22,9 @@ from exhibit.vary.make import make_variant
 def make_parser() -> argparse.ArgumentParser:
     modules = import_kinds()
     width = max(map(len, modules))
-    parser = Parser(
-        prog="exhibit vary",
-        usage="exhibit vary BUNDLE --kind KIND [--kind KIND …] --out FOLDER [--seed N] [flags]",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description=__doc__,
-        epilog="\n".join(["kinds:", *(f"  {name:<{width}}  {module.TITLE}" for name, module in modules.items())]),
-    )
+    kinds = "\n".join(["kinds:", *(f"  {name:<{width}}  {module.TITLE}" for name, module in modules.items())])
+    usage = "exhibit vary BUNDLE --kind KIND [--kind KIND …] --out FOLDER [--seed N] [flags]"
+    parser = build_parser("exhibit vary", f"{__doc__}\n{kinds}", usage=usage)
     parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="the parent bundle")
     parser.add_argument(
         "--kind",

@@ -6,11 +6,10 @@ Both are printed in the same way, so that the edits are the only difference betw
 import hashlib
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import Benchmark, DatasetInfo, Quote, RawRow, Tally, format_points
+from exhibit.converters.core.benchmark import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally, format_points
 from exhibit.converters.core.build import build
 from exhibit.engine import open_engine, read_limits, track
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
@@ -31,7 +30,7 @@ def make_variant(
     root: Path, kinds: Sequence[str], out: Path, control: Path | None, options: Namespace
 ) -> tuple[BundleInfo, BundleInfo | None]:
     """Write a variant of a bundle to `out`, and its control to the folder `control` unless this is None."""
-    loaded = [(name, *load_kind(name)) for name in kinds]
+    loaded = [load_kind(name) for name in kinds]
     for place in filter(None, (out, control)):
         check_out(place, force=options.force)
     bundle = open_bundle(root)
@@ -39,97 +38,83 @@ def make_variant(
     engine = open_engine(options.engine, jobs=options.jobs, items=len(bundle.files), limits=read_limits(options))
     corpus = read_corpus(bundle, tally, engine)
     varied = corpus
-    for _, kind, argument in loaded:
+    for kind, argument in loaded:
         varied = kind.vary(varied, VaryRequest(options.seed, argument, options.others), tally)
     if not varied.rows:
         reasons = "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items())
         raise BundleError(f"{root}: no question can be varied: {reasons}; choose another kind or another bundle")
-    about = _About(bundle, "+".join(kinds), [kind for _, kind, _ in loaded], options.seed)
-    kept = {row.labels[CONTROL_ROW] for row in varied.rows}
-    plain = replace(corpus, rows=tuple(row for row in corpus.rows if row.id in kept))
-    variant = _write(varied, about, about.kinds, tally, out, options)
+    names = [name for name in (TRAIN, GOLD, INFO) if (root / name).is_file()]
+    checksums = {name: sha256_of(root / name) for name in names}
+    checksums |= {f"{CORPUS}/{name}": sha256_of(path) for name, path in sorted(bundle.files.items())}
+    done = "+".join(kinds)
+    words = [done, str(options.seed), *(f"{name} {digest}" for name, digest in checksums.items())]
+    pair = hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]  # only a variant and its control share it
+
+    def write(corpus: TextCorpus, kind: str, tally: Tally, out: Path) -> BundleInfo:
+        info = _make_info(bundle, done, [kind for kind, _ in loaded], options.seed, is_control=kind == CONTROL)
+        rows = _finish_rows(corpus, {"varied": kind, "pair": pair})
+        documents = list(corpus.documents.values())
+        with make_scratch_folder() as folder:
+            if corpus.scan_seed is not None:
+                tracked = track(documents, total=len(documents), label="scans")
+                documents = [write_scan(document, folder, seed=corpus.scan_seed) for document in tracked]
+            benchmark = Benchmark(documents, rows, checksums, info=info, by_construction=True)
+            scanned = corpus.scan_seed is not None
+            with replace_folder(out, force=options.force) as place:
+                return build(info, benchmark, tally, _list_build_options(options, done, scanned=scanned), place)
+
+    variant = write(varied, done, tally, out)
     if control is None:
         return variant, None
+    kept = {row.labels[CONTROL_ROW] for row in varied.rows}
     other = Tally(strict=options.strict)
     for row in corpus.rows:
         if row.id not in kept:
             other.leave_out(NO_TWIN, row.name)
-    return variant, _write(plain, about, CONTROL, other, control, options)
+    plain = replace(corpus, rows=tuple(row for row in corpus.rows if row.id in kept))
+    return variant, write(plain, CONTROL, other, control)
 
 
-@dataclass(frozen=True)
-class _About:
-    """The common properties of a variant and its control."""
-
-    bundle: BundleFolder
-    kinds: str
-    modules: Sequence[KindModule]
-    seed: int
-
-    @cached_property
-    def checksums(self) -> dict[str, str]:
-        """The SHA-256 of the files of the original bundle, by path."""
-        names = [name for name in (TRAIN, GOLD, INFO) if (self.bundle.root / name).is_file()]
-        own = {name: sha256_of(self.bundle.root / name) for name in names}
-        return own | {f"{CORPUS}/{name}": sha256_of(path) for name, path in sorted(self.bundle.files.items())}
-
-    @cached_property
-    def pair(self) -> str:
-        """The id that only a variant and its control share."""
-        words = [self.kinds, str(self.seed), *(f"{name} {digest}" for name, digest in self.checksums.items())]
-        return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
-
-    @property
-    def name(self) -> str:
-        return self.bundle.info.name if self.bundle.info else self.bundle.root.name
-
-
-def _write(corpus: TextCorpus, about: _About, kind: str, tally: Tally, out: Path, options: Namespace) -> BundleInfo:
+def _list_build_options(options: Namespace, kinds: str, *, scanned: bool) -> Namespace:
+    """Return the options that the build of a bundle needs or that bundle.json records."""
+    names = ("seed", "engine", "jobs", "item_timeout", "item_memory", "ocr_language", "ocr_engine")
+    given = {name: getattr(options, name) for name in names}
     others = options.others.name if options.others else None
-    scanned = corpus.scan_seed is not None
-    names = ("engine", "jobs", "item_timeout", "item_memory", "ocr_language", "ocr_engine")
-    how = {name: getattr(options, name) for name in names}
-    given = Namespace(kind=about.kinds, seed=about.seed, others=others, ocr=options.ocr or scanned, **how)
-    documents = list(corpus.documents.values())
-    with make_scratch_folder() as folder:
-        if corpus.scan_seed is not None:
-            tracked = track(documents, total=len(documents), label="scans")
-            documents = [write_scan(document, folder, seed=corpus.scan_seed) for document in tracked]
-        info, rows = _make_info(about, kind), _finish_rows(corpus, about, kind)
-        benchmark = Benchmark(documents, rows, about.checksums, info=info, by_construction=True)
-        with replace_folder(out, force=options.force) as place:
-            return build(info, benchmark, tally, given, place)
+    return Namespace(kind=kinds, others=others, ocr=options.ocr or scanned, **given)
 
 
-def _finish_rows(corpus: TextCorpus, about: _About, kind: str) -> list[RawRow]:
+def _finish_rows(corpus: TextCorpus, labels: dict[str, Label]) -> list[RawRow]:
     """Return a corpus's rows with the words of their quotes, and with the labels that link variant and control."""
+
+    def with_words(quotes: Sequence[Quote]) -> tuple[Quote, ...]:
+        return tuple(replace(quote, text=corpus.words(quote)) for quote in quotes)
+
     return [
         replace(
             row,
-            quotes=() if row.is_impossible else _with_words(row.quotes, corpus),
-            near_misses=_with_words(row.near_misses, corpus),
+            quotes=() if row.is_impossible else with_words(row.quotes),
+            near_misses=with_words(row.near_misses),
             filename=row.filename or next(iter(row.files), None),
-            labels={**row.labels, "varied": kind, "pair": about.pair},
+            labels={**row.labels, **labels},
         )
         for row in corpus.rows
     ]
 
 
-def _with_words(quotes: Sequence[Quote], corpus: TextCorpus) -> tuple[Quote, ...]:
-    return tuple(replace(quote, text=corpus.words(quote)) for quote in quotes)
-
-
-def _make_info(about: _About, kind: str) -> DatasetInfo:
-    parent = about.bundle.info
-    done = "; ".join(module.TITLE for module in about.modules)
-    measured = sorted({name for module in about.modules for name in module.MEASURED})
-    title = parent.title if parent else about.name
-    name = f"{about.name}-{about.kinds.replace(':', '-').replace('+', '-')}"
-    named, ending = f"{title}, varied ({about.kinds})", ", and their words were changed by rule."
-    summary = f"Made by rule from {title} with seed {about.seed}: {done}."
-    if kind == CONTROL:
-        name, named, ending = f"{name}-control", f"{title}, control of {about.kinds}", "."
-        summary = f"{title} printed as its variant ({about.kinds}, seed {about.seed}) is, with nothing changed."
+def _make_info(
+    bundle: BundleFolder, kinds: str, modules: Sequence[KindModule], seed: int, *, is_control: bool
+) -> DatasetInfo:
+    parent = bundle.info
+    parent_name = parent.name if parent else bundle.root.name
+    done = "; ".join(module.TITLE for module in modules)
+    measured = sorted({name for module in modules for name in module.MEASURED})
+    title = parent.title if parent else parent_name
+    name = f"{parent_name}-{kinds.replace(':', '-').replace('+', '-')}"
+    named, ending = f"{title}, varied ({kinds})", ", and their words were changed by rule."
+    summary = f"Made by rule from {title} with seed {seed}: {done}."
+    if is_control:
+        name, named, ending = f"{name}-control", f"{title}, control of {kinds}", "."
+        summary = f"{title} printed as its variant ({kinds}, seed {seed}) is, with nothing changed."
     return DatasetInfo(
         name=name,
         title=named,
@@ -140,7 +125,7 @@ def _make_info(about: _About, kind: str) -> DatasetInfo:
         licence=parent.licence if parent else Licence(id="unknown", name="unknown terms", redistributable=False),
         citation=parent.citation if parent else "",
         expects="a bundle",
-        command=f"exhibit vary datasets_out/{about.name}",
+        command=f"exhibit vary datasets_out/{parent_name}",
         tags=("legal", "varied"),
         groups=parent.groups if parent else None,
         questions="The parent's own; `labels.control` names the row of the parent that a question comes from.",

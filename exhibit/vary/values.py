@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -33,13 +33,12 @@ _AROUND = 70  # characters on either side of a value that show its subject: a pr
 _SENTENCE_END = re.compile(r"[.;:]\s")
 _ARTICLE = re.compile(r"\ban?\s+$", re.IGNORECASE)
 _LAW_BEFORE = re.compile(
-    r"\b(?:law|laws|statutes|courts?|jurisdiction|state|province|commonwealth)\s+(?:of|in|for)\s+(?:the\s+)?"
-    r"(?:(?P<sort>State|Commonwealth|Province)\s+of\s+)?$|\b(?P<alone>State|Commonwealth|Province)\s+of\s+$",
+    r"\b(?:laws?|statutes|courts?|jurisdiction|state|province|commonwealth)\s+(?:of|in|for)\s+(?:the\s+)?"
+    r"(?:(?:state|commonwealth|province)\s+of\s+)?$",
     re.IGNORECASE,
 )
 _LAW_AFTER = re.compile(r"\s+(?:state\s+)?(?:law|laws|courts?)\b", re.IGNORECASE)
 _STATES = ("state", "commonwealth")
-_JOINED = re.compile(r"\s+(?:and|or|&)\s+(?:the\s+)?[A-Z]")
 _GOVERNS = re.compile(r"\b(?:govern|constru|interpret|enforc)", re.IGNORECASE)
 
 
@@ -94,16 +93,23 @@ class ValueChanger:
                 refused[key] = str(reason)
         for row in (row for row in self._rows if row.id in wanted):
             keys = wanted[row.id]
-            try:
-                result.rows[row.id] = self._make_row_change(row, keys, edits, refused)
-            except UnsureError as reason:
-                result.left_out[row.id] = str(reason)
+            reasons = [refused[key] for key in sorted(keys & refused.keys())]
+            if not reasons and self._is_left(row, {edit[:2] for key in keys for edit in edits[key]}, keys):
+                reasons = [STAYS]
+            if reasons:
+                result.left_out[row.id] = reasons[0]
+            else:
+                result.rows[row.id] = self._make_row_change(row)
         used = {key for id in result.rows for key in wanted[id]}
         if any(kind == "date" for kind, _ in used):
             # all dates move together, so that their order and distances stay the same
             used |= {value.same for value in self._values if value.kind == "date"}
         result.edits = sorted({edit for key in used for edit in edits.get(key) or self._edit_dates(key)})
         return result
+
+    def _is_left(self, row: RawRow, edited: set[tuple[int, int]], keys: set[Key]) -> bool:
+        """Return whether a value would stay in the gold of a row."""
+        return any(value.same in keys and tuple(value.span) not in edited for value in self._find_held(row))
 
     # ------------------------------------------------------------ the values that answer
 
@@ -135,12 +141,9 @@ class ValueChanger:
         gold = {value for row in rows for value in self._find_held(row) if value.same == key}
         if key[0] == "place":
             # exchange only states: countries have adjectives, and provinces also have federal laws
-            if any(
-                value.kind == "place" and value.unit not in _STATES for row in rows for value in self._find_held(row)
-            ):
-                raise UnsureError(UNSURE_WORDING)
+            units = {value.unit for row in rows for value in self._find_held(row) if value.kind == "place"}
             gold = {value for value in gold if self._is_law(value)}
-            if not gold:
+            if not gold or units - set(_STATES):
                 raise UnsureError(UNSURE_WORDING)
         chosen = sorted(gold | set(self._find_elsewhere(key, gold)), key=lambda value: value.span)
         if len({value.unit for value in chosen}) > 1:
@@ -182,8 +185,6 @@ class ValueChanger:
 
     def _is_law(self, value: Value) -> bool:
         """Return whether the words next to a place refer to its law, courts or state, as in `the laws of Ohio`."""
-        if _JOINED.match(self._text, value.span.end):
-            return False  # England and Wales
         before, after = self._text[max(0, value.span.start - 60) : value.span.start], self._text[value.span.end :][:30]
         return bool(_LAW_BEFORE.search(before) or _LAW_AFTER.match(after))
 
@@ -204,23 +205,12 @@ class ValueChanger:
         self._taken.add(replace_key(first, chosen))
         return chosen
 
-    # ------------------------------------------------------------ the answer
-
-    def _make_row_change(
-        self, row: RawRow, keys: set[Key], planned: Mapping[Key, Sequence[Edit]], refused: Mapping[Key, str]
-    ) -> RowChange:
-        for key in sorted(keys & refused.keys()):
-            raise UnsureError(refused[key])
-        edited = {edit[:2] for key in keys for edit in planned[key]}
-        if any(value.same in keys and tuple(value.span) not in edited for value in self._find_held(row)):
-            raise UnsureError(STAYS)
+    def _make_row_change(self, row: RawRow) -> RowChange:
         values = find_values(row.answer)
-        edits = [
-            Edit(*value.span, _write(value, self._move_day(value) if value.kind == "date" else self._new[value.same]))
-            for value in values
-        ]
-        old, new = ("; ".join(dict.fromkeys(texts)) for texts in ((v.text for v in values), (e.new for e in edits)))
-        return RowChange(values[0].kind, old, new, EditedText(row.answer, edits).text)
+        new = [self._move_day(value) if value.kind == "date" else self._new[value.same] for value in values]
+        edits = [Edit(*value.span, _write(value, option)) for value, option in zip(values, new, strict=True)]
+        old, written = ("; ".join(dict.fromkeys(texts)) for texts in ((v.text for v in values), (e.new for e in edits)))
+        return RowChange(values[0].kind, old, written, EditedText(row.answer, edits).text)
 
 
 def _write(value: Value, new: Decimal | str) -> str:
@@ -245,7 +235,7 @@ _CHOICES: dict[str, tuple[int, ...]] = {
 }
 """Numbers that contracts use with each unit."""
 _FACTORS = tuple(map(Decimal, ("0.4", "0.5", "0.6", "0.75", "0.8", "1.2", "1.25", "1.5", "2", "2.5", "3")))
-"""Factors for a changed amount, which keep it plausible."""
+"""Factors for a changed amount or percentage, which keep it plausible."""
 
 
 class UnsureError(Exception):
@@ -262,39 +252,26 @@ def replace_key(value: Value, new: Decimal | str) -> Key:
 
 def list_options(value: Value) -> Sequence[Decimal | str]:
     """Return the numbers or place names that can replace a value; the value must not be a date."""
+    number = value.number
     if value.kind == "place":
         return [name for name in GROUPS[value.unit] if name != value.key]
     if value.kind == "period":
-        if value.number != int(value.number) or value.number <= 1:
+        if number != int(number) or number <= 1:
             raise UnsureError(UNSURE_WORDING)  # "one year" would become plural, and sometimes "a two-year term"
-        near = [n for n in _CHOICES[value.unit] if Decimal("0.4") <= n / value.number <= 2]
-        return [Decimal(n) for n in near if n != value.number]
-    return _list_percentages(value) if value.kind == "percentage" else _list_amounts(value)
-
-
-def _list_percentages(value: Value) -> list[Decimal]:
-    number = value.number
-    whole = number == int(number)
-    if number <= 0 or number >= 100 or (not whole and "." not in value.text):
+        near = [Decimal(n) for n in _CHOICES[value.unit] if Decimal("0.4") <= n / number <= 2]
+        return [n for n in near if n != number]
+    if value.kind == "percentage" and not 0 < number < 100:
         raise UnsureError(UNSURE_WORDING)  # "100%" means all, and cannot be changed
-    if whole:
-        steps = range(2, 13) if number <= 10 else range(15, 100, 5)
-        return [Decimal(n) for n in steps if n != number and (Decimal("0.3") <= n / number <= 3 or number == 1)]
-    places = Decimal(1).scaleb(-len(value.text.rpartition(".")[2].rstrip("%) percntumPERCNTUM") or "0"))
-    options = [(number * factor).quantize(places) for factor in _FACTORS]
-    return [option for option in options if 0 < option < 100 and option != number]
+    # an amount or a percentage: multiples without two more digits than the value
+    smallest = Decimal(1).scaleb(min(0, int(number.as_tuple().exponent)))
+    options = dict.fromkeys((number * factor).quantize(smallest) for factor in _FACTORS)
+    digits = _count_digits(number) + 1
+    fitting = [option for option in options if option and option != number and _count_digits(option) <= digits]
+    return [option for option in fitting if value.kind == "amount" or option < 100]
 
 
-def _list_amounts(value: Value) -> list[Decimal]:
-    """Return multiples of an amount, without results that have two more digits than the amount."""
-
-    def count_digits(number: Decimal) -> int:
-        return len(f"{number.normalize():f}".rstrip("0").replace(".", "").rstrip("0"))
-
-    fractions = int(value.number.as_tuple().exponent) < 0
-    most = count_digits(value.number) + 1
-    options = (value.number * factor for factor in _FACTORS)
-    return [one for one in options if one and count_digits(one) <= most and (fractions or one == int(one))]
+def _count_digits(number: Decimal) -> int:
+    return len(f"{number.normalize():f}".rstrip("0").replace(".", "").rstrip("0"))
 
 
 def move_months(day: date, months: int) -> date:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from exhibit.conversion import main as convert
@@ -83,6 +81,10 @@ def test_figures_kind_depends_only_on_the_seed(corpus):
         ("It lasts two (2) years from March 1, 2010.", "2/29/12", "two (2) years from March 1, 2010", DERIVED),
         ("governed by the laws of England and Wales.", "England", "laws of England and Wales", UNSURE_WORDING),
         ("for a one (1) year period.", "1 year", "for a one (1) year period", UNSURE_WORDING),
+        ("governed by the laws of Ireland (Irish law).", "Ireland", "the laws of Ireland", UNSURE_WORDING),
+        ("The laws of Ontario and of Canada govern it.", "Ontario; Canada", "laws of Ontario and of Canada",
+         UNSURE_WORDING),
+        ("is one (1) year; the year has twelve (12) months.", "1 year", "is one (1) year", UNSURE_WORDING),
         ("owns one hundred percent (100%) of it.", "100%", "one hundred percent (100%)", UNSURE_WORDING),
         ("The Buyer pays invoices for goods within thirty (30) days of receipt by mail. The Seller pays invoices for "
          "repairs within thirty (30) days of demand.", "30 days", "invoices for goods within thirty (30) days",
@@ -114,21 +116,6 @@ def test_figures_kind_chooses_a_number_that_fits_the_article():
     for seed in range(8):
         for edit in changed(text, "8 days", text, seed=seed).edits:
             assert edit.new.startswith(("eight", "eleven")), "an stands before it"
-
-
-@pytest.mark.parametrize(
-    ("clause", "answer"),
-    [
-        ("This Lease is governed by the laws of Ireland (Irish common law).", "Ireland"),
-        ("The laws of Ontario and the federal laws of Canada govern this Lease.", "Ontario; Canada"),
-        ("The term is one (1) year; the year has twelve (12) months.", "1 year"),
-    ],
-)
-def test_figures_kind_skips_values_repeated_in_other_words(clause, answer):
-    document, row = one_row(clause, answer, clause)
-    tally = Tally()
-    assert varied(TextCorpus({"a.pdf": document}, (row,)), "figures", tally=tally).rows == ()
-    assert sum(map(len, tally.left_out.values())) == 1
 
 
 # ---------------------------------------------------------------- removed
@@ -166,14 +153,13 @@ def test_removed_kind_skips_question_if_clause_end_is_uncertain(end):
     assert len(varied(TextCorpus({"a.pdf": document}, (row,)), "removed").rows) == 1
 
 
-@pytest.mark.parametrize("kind", ["amended:1"])
-def test_amended_kind_cites_articles_as_the_contract_does(kind):
+def test_amended_kind_cites_articles_as_the_contract_does():
     gold = "This Lease begins on May 1, 2016."
     text = f"ARTICLE 1 -- TERM\n{gold}\n\nARTICLE 2 -- NOTICES\nNotices are sent by post.\n"
     document, row = one_row(text, "5/1/16", gold)
-    after = varied(TextCorpus({"a.pdf": document}, (row,)), kind)
+    after = varied(TextCorpus({"a.pdf": document}, (row,)), "amended:1")
     words = " ".join(document.text for document in after.documents.values())
-    assert re.search(r"in Article 1 (?:is|of the Agreement)|Article 1 of the Agreement is", words)
+    assert "Article 1 of the Agreement is hereby amended" in words
     assert "Section" not in words
 
 
@@ -258,13 +244,6 @@ def test_growth_kind_adds_the_requested_number_of_documents(corpus, tmp_path):
 def test_kind_refuses_an_unknown_argument(corpus, kind):
     with pytest.raises(ToolkitError, match=kind.partition(":")[2]):
         varied(corpus, kind)
-
-
-def test_figures_and_injection_kinds_can_be_combined(corpus):
-    both = varied(varied(corpus, "figures"), "injection:footnote")
-    row = row_of(both, "rent")
-    assert keys_of(row.answer) == keys_of(row.labels["new"])
-    assert row.labels["canary"]
 
 
 def test_every_kind_has_a_title_and_metrics():

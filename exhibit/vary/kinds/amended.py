@@ -6,16 +6,16 @@ has one to three.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
 from exhibit.converters.core.benchmark import Quote, RawDocument, RawRow, Tally
 from exhibit.evidence import Span
-from exhibit.law.values import MONTHS, find_values, keys_of
+from exhibit.law.values import MONTHS, find_dates, find_values, keys_of
 from exhibit.schemas.errors import ToolkitError
 from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
-from exhibit.vary.corpus import Edit, EditedText, TextCorpus, leave_out_others, replace_answer
+from exhibit.vary.corpus import EditedText, TextCorpus, leave_out_others, replace_answer
 from exhibit.vary.kinds import VaryRequest
 from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges, move_months
 
@@ -23,15 +23,11 @@ TITLE = "amendments are printed as documents of their own, each with its day; qu
 MEASURED = ("in_force", "superseded", "version_accuracy", "provision_first")
 SAME_AGAIN = "its later value would be one that it had before"
 _MOST = 3  # amendments to one contract
+_SHARE = 0.5  # the probability that an amendment changes a clause
 _GAP = (7, 16)  # months between amendments
 _START = date(2012, 1, 1)  # the first day for amendments of a contract without a date
-_QUOTE = '"'
 _TODAY = 9  # the last digit of the id of a question without a day
 _OPENING = 3_000  # characters at the start of a contract that state its date
-_FORMS = (
-    "{name} of the Agreement is hereby deleted in its entirety and replaced with the following:",
-    "{name} of the Agreement is hereby amended and restated in its entirety to read as follows:",
-)
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ class ClauseVersion:
     answer: str
     value: str
     passage: Quote
-    start: date | None  # The day of its amendment; None for the contract as it was signed
+    start: date | None = None  # The day of its amendment; None for the contract as it was signed
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,6 @@ class ClauseChange:
     clause: Clause
     change: RowChange
     text: str  # The clause's text after the amendment
-    edits: tuple[Edit, ...]
 
 
 def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
@@ -62,155 +57,139 @@ def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     documents = dict(corpus.documents)
     rows: list[RawRow] = []
     for name, document in corpus.documents.items():
-        family = _Family(document, corpus.rows_of(name), request, tally)
-        for amendment in family.amendments:
+        amendments, questions = _amend(document, corpus.rows_of(name), request, tally)
+        for amendment in amendments:
             if amendment.filename in documents:
                 raise ToolkitError(
                     f"{amendment.filename}: the bundle has a document of that name already; rename that document"
                 )
             documents[amendment.filename] = amendment
-        rows += family.rows
+        rows += questions
     leave_out_others(corpus, tally)
     return replace(corpus, documents=documents, rows=tuple(rows))
 
 
-class _Family:
-    """A contract, the amendments that a program generates for it, and the questions about the amended clauses."""
-
-    def __init__(self, document: RawDocument, rows: Sequence[RawRow], request: VaryRequest, tally: Tally) -> None:
-        self._document, self._tally = document, tally
-        self._text = document.text or ""
-        self._chance = random.Random(f"{request.seed}\0{document.filename}")
-        self.amendments: list[RawDocument] = []
-        self.rows: list[RawRow] = []
-        count = int(request.argument) if request.argument else self._chance.randint(1, _MOST)
-        eligible = self._choose_eligible(rows)
-        versions = {
-            row.id: [ClauseVersion(row.answer, "; ".join(v.text for v in find_values(row.answer)), row.quotes[0], None)]
-            for row, _ in eligible
-        }
-        day = self._find_signing_day()
-        for number in range(1, count + 1):
-            day = move_months(day, self._chance.randint(*_GAP)).replace(day=self._chance.choice((1, 15)))
-            changes = self._make_changes(eligible, versions, seed=request.seed * _MOST + number, last=number == count)
-            if changes:
-                self._amend(len(self.amendments) + 1, day, changes, versions)
-        for row, clause in eligible:
-            if len(versions[row.id]) > 1:
-                self.rows += _make_questions(row, clause.name, versions[row.id])
-            else:
-                tally.leave_out(SAME_AGAIN, f"row {row.id}")
-
-    def _choose_eligible(self, rows: Sequence[RawRow]) -> list[tuple[RawRow, Clause]]:
-        """Return the questions whose value can be changed, each with the only clause that answers it."""
-        changes = self._change_values(rows, 0)
-        clauses = find_clauses(self._document) if changes.rows else ()
-        eligible = []
-        for row in rows:
-            if row.id in changes.left_out:
-                self._tally.leave_out(changes.left_out[row.id], f"row {row.id}")
-                continue
-            row_clauses = clauses_of(row, clauses)
-            if row_clauses is None or len(row_clauses) != 1 or len(row.quotes) != 1:
-                self._tally.leave_out(NO_CLAUSE, f"row {row.id}")
-            elif self._stands_elsewhere(row, row_clauses[0], changes):
-                self._tally.leave_out(UNSURE_ELSEWHERE, f"row {row.id}")
-            else:
-                eligible.append((row, row_clauses[0]))
-        return eligible
-
-    def _stands_elsewhere(self, row: RawRow, clause: Clause, changes: ValueChanges) -> bool:
-        """Return whether the document also states the clause's value in text outside the clause."""
-        outside = [edit for edit in changes.edits if not clause.holds(Span(edit.start, edit.end))]
-        return any(keys_of(row.answer) & keys_of(self._text[edit.start : edit.end]) for edit in outside)
-
-    def _change_values(self, rows: Sequence[RawRow], seed: int) -> ValueChanges:
-        return ValueChanger(self._document, rows, seed=seed, later=True).changes()
-
-    def _find_signing_day(self) -> date:
-        days = [value.key for value in find_values(self._text[:_OPENING]) if value.kind == "date"]
-        return date.fromisoformat(days[0]) if days else _START
-
-    def _make_changes(
-        self,
-        eligible: Sequence[tuple[RawRow, Clause]],
-        versions: dict[int, list[ClauseVersion]],
-        *,
-        seed: int,
-        last: bool,
-    ) -> list[ClauseChange]:
-        """Return the changes by one amendment, each to the clause of one question."""
-        result = self._change_values([row for row, _ in eligible], seed)
-        changes: list[ClauseChange] = []
-        # an earlier value of the clause would be no change, so the whole clause stays unchanged
-        stay = {
-            clause.number
-            for row, clause in eligible
-            if (change := result.rows.get(row.id))
-            and any(keys_of(change.answer) & keys_of(version.answer) for version in versions[row.id])
-        }
+def _amend(
+    document: RawDocument, rows: Sequence[RawRow], request: VaryRequest, tally: Tally
+) -> tuple[list[RawDocument], list[RawRow]]:
+    """Return the amendments of a contract, and the questions about the amended clauses."""
+    chance = random.Random(f"{request.seed}\0{document.filename}")
+    count = int(request.argument) if request.argument else chance.randint(1, _MOST)
+    eligible = _choose_eligible(document, rows, tally)
+    versions = {
+        row.id: [ClauseVersion(row.answer, "; ".join(v.text for v in find_values(row.answer)), row.quotes[0])]
+        for row, _ in eligible
+    }
+    day = _find_signing_day(document)
+    amendments: list[RawDocument] = []
+    for number in range(1, count + 1):
+        day = move_months(day, chance.randint(*_GAP)).replace(day=chance.choice((1, 15)))
+        seed = request.seed * _MOST + number
+        result = ValueChanger(document, [row for row, _ in eligible], seed=seed, later=True).changes()
+        possible = _list_changes(document, eligible, versions, result)
         chosen: dict[str, bool] = {}
-        for row, clause in eligible:
-            amended = len(versions[row.id]) > 1
-            wanted = chosen.setdefault(clause.number, self._chance.random() < 0.5 or (last and not amended))
-            change = result.rows.get(row.id)
-            if not wanted or change is None or clause.number in stay:
-                continue
-            own = tuple(edit for edit in result.edits if clause.holds(Span(edit.start, edit.end)))
+        for change in possible:
+            last_chance = number == count and len(versions[change.row.id]) == 1
+            chosen.setdefault(change.clause.number, last_chance or chance.random() < _SHARE)
+        changes = [change for change in possible if chosen[change.clause.number]]
+        if changes:
+            amendment, passages = _write_amendment(document, len(amendments) + 1, day, changes)
+            amendments.append(amendment)
+            for change in changes:
+                passage = passages[change.clause.number]
+                versions[change.row.id].append(ClauseVersion(change.change.answer, change.change.new, passage, day))
+    questions: list[RawRow] = []
+    for row, clause in eligible:
+        if len(versions[row.id]) > 1:
+            questions += _make_questions(row, clause.name, versions[row.id])
+        else:
+            tally.leave_out(SAME_AGAIN, f"row {row.id}")
+    return amendments, questions
+
+
+def _choose_eligible(document: RawDocument, rows: Sequence[RawRow], tally: Tally) -> list[tuple[RawRow, Clause]]:
+    """Return the questions whose value can be changed, each with the only clause that answers it."""
+    changes = ValueChanger(document, rows, seed=0, later=True).changes()
+    clauses = find_clauses(document) if changes.rows else ()
+    eligible = []
+    for row in rows:
+        own = clauses_of(row, clauses)
+        if row.id in changes.left_out:
+            tally.leave_out(changes.left_out[row.id], f"row {row.id}")
+        elif own is None or len(own) != 1 or len(row.quotes) != 1:
+            tally.leave_out(NO_CLAUSE, f"row {row.id}")
+        elif _is_stated_outside(document, row, own[0], changes):
+            tally.leave_out(UNSURE_ELSEWHERE, f"row {row.id}")
+        else:
+            eligible.append((row, own[0]))
+    return eligible
+
+
+def _is_stated_outside(document: RawDocument, row: RawRow, clause: Clause, changes: ValueChanges) -> bool:
+    """Return whether the document also states the clause's value in text outside the clause."""
+    outside = [edit for edit in changes.edits if not clause.holds(Span(edit.start, edit.end))]
+    return any(keys_of(row.answer) & keys_of((document.text or "")[edit.start : edit.end]) for edit in outside)
+
+
+def _find_signing_day(document: RawDocument) -> date:
+    days = find_dates((document.text or "")[:_OPENING])
+    return date.fromisoformat(days[0].key) if days else _START
+
+
+def _list_changes(
+    document: RawDocument,
+    eligible: Sequence[tuple[RawRow, Clause]],
+    versions: Mapping[int, Sequence[ClauseVersion]],
+    result: ValueChanges,
+) -> list[ClauseChange]:
+    """Return the changes that an amendment can make, without clauses that would get an earlier value again."""
+    stay = {
+        clause.number
+        for row, clause in eligible
+        if (change := result.rows.get(row.id))
+        and any(keys_of(change.answer) & keys_of(version.answer) for version in versions[row.id])
+    }
+    changes = []
+    for row, clause in eligible:
+        if row.id in result.rows and clause.number not in stay:
             start = clause.span.start
-            moved = [edit._replace(start=edit.start - start, end=edit.end - start) for edit in own]
-            text = EditedText(self._text[slice(*clause.span)], moved).text
-            changes.append(ClauseChange(row, clause, change, " ".join(text.split()), own))
-        return changes
+            inside = [edit for edit in result.edits if clause.holds(Span(edit.start, edit.end))]
+            moved = [edit._replace(start=edit.start - start, end=edit.end - start) for edit in inside]
+            text = EditedText((document.text or "")[slice(*clause.span)], moved).text
+            changes.append(ClauseChange(row, clause, result.rows[row.id], " ".join(text.split())))
+    return changes
 
-    def _amend(
-        self, number: int, day: date, changes: Sequence[ClauseChange], versions: dict[int, list[ClauseVersion]]
-    ) -> None:
-        """Add an amendment as a document, and record the new version of each question's clause."""
-        filename = f"{self._document.filename.rpartition('.')[0]} - Amendment No. {number}.pdf"
-        text, places = self._write_text(number, day, changes)
-        labels = (*self._document.labels, ("amends", self._document.filename), ("effective_from", day.isoformat()))
-        title = f"Amendment No. {number} to the {self._document.title}"
-        self.amendments.append(RawDocument(filename, title, text=text, labels=labels))
-        for change in changes:
-            passage = Quote(filename, None, (places[change.clause.number],))
-            versions[change.row.id].append(ClauseVersion(change.change.answer, change.change.new, passage, day))
 
-    def _write_text(self, number: int, day: date, changes: Sequence[ClauseChange]) -> tuple[str, dict[str, Span]]:
-        title = self._document.title
-        parts = [
-            f"AMENDMENT NO. {number}",
-            f"to the {title}",
-            f'This Amendment No. {number} (this "Amendment") to the {title} (the "Agreement") is made and entered into '
-            f'as of {write_date(day)} (the "Amendment Effective Date"). Capitalized terms used but not defined in this '
-            "Amendment have the meanings given to them in the Agreement.",
-        ]
-        places: dict[str, Span] = {}
-        clauses = {change.clause.number: change for change in changes}
-        for item, change in enumerate(clauses.values(), 1):
-            lead = f"{item}. Amendment of {change.clause.name}. "
-            gold, head = self._write_instruction(change)
-            at = sum(len(part) + 2 for part in parts) + len(lead) + len(head)
-            places[change.clause.number] = Span(at, at + len(gold))
-            parts.append(f"{lead}{head}{gold}{_QUOTE if head else ''}")
-        parts += [
-            f"{len(clauses) + 1}. No Other Changes. Except as expressly amended by this Amendment, the Agreement "
-            "remains unchanged and in full force and effect in accordance with its terms.",
-            f"{len(clauses) + 2}. Counterparts. This Amendment may be executed in counterparts, each of which is an "
-            "original and all of which together are one instrument.",
-        ]
-        return "\n\n".join(parts), places
-
-    def _write_instruction(self, change: ClauseChange) -> tuple[str, str]:
-        """Return the gold in the text of an amendment that changes a clause, and the text before the gold."""
-        name = change.clause.name
-        old = " ".join(self._text[slice(*change.clause.span)].split())
-        was = " ".join(" ".join(self._text[edit.start : edit.end] for edit in change.edits).split())
-        if len(change.edits) == 1 and old.count(was) == 1 and self._chance.random() < 0.5:
-            place = f'The reference to "{was}" in {name} of the Agreement'
-            return f'{place} is hereby deleted and replaced with "{change.edits[0].new}".', ""
-        form = self._chance.choice(_FORMS).format(name=name)
-        return change.text.replace("“", "'").replace("”", "'"), f'{form} "'
+def _write_amendment(
+    document: RawDocument, number: int, day: date, changes: Sequence[ClauseChange]
+) -> tuple[RawDocument, dict[str, Quote]]:
+    """Return an amendment as a document, and the new text of each clause in it by the clause's number."""
+    filename = f"{document.filename.rpartition('.')[0]} - Amendment No. {number}.pdf"
+    title = document.title
+    text = (
+        f"AMENDMENT NO. {number}\n\nto the {title}\n\n"
+        f'This Amendment No. {number} (this "Amendment") to the {title} (the "Agreement") is made and entered into '
+        f'as of {write_date(day)} (the "Amendment Effective Date"). Capitalized terms used but not defined in this '
+        "Amendment have the meanings given to them in the Agreement.\n\n"
+    )
+    passages: dict[str, Quote] = {}
+    clauses = {change.clause.number: change for change in changes}
+    for item, change in enumerate(clauses.values(), 1):
+        name, words = change.clause.name, change.text.replace("“", "'").replace("”", "'")
+        text += (
+            f"{item}. Amendment of {name}. {name} of the Agreement is hereby amended and restated in its entirety to "
+            'read as follows: "'
+        )
+        passages[change.clause.number] = Quote(filename, None, ((len(text), len(text) + len(words)),))
+        text += f'{words}"\n\n'
+    text += (
+        f"{len(clauses) + 1}. No Other Changes. Except as expressly amended by this Amendment, the Agreement "
+        "remains unchanged and in full force and effect in accordance with its terms.\n\n"
+        f"{len(clauses) + 2}. Counterparts. This Amendment may be executed in counterparts, each of which is an "
+        "original and all of which together are one instrument."
+    )
+    labels = (*document.labels, ("amends", document.filename), ("effective_from", day.isoformat()))
+    return RawDocument(filename, f"Amendment No. {number} to the {title}", text=text, labels=labels), passages
 
 
 def write_date(day: date) -> str:
