@@ -77,39 +77,30 @@ def examine() -> list[Finding]:
     return findings
 
 
-def read_requirements() -> dict[str, list[Requirement]]:
-    """Return the requirements of the project by the name of the extra; the key "" has those of the base install."""
-    by_extra: dict[str, list[Requirement]] = {name: [] for name in ("", *EXTRAS)}
+def _check_packages() -> Iterator[Finding]:
+    faults: dict[str, list[str]] = {name: [] for name in ("", *sorted(EXTRAS))}
     for wanted in map(Requirement, metadata.requires(DISTRIBUTION) or []):
         extra = re.search(r'extra == "([\w-]+)"', str(wanted.marker))
-        by_extra.get(extra[1] if extra else "", []).append(wanted)
-    return by_extra
+        name = extra[1] if extra else ""
+        if name in faults and (wanted.marker is None or wanted.marker.evaluate({"extra": name})):
+            faults[name] += _list_faults(wanted)
+    for fault in faults[""]:
+        remedy = f"; pip install --upgrade {DISTRIBUTION}"
+        yield Finding("packages", fault.partition(" ")[0], "missing", fault + remedy)
+    if not faults.pop(""):
+        yield Finding("packages", "base", "ok", "all are installed")
+    for name, missing in faults.items():
+        remedy = f"; {', '.join(missing)}; pip install '{DISTRIBUTION}[{name}]'" if missing else ""
+        yield Finding("extras", name, "absent" if missing else "ok", EXTRAS[name] + remedy)
 
 
-def _list_faults(requirements: Sequence[Requirement], extra: str) -> Iterator[str]:
-    for wanted in requirements:
-        if wanted.marker is not None and not wanted.marker.evaluate({"extra": extra}):
-            continue
-        try:
-            version = metadata.version(wanted.name)
-        except metadata.PackageNotFoundError:
-            yield f"{wanted.name} is not installed"
-            continue
-        if not wanted.specifier.contains(version, prereleases=True):
-            yield f"{wanted.name} {version} is installed, but {wanted.specifier} is required"
-
-
-def _check_packages() -> Iterator[Finding]:
-    for extra, requirements in sorted(read_requirements().items()):
-        faults = list(_list_faults(requirements, extra))
-        if extra:
-            remedy = f"; {', '.join(faults)}; pip install '{DISTRIBUTION}[{extra}]'" if faults else ""
-            yield Finding("extras", extra, "absent" if faults else "ok", EXTRAS[extra] + remedy)
-        elif not faults:
-            yield Finding("packages", "base", "ok", f"all {len(requirements)} are installed")
-        else:
-            remedy = f"; pip install --upgrade {DISTRIBUTION}"
-            yield from (Finding("packages", fault.partition(" ")[0], "missing", fault + remedy) for fault in faults)
+def _list_faults(wanted: Requirement) -> list[str]:
+    try:
+        version = metadata.version(wanted.name)
+    except metadata.PackageNotFoundError:
+        return [f"{wanted.name} is not installed"]
+    fits = wanted.specifier.contains(version, prereleases=True)
+    return [] if fits else [f"{wanted.name} {version} is installed, but {wanted.specifier} is required"]
 
 
 def _check_browser() -> tuple[State, str]:
@@ -118,10 +109,7 @@ def _check_browser() -> tuple[State, str]:
         return "absent", chromium.NEEDED
     browser: Path | None = chromium.find_browser()
     if browser is None:
-        return (
-            "missing",
-            "no Chromium to print documents with; run exhibit doctor --fix browser, or set EXHIBIT_BROWSER",
-        )
+        return "missing", "no Chromium to print with; run exhibit doctor --fix browser, or set EXHIBIT_BROWSER"
     if not browser.is_file():
         return "missing", f"{browser}: no such file; correct EXHIBIT_BROWSER"
     return "ok", str(browser)

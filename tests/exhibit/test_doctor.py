@@ -60,9 +60,8 @@ def test_doctor_exits_with_1_when_a_required_program_or_folder_is_missing(capsys
 
 
 def test_doctor_names_packages_that_are_missing_or_too_old(capsys, monkeypatch):
-    wanted = {"": [doctor.Requirement("no-such-package>=1"), doctor.Requirement("pydantic>=999")]}
-    extras = {"ocr": [doctor.Requirement("no-such-ocr")]}
-    monkeypatch.setattr(doctor, "read_requirements", lambda: wanted | extras)
+    wanted = ["no-such-package>=1", "pydantic>=999", 'no-such-ocr; extra == "ocr"']
+    monkeypatch.setattr(doctor.metadata, "requires", lambda name: wanted)
     code, findings = found(capsys)
     assert code == 1 and findings["no-such-package"].state == "missing"
     assert ">=999 is required" in findings["pydantic"].detail
