@@ -7,8 +7,9 @@ import random
 import sys
 import unicodedata
 from argparse import ArgumentParser, Namespace
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -52,8 +53,7 @@ INFO = DatasetInfo(
     questions="The queries are LegalBench-RAG's own, word for word.",
     limits="""
         - The answer of a row is the text of its gold passages: the source has no other, and no impossible rows.
-        - As text, corpus and spans are those published; a byte order mark is character 0. As PDF, the texts are
-          printed: pages and lines are not those of the originals.
+        - Corpus and spans are those published; a byte order mark is character 0.
         - labels.benchmark names the group that a mean is taken over before the mean of the four.""",
 )
 
@@ -69,7 +69,8 @@ class _Snippet(BaseModel):
 
     @property
     def key(self) -> str:
-        return _make_key(self.file_path)
+        """The path in Unicode's NFC form, because some systems unpack an accented letter as two characters."""
+        return unicodedata.normalize("NFC", self.file_path)
 
 
 class _Record(BaseModel):
@@ -83,29 +84,25 @@ class _Test(NamedTuple):
     id: int
     benchmark: str
     name: str
-    query: str
-    snippets: list[_Snippet]
+    record: _Record
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     mini = "only LegalBench-RAG-mini: 194 tests of each benchmark by the published rule, and their files"
     parser.add_argument("--mini", action="store_true", help=mini)
-    form = "the corpus as published, or printed with the gold carried over (default: text)"
-    parser.add_argument("--as", choices=["text", "pdf"], default="text", help=form)
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read benchmarks/*.json and the corpus, and compare the text at each span with the stored answer."""
     release = Release(source, INFO)
     root = release.find("benchmarks").parent
-    as_pdf = vars(options)["as"] == "pdf"
     tests = list(_read_tests(release, root / "benchmarks", tally))
     files = _list_corpus(root / "corpus", tally)
     # for the whole corpus, so that filters and limits change no name
-    names = _make_unique_names(files, ".pdf" if as_pdf else "", tally)
+    names = _make_unique_names(files, tally)
     if options.mini:
         tests = _choose_mini(tests, tally)
-        used = {snippet.key for test in tests for snippet in test.snippets}
+        used = {snippet.key for test in tests for snippet in test.record.snippets}
         for key in sorted(files.keys() - used):
             tally.leave_out("file that the published sample does not use (--mini)", key)
         files = {key: path for key, path in files.items() if key in used}
@@ -115,17 +112,9 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             texts[key] = path.read_bytes().decode("utf-8")  # published offsets refer to UTF-8 texts, with their BOM
         except UnicodeDecodeError as error:
             tally.fault("document cannot be read", f"{key}: not UTF-8 (byte {error.start})")
-    documents = [
-        RawDocument(names[key], Path(names[key]).stem, None if as_pdf else files[key], text=text, source=key)
-        for key, text in texts.items()
-    ]
+    documents = [RawDocument(names[k], Path(names[k]).stem, files[k], text=text, source=k) for k, text in texts.items()]
     rows = [row for test in tests for row in _make_row(test, texts, names, tally)]
     return Benchmark(documents, rows, release.sha256)
-
-
-def _make_key(path: str) -> str:
-    """Return a path in Unicode's NFC form, because some systems unpack an accented letter as two characters."""
-    return unicodedata.normalize("NFC", path)
 
 
 def _read_tests(release: Release, folder: Path, tally: Tally) -> Iterator[_Test]:
@@ -134,21 +123,19 @@ def _read_tests(release: Release, folder: Path, tally: Tally) -> Iterator[_Test]
     for path in sorted(folder.glob("*.json")):
         records = release.read_json(path, lists="tests")["tests"]
         for number, record in read_records(_Record, records, path.stem, tally):
-            yield _Test(first + number, path.stem, f"{path.stem} {number}", record.query, record.snippets)
+            yield _Test(first + number, path.stem, f"{path.stem} {number}", record)
         first += len(records)
 
 
 def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
     """Return the tests of the published sample, LegalBench-RAG-mini, in the source's order."""
-    groups: dict[str, list[_Test]] = defaultdict(list)
-    for test in tests:
-        groups[test.benchmark].append(test)
     kept: set[int] = set()
-    for group in groups.values():
+    for _, tests_of_benchmark in groupby(tests, lambda test: test.benchmark):
+        group = list(tests_of_benchmark)
         # The published rule: all tests of a document get the same number, so that the sample needs few documents.
         # Random(seed) gives the same numbers as random.random() after random.seed(seed).
         if len(group) > MINI:
-            group.sort(key=lambda test: random.Random(test.snippets[0].file_path).random())
+            group.sort(key=lambda test: random.Random(test.record.snippets[0].file_path).random())
         kept.update(test.id for test in group[:MINI])
     for test in tests:
         if test.id not in kept:
@@ -162,7 +149,7 @@ def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         inside = path.relative_to(folder).as_posix()
         if path.suffix.lower() == ".txt":
-            files[_make_key(inside)] = path
+            files[unicodedata.normalize("NFC", inside)] = path
         else:
             tally.leave_out("file in corpus/ that is not a text", inside)
     if not files:
@@ -170,16 +157,15 @@ def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
     return files
 
 
-def _make_unique_names(files: dict[str, Path], ending: str, tally: Tally) -> dict[str, str]:
+def _make_unique_names(files: dict[str, Path], tally: Tally) -> dict[str, str]:
     """Return the name in the bundle of each file; files of the same name get their folders as a prefix."""
     counts = Counter(path.name for path in files.values())
     names: dict[str, str] = {}
     for key, path in files.items():
         name = " - ".join(PurePosixPath(key).parts) if counts[path.name] > 1 else path.name
-        name = f"{name[:-4]}{ending}" if ending else name
         if name in names.values():
             raise SourceError(f"corpus/{key}: a second document would be {name!r}; rename one")
-        if counts[path.name] > 1:
+        if name != path.name:
             tally.note("two files of one name, distinguished by their folder", f"{key} -> {name}")
         names[key] = name
     return names
@@ -188,7 +174,7 @@ def _make_unique_names(files: dict[str, Path], ending: str, tally: Tally) -> dic
 def _make_row(test: _Test, texts: dict[str, str], names: dict[str, str], tally: Tally) -> Iterator[RawRow]:
     """Yield the row of a test, unless one of its passages has no text: incomplete gold would give wrong scores."""
     quotes: list[Quote] = []
-    for snippet in test.snippets:
+    for snippet in test.record.snippets:
         key, span = snippet.key, snippet.span
         place = f"{test.name}: {key} {span}"
         if key not in texts:
@@ -204,7 +190,7 @@ def _make_row(test: _Test, texts: dict[str, str], names: dict[str, str], tally: 
             tally.fault("span whose text is not the stored answer: the answer was located instead", place)
         quotes.append(Quote(names[key], text, (span,) if span and words == text else ()))
     answer = "\n".join((quote.text or "").strip() for quote in quotes)
-    yield RawRow(test.id, test.query, answer, tuple(quotes), labels={"benchmark": test.benchmark})
+    yield RawRow(test.id, test.record.query, answer, tuple(quotes), labels={"benchmark": test.benchmark})
 
 
 if __name__ == "__main__":

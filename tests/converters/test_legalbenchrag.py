@@ -8,13 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.conversion import main
 from exhibit.converters import legalbenchrag
-from exhibit.evidence import read_document
-from exhibit.evidence.fold import fold
-from exhibit.schemas.bundle import CORPUS, TRAIN
+from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.validate import validate
 from exhibit.storage.bundle import open_bundle
 from tests.conversion import read_source
 
@@ -22,19 +18,6 @@ WRONG_SPAN = "span whose text is not the stored answer: the answer was located i
 NO_FILE = "test on a document that is not in corpus/ or cannot be read"
 NO_FORM = "record that is not in the release's form"
 NO_WORDS = "test with an empty snippet"
-
-
-@pytest.fixture(scope="module")
-def source(samples: Path) -> Path:
-    return samples / "legalbenchrag"
-
-
-@pytest.fixture(scope="module")
-def printed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundle of the sample with its texts printed as PDF, converted once."""
-    folder = tmp_path_factory.mktemp("legalbenchrag") / "bundle"
-    assert main(["legalbenchrag", "--source", str(source), "--as", "pdf", "--out", str(folder), "--jobs", "1"]) == 0
-    return folder
 
 
 def make(folder: Path, texts: dict[str, str], **benchmarks: list[tuple[str, list[dict]]]) -> Path:
@@ -53,29 +36,6 @@ def make(folder: Path, texts: dict[str, str], **benchmarks: list[tuple[str, list
 
 def snippet(path: str, start: int, end: int, answer: str) -> dict:
     return {"file_path": path, "span": [start, end], "answer": answer}
-
-
-# ---------------------------------------------------------------- the sample
-
-
-def test_legalbenchrag_gold_is_the_same_occurrence_in_pdf_and_text(printed, source, golden):
-    assert validate(printed) == []
-    bundle = open_bundle(printed)
-    texts, _ = read_source(legalbenchrag, source)
-    assert [question.question for question in bundle.questions] == [row.question for row in texts.rows]
-    originals = {raw.filename: raw.text for raw in texts.documents}
-    quotes = [quote for row in texts.rows for quote in row.quotes]
-    for line, quote in zip(bundle.gold, quotes, strict=True):
-        document = read_document(bundle.files[line.filename])
-        ((start, end),) = line.spans
-        assert fold(document.text[start:end]) == fold(quote.text)
-        assert line.pages == [1]
-        if quote.spans:  # all but the one whose span is wrong
-            assert line.alternatives == []
-            before = originals[quote.filename][: quote.spans[0][0]]
-            # most machines have no font for the shell
-            assert fold(document.text[:start]).replace("🐚", "") == fold(before).replace("🐚", "")
-    golden("legalbenchrag/train.pdf.json", (printed / TRAIN).read_text(encoding="utf-8"))
 
 
 # ---------------------------------------------------------------- what can be wrong
