@@ -14,13 +14,11 @@ from pathlib import Path
 from exhibit.converters import Benchmark, DatasetInfo, Licence, RawDocument, RawRow, Tally
 from exhibit.converters.core.command import main
 from exhibit.converters.laws.files import Version, read_versions
-from exhibit.converters.laws.markdown import Law, read_law, wrap_paragraph
-from exhibit.converters.laws.questions import PrintedEdition, QuestionMaker
+from exhibit.converters.laws.markdown import Law, read_law
+from exhibit.converters.laws.questions import QuestionMaker
 from exhibit.law.editions import LawName, make_law_name
-from exhibit.law.values import write_day
 from exhibit.runtime.command import parse_positive
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.layout import fit_name
 
 INFO = DatasetInfo(
     name="statutes",
@@ -38,10 +36,6 @@ INFO = DatasetInfo(
     ),
     url="https://github.com/legalize-dev",
     version="as given",
-    citation="""@misc{statutes,
-  title = {Laws in their versions},
-  note = {as given}
-}""",
     tags=("legal", "legislation", "temporal"),
     annotations=("machine-generated",),
     questions="""Made by rule in the law's own language, in several wordings. `labels.kind` names what is asked: what a
@@ -77,52 +71,34 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the versions of each law, make a document of each version, and make questions about them."""
     since, as_of = (date.fromisoformat(day) if day else None for day in (vars(options)["from"], options.as_of))
     versions = read_versions(source, tally, since=since, as_of=as_of)
-    laws: dict[str, list[PrintedEdition]] = {}
-    documents = []
+    laws: dict[str, list[Law]] = {}
     for version in versions:
-        law = read_law(version.markdown)
-        if not law.paragraphs:
+        law = read_law(version)
+        if law.paragraphs:
+            laws.setdefault(version.law, []).append(law)
+        else:
             tally.leave_out("no § or article in it", version.source, item=version.item)
-            continue
-        edition, document = _make_edition(version, law)
-        documents.append(document)
-        laws.setdefault(version.law, []).append(edition)
-    if not documents:
+    if not laws:
         raise SourceError(f"{source}: no § or article in any of {len(versions)} files; are these laws in Markdown?")
-    names = {key: _name(key, editions[-1].law) for key, editions in laws.items()}
+    names = {key: _name(key, editions[-1]) for key, editions in laws.items()}
     ids: set[int] = set()
     rows: list[RawRow] = []
     for key, editions in laws.items():
-        title = _find_title(editions[-1].law)
-        rows += QuestionMaker(editions, names[key], title, laws, list(names.values()), options.questions, ids).rows()
+        rows += QuestionMaker(editions, names[key], laws, list(names.values()), options.questions, ids).rows()
     digest = {name: _digest(list(group)) for name, group in groupby(versions, lambda version: version.law)}
-    return Benchmark(documents, rows, digest)
+    return Benchmark([_make_document(law) for editions in laws.values() for law in editions], rows, digest)
 
 
-def _make_edition(version: Version, law: Law) -> tuple[PrintedEdition, RawDocument]:
-    system, day = law.system, version.start
-    dated = ""
-    if day is not None:
-        pattern = system.data["ended" if version.end else "version"]
-        end = write_day(version.end, system) if version.end else ""
-        dated = pattern.format(start=write_day(day, system), end=end)
-    title = _find_title(law)
-    above = "".join(f"{line}\n" for text in (title, dated) if text for line in wrap_paragraph(text))
-    stem = f"{version.law}_{day.isoformat()}" if day else version.law
-    document = RawDocument(
-        filename=fit_name(stem, ".pdf"),
-        title=f"{title} ({dated})" if dated else title,
-        text=above + law.text,
+def _make_document(law: Law) -> RawDocument:
+    days = {name: value for name, value in law.version.days.items() if value}
+    return RawDocument(
+        filename=law.filename,
+        title=f"{law.full_title} ({law.dated})" if law.dated else law.full_title,
+        text=law.text,
         source=law.fields.get("source", ""),
-        items=(version.item,),
-        labels=(("law", version.law), *((name, value) for name, value in version.days.items() if value)),
+        items=(law.version.item,),
+        labels=(("law", law.version.law), *days.items()),
     )
-    return PrintedEdition(version, law, document.filename, len(above)), document
-
-
-def _find_title(law: Law) -> str:
-    """Return a law's full name for use inside a sentence: its `full_citation`, else its title."""
-    return law.fields.get("full_citation") or law.title
 
 
 def _name(key: str, law: Law) -> LawName:

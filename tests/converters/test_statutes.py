@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import Benchmark, Tally, statutes
-from exhibit.converters.laws.files import read_versions
-from exhibit.converters.laws.markdown import read_law
+from exhibit.converters.laws.files import Version, read_versions
+from exhibit.converters.laws.markdown import Law, read_law
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
 from tests.converters.account import account_of
@@ -20,6 +20,10 @@ from tests.converters.account import account_of
 
 def read(source: Path, *, since: str | None = None, as_of: str | None = None, questions: int = 6) -> Benchmark:
     return statutes.read(source, Namespace(**{"from": since}, as_of=as_of, questions=questions), Tally())
+
+
+def parse(markdown: str) -> Law:
+    return read_law(Version("law", markdown, "law.md"))
 
 
 def test_statutes_sample_converts_to_a_bundle_with_exact_gold_only(converted: Convert, golden):
@@ -80,7 +84,7 @@ def test_read_versions_reads_normal_and_bare_repositories(samples: Path, tmp_pat
 
 
 def test_read_law_reads_german_titles_and_empty_repealed_paragraphs():
-    law = read_law(
+    law = parse(
         "---\nTitle: Hafengesetz\njurabk: HafG\n---\n# Hafengesetz (HafG)\n\n## Abschnitt 1 - Allgemeines\n\n"
         "### § 1 Begriff\n\n(1) Ein Hafen ist\nein Ort für Schiffe.\n\n### § 2 (weggefallen)\n\n"
         "### (XXXX) §§ 3 bis 6 (weggefallen)\n"
@@ -154,7 +158,7 @@ Text.
 
 
 def test_read_law_reads_the_structure_of_a_czech_law():
-    law = read_law(LAW)
+    law = parse(LAW)
     assert (law.title, law.system.language, law.fields["title"]) == ("Zákon o přístavech", "cs", "Zákon o molech")
     assert [(p.label, p.title, p.quoted, law.words(p)) for p in law.paragraphs] == [
         ("§ 1", "Předmět úpravy", False, "(1) Zákon upravuje provoz přístavů. a) a lodí b) a mol"),
@@ -167,7 +171,7 @@ def test_read_law_reads_the_structure_of_a_czech_law():
     assert [law.text[p.start : p.end].partition("\n")[0] for p in law.paragraphs] == [
         "§ 1", "§ 2 Pojmy", "§ 3", "Čl. II", "§ 4 Vložený", "Čl. III",
     ]  # fmt: skip
-    assert read_law("# A\n\nb").title == "A" and read_law("---\nTitle: C\n---\nb").title == "C"
+    assert parse("# A\n\nb").title == "A" and parse("---\nTitle: C\n---\nb").title == "C"
 
 
 def test_version_ends_the_day_before_the_next_begins(tmp_path: Path):

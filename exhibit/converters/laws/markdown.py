@@ -2,11 +2,20 @@
 
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
+from exhibit.converters.laws.files import Version
+from exhibit.law.editions import label_key
 from exhibit.law.language import LegalSystem, Level, choose_system, load_systems
+from exhibit.law.values import write_day
+from exhibit.schemas.layout import fit_name
+
+_SHORTEST = 40  # fewest characters of a §: a shorter § was repealed, or only refers to another §
+_WORD = re.compile(r"\w+")
 
 _WIDTH = 84  # most letters of a printed line, so that the printer breaks no line and each is read back unchanged
 _HEADER = re.compile(r"\A\ufeff?---[^\S\n]*\n(.*?)\n---[^\S\n]*\n", re.DOTALL)
@@ -42,34 +51,86 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Law:
-    """A version of a law as read from Markdown: its header, title, text and paragraphs."""
+    """A version of a law as read from Markdown: its header, title, printed text and paragraphs."""
 
+    version: Version
     fields: dict[str, str]  # the fields of its header
     title: str
-    text: str  # the text in lines that are short enough to be printed unchanged
+    dated: str  # the line with the first and last day of the version, below the title; empty if they are unknown
+    text: str  # title, days and law, in lines that are short enough to be printed unchanged
     system: LegalSystem
     paragraphs: tuple[Paragraph, ...] = ()
+
+    @property
+    def filename(self) -> str:
+        day = f"_{self.version.start.isoformat()}" if self.version.start else ""
+        return fit_name(f"{self.version.law}{day}", ".pdf")
+
+    @property
+    def full_title(self) -> str:
+        """The law's full name for use inside a sentence: its `full_citation`, else its title."""
+        return self.fields.get("full_citation") or self.title
 
     def words(self, paragraph: Paragraph) -> str:
         """Return a paragraph's words without its label and title, as one line."""
         return " ".join(self.text[paragraph.body : paragraph.end].split())
 
+    def find_paragraph(self, label: str) -> Paragraph | None:
+        """Return the § with a label; None if this version does not have exactly one."""
+        paragraphs = self._by_label.get(label_key(label), ())
+        return paragraphs[0] if len(paragraphs) == 1 else None
 
-def read_law(markdown: str) -> Law:
-    header = _HEADER.match(markdown)
+    @cached_property
+    def _by_label(self) -> dict[tuple[str, str], list[Paragraph]]:
+        index: dict[tuple[str, str], list[Paragraph]] = defaultdict(list)
+        for paragraph in self.own:
+            index[label_key(paragraph.label)].append(paragraph)
+        return index
+
+    @cached_property
+    def own(self) -> list[Paragraph]:
+        """The paragraphs (§) of the law, without those that an article quotes."""
+        return [paragraph for paragraph in self.paragraphs if not paragraph.quoted]
+
+    @cached_property
+    def live(self) -> list[Paragraph]:
+        """The paragraphs that are long enough and not marked as repealed."""
+        gone = set(self.system.data.get("repealed", "").split())
+        return [
+            paragraph
+            for paragraph in self.own
+            if len(words := self.words(paragraph)) >= _SHORTEST
+            and gone.isdisjoint(_WORD.findall(f"{paragraph.title} {words[:_SHORTEST]}".lower()))
+        ]
+
+
+def read_law(version: Version) -> Law:
+    header = _HEADER.match(version.markdown)
     fields: dict[str, str] = dict(_FIELD.findall(header[1])) if header else {}
-    blocks = list(_split_blocks(markdown[header.end() :] if header else markdown))
+    blocks = list(_split_blocks(version.markdown[header.end() :] if header else version.markdown))
     system = _choose_system(fields, blocks)
-    marked = [bool(depth) or _is_unmarked_heading(text, system) for depth, text in blocks]
+    title = next((text for depth, text in blocks if depth == 1), "") or fields.get("title") or fields.get("Title", "")
+    law = Law(version, fields, title, _write_days(version, system), "", system)
     reader = _Reader()
+    for line in filter(None, (law.full_title, law.dated)):
+        reader.write(line)
+    marked = [bool(depth) or _is_unmarked_heading(text, system) for depth, text in blocks]
     for (_, text), heading, following in zip(blocks, marked, [*marked[1:], False], strict=True):
         if heading:
             reader.add_heading(_make_heading(text, system), words_follow=not following)
         else:
             reader.write(text)
     reader.close()
-    title = next((text for depth, text in blocks if depth == 1), "") or fields.get("title") or fields.get("Title", "")
-    return Law(fields, title, "\n".join(reader.lines), system, tuple(reader.paragraphs))
+    return replace(law, text="\n".join(reader.lines), paragraphs=tuple(reader.paragraphs))
+
+
+def _write_days(version: Version, system: LegalSystem) -> str:
+    if version.start is None:
+        return ""
+    pattern: str = system.data["ended" if version.end else "version"]
+    return pattern.format(
+        start=write_day(version.start, system), end=write_day(version.end, system) if version.end else ""
+    )
 
 
 @dataclass

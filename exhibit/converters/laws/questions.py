@@ -3,102 +3,40 @@
 import difflib
 import hashlib
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from functools import cached_property
 from itertools import islice, pairwise
 
 from exhibit.converters.core.benchmark import Label, Quote, RawRow
-from exhibit.converters.laws.files import Version
 from exhibit.converters.laws.markdown import Law, Paragraph
 from exhibit.law.editions import LawName, label_key
 from exhibit.law.provisions import find_provisions
 from exhibit.law.values import write_day
 
-_SHORTEST = 40  # fewest characters of a §: a shorter § was repealed, or only refers to another §
-_WORD = re.compile(r"\w+")
 _MOST_WORDS = 60  # words of a change that an answer quotes
 # the text after a reference to a § of the same law; other words may name another law
 _ENDS = re.compile(r"\s*(?:[.,;)]|$)")
 
 
-@dataclass(frozen=True)
-class PrintedEdition:
-    """A version of a law as a document of the bundle: its name and dates, followed by the text of the law."""
-
-    version: Version
-    law: Law
-    filename: str
-    shift: int  # the number of characters printed above the law's text: its name and the days of its version
-
-    def span(self, paragraph: Paragraph) -> tuple[int, int]:
-        """Return the span of a paragraph in the printed text."""
-        return paragraph.start + self.shift, paragraph.end + self.shift
-
-    def find_paragraph(self, label: str) -> Paragraph | None:
-        """Return the § with a label; None if this version does not have exactly one."""
-        paragraphs = self._by_label.get(label_key(label), ())
-        return paragraphs[0] if len(paragraphs) == 1 else None
-
-    @cached_property
-    def _by_label(self) -> dict[tuple[str, str], list[Paragraph]]:
-        index: dict[tuple[str, str], list[Paragraph]] = defaultdict(list)
-        for paragraph in self.own:
-            index[label_key(paragraph.label)].append(paragraph)
-        return index
-
-    @cached_property
-    def own(self) -> list[Paragraph]:
-        """The paragraphs (§) of the law, without those that an article quotes."""
-        return [paragraph for paragraph in self.law.paragraphs if not paragraph.quoted]
-
-    @cached_property
-    def live(self) -> list[Paragraph]:
-        """The paragraphs that are not repealed."""
-        return [paragraph for paragraph in self.own if self.says(paragraph)]
-
-    def says(self, paragraph: Paragraph) -> bool:
-        """Return whether a paragraph is long enough and not marked as repealed."""
-        words = self.law.words(paragraph)
-        gone = set(self.law.system.data.get("repealed", "").split())
-        return len(words) >= _SHORTEST and not gone & set(
-            _WORD.findall(f"{paragraph.title} {words[:_SHORTEST]}".lower())
-        )
-
-    def quote(self, paragraph: Paragraph) -> Quote:
-        """Return a paragraph as gold, with the first and last day of its version as labels."""
-        text = self.law.text[paragraph.start : paragraph.end]
-        labels = (("paragraph", paragraph.label), *self.version.days.items())
-        return Quote(self.filename, text, (self.span(paragraph),), labels)
-
-    def choose_day(self, label: str) -> date:
-        """Return a day on which the version is in force; if possible, neither its first nor its last day."""
-        start = self.version.start or date.min
-        length = (self.version.end - start).days if self.version.end else 700
-        after = 1 + _order("day", self.filename, label) % max(1, length - 1) if length else 0
-        return start + timedelta(days=after)
-
-
-Gold = Sequence[tuple[PrintedEdition, Paragraph]]
+Gold = Sequence[tuple[Law, Paragraph]]
 
 
 @dataclass
 class QuestionMaker:
     """Makes the questions on one law in all its versions."""
 
-    editions: Sequence[PrintedEdition]
+    editions: Sequence[Law]
     name: LawName
-    title: str
-    laws: dict[str, list[PrintedEdition]]
+    laws: dict[str, list[Law]]
     names: Sequence[LawName]
     most: int  # most questions of each kind
     ids: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.last = self.editions[-1]
-        self.system = self.last.law.system
+        self.system = self.last.system
         self.dated = [edition for edition in self.editions if edition.version.start]
         self.steps = [(old, new) for old, new in pairwise(self.editions) if new.version.start]
 
@@ -111,14 +49,14 @@ class QuestionMaker:
 
     def _says(self) -> Iterator[RawRow]:
         for paragraph in self._choose("says", self.last.live):
-            yield self._make_row("says", paragraph, self.last.law.words(paragraph), [(self.last, paragraph)])
+            yield self._make_row("says", paragraph, self.last.words(paragraph), [(self.last, paragraph)])
 
     def _said(self) -> Iterator[RawRow]:
         for at, edition in enumerate(self.dated):
             share = self.most // len(self.dated) + (at < self.most % len(self.dated))
             for paragraph in self._choose(f"said {edition.version.start}", edition.live)[:share]:
-                day = edition.choose_day(paragraph.label)
-                yield self._make_row("said", paragraph, edition.law.words(paragraph), [(edition, paragraph)], as_of=day)
+                day = _choose_day(edition, paragraph.label)
+                yield self._make_row("said", paragraph, edition.words(paragraph), [(edition, paragraph)], as_of=day)
 
     def _governs(self) -> Iterator[RawRow]:
         titles = Counter(paragraph.title.casefold() for paragraph in self.last.own)
@@ -127,19 +65,19 @@ class QuestionMaker:
             yield self._make_row("governs", paragraph, paragraph.label, [(self.last, paragraph)], title=paragraph.title)
 
     def _changed(self) -> Iterator[RawRow]:
-        moved: list[tuple[tuple[PrintedEdition, Paragraph], ...]] = []
-        same: list[tuple[tuple[PrintedEdition, Paragraph], ...]] = []
+        moved: list[tuple[tuple[Law, Paragraph], ...]] = []
+        same: list[tuple[tuple[Law, Paragraph], ...]] = []
         for old, new in self.steps:
             for before in old.live if old.version.start else ():
                 if after := new.find_paragraph(before.label):
-                    changed = old.law.words(before) != new.law.words(after)
+                    changed = old.words(before) != new.words(after)
                     (moved if changed else same).append(((old, before), (new, after)))
         moved.sort(key=lambda pair: _order("changed", pair[0][0].filename, pair[0][1].label))
         same.sort(key=lambda pair: _order("same", pair[0][0].filename, pair[0][1].label))
         for pair in [*moved[: self.most - self.most // 3], *same[: self.most // 3]]:
             before = pair[0][1]
-            answer = self._describe_difference(*(edition.law.words(paragraph) for edition, paragraph in pair))
-            as_of, until = (edition.choose_day(before.label) for edition, _ in pair)
+            answer = self._describe_difference(*(edition.words(paragraph) for edition, paragraph in pair))
+            as_of, until = (_choose_day(edition, before.label) for edition, _ in pair)
             yield self._make_row("changed", before, answer, pair, as_of=as_of, until=until)
 
     def _leads(self) -> Iterator[RawRow]:
@@ -149,17 +87,17 @@ class QuestionMaker:
             targets += [(paragraph, *other) for other in islice(others, 1)]
         targets.sort(key=lambda target: _order("leads", self.name.key, target[0].label))
         for paragraph, words, edition, target in targets[: self.most]:
-            answer = f"{target.label}: {edition.law.words(target)}"
+            answer = f"{target.label}: {edition.words(target)}"
             yield self._make_row("leads", paragraph, answer, [(edition, target)], words=words)
 
     def _repealed(self) -> Iterator[RawRow]:
         gone = []
         for old, new in self.steps:
-            still = {label_key(paragraph.label) for paragraph in new.law.paragraphs}
+            still = {label_key(paragraph.label) for paragraph in new.paragraphs}
             gone += [(new, paragraph) for paragraph in old.live if label_key(paragraph.label) not in still]
         gone.sort(key=lambda pair: _order("repealed", pair[0].filename, pair[1].label))
         for edition, paragraph in gone[: self.most]:
-            day = edition.choose_day(paragraph.label)
+            day = _choose_day(edition, paragraph.label)
             yield self._make_row("repealed", paragraph, "", [], about=edition, as_of=day)
 
     def _before(self) -> Iterator[RawRow]:
@@ -178,7 +116,7 @@ class QuestionMaker:
         answer: str,
         gold: Gold,
         *,
-        about: PrintedEdition | None = None,
+        about: Law | None = None,
         as_of: date | None = None,
         until: date | None = None,
         title: str = "",
@@ -189,8 +127,8 @@ class QuestionMaker:
         at = _order(self.name.key, kind, unit, as_of.isoformat() if as_of else "", words)
         question = templates[at % len(templates)].format(
             unit=unit,
-            law=self.name.codes[0] if self.name.codes else self.title,
-            name=self.title,
+            law=self.name.codes[0] if self.name.codes else self.last.full_title,
+            name=self.last.full_title,
             date=write_day(as_of, system) if as_of else "",
             date2=write_day(until, system) if until else "",
             title=title,
@@ -208,7 +146,7 @@ class QuestionMaker:
             "as_of": as_of.isoformat() if as_of else None,
             "other_versions": self._list_near_misses(gold),
         }
-        quotes = tuple(edition.quote(paragraph) for edition, paragraph in gold)
+        quotes = tuple(_quote(*pair) for pair in gold)
         filename = (gold[0][0] if gold else about or self.last).filename
         place = f"{self.name.key} {unit} ({kind})"
         return RawRow(at, question, answer, quotes, filename, is_impossible=not gold, labels=labels, place=place)
@@ -217,7 +155,7 @@ class QuestionMaker:
         """Return the locations of the gold § in other versions of the law, which are wrong answers."""
         given = {edition.filename for edition, _ in gold}
         return " ".join(
-            "{}#{}-{}".format(edition.filename, *edition.span(paragraph))
+            f"{edition.filename}#{paragraph.start}-{paragraph.end}"
             for edition in (self.laws[gold[0][0].version.law] if gold else ())
             if edition.filename not in given and (paragraph := edition.find_paragraph(gold[0][1].label))
         )
@@ -226,15 +164,15 @@ class QuestionMaker:
         """Return some paragraphs spread over a law, the same ones on every machine."""
         return sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))[: self.most]
 
-    def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, PrintedEdition, Paragraph]]:
+    def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, Law, Paragraph]]:
         """Yield the words of each reference to a § in the corpus, the cited version, and the §."""
-        words = self.last.law.words(paragraph)
-        for reference in find_provisions(words, self.last.law.system, self.names):
+        words = self.last.words(paragraph)
+        for reference in find_provisions(words, self.last.system, self.names):
             if reference.law is None and not _ENDS.match(words, reference.span.end):
                 continue
             editions = self.laws.get(reference.law or self.name.key, [])
             target = editions[-1].find_paragraph(reference.label) if editions else None
-            if target is not None and editions[-1].says(target):
+            if target is not None and target in editions[-1].live:
                 yield words[slice(*reference.span)], editions[-1], target
 
     def _describe_difference(self, old: str, new: str) -> str:
@@ -247,6 +185,21 @@ class QuestionMaker:
         removed = _quote_pieces([before[a:b] for tag, a, b, _, _ in edits if tag != "equal"])
         added = _quote_pieces([after[a:b] for tag, _, _, a, b in edits if tag != "equal"])
         return str(texts["yes"]).format(added=added or "–", removed=removed or "–")
+
+
+def _quote(law: Law, paragraph: Paragraph) -> Quote:
+    """Return a paragraph as gold, with the first and last day of its version as labels."""
+    span = (paragraph.start, paragraph.end)
+    labels = (("paragraph", paragraph.label), *law.version.days.items())
+    return Quote(law.filename, law.text[slice(*span)], (span,), labels)
+
+
+def _choose_day(law: Law, label: str) -> date:
+    """Return a day on which the version is in force; if possible, neither its first nor its last day."""
+    start, end = law.version.start or date.min, law.version.end
+    length = (end - start).days if end else 700
+    after = 1 + _order("day", law.filename, label) % max(1, length - 1) if length else 0
+    return start + timedelta(days=after)
 
 
 def _quote_pieces(pieces: Sequence[Sequence[str]]) -> str:
