@@ -202,15 +202,13 @@ def _make_document(
 
 def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
     record, filename = contract.record, contract.filename
-    if len(record.annotation_sets) > 1:
-        tally.note("more than one set of annotations; the first counts", record.name)
     for column, (key, question) in enumerate(QUESTIONS.items()):
         place = f"{record.name}: {key}"
         annotation = record.annotation_sets[0].annotations.get(key)
         if annotation is None or annotation.choice not in ANSWERS:
             tally.fault("hypothesis without a choice of the three", place)
             continue
-        impossible = annotation.choice == "NotMentioned"
+        impossible = not ANSWERS[annotation.choice]
         quotes = [] if impossible else list(_read_evidence(contract, annotation, place, tally))
         if not impossible and not quotes:
             tally.note("answer without evidence: only its document is named", place)

@@ -121,7 +121,6 @@ class Labels:
     """The content of the label files."""
 
     owners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # agreements by MAE definition
-    verbatim: set[str] = field(default_factory=set)  # the MAE definitions in their exact words
     answers: dict[tuple[str, str], dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
 
 
@@ -208,7 +207,6 @@ def _read_release(release: Release) -> tuple[list[dict[str, str]], Labels, dict[
         point = " ".join(record["text_type"].split())
         if point == MAE:
             labels.owners[make_definition_key(record["text"])].add(contract)
-            labels.verbatim.add(record["text"])
         parts = (part for part in (record["question"], record.get("subquestion")) if part and part != "<NONE>")
         labels.answers[contract, point][", ".join(parts)] = record["answer"]
     folder = table.parent.parent / "contracts"
@@ -239,10 +237,9 @@ def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tal
     contracts = []
     for name, several in pairs.items():
         # one of the two rows for Soliton's agreement is damaged
-        if len(several) > 1:
-            several.sort(key=lambda c: (c.cells[MAE] in labels.verbatim, c.located), reverse=True)
-        contracts.append(several[0])
-        for other in several[1:]:
+        chosen = max(several, key=lambda contract: contract.located) if len(several) > 1 else several[0]
+        contracts.append(chosen)
+        for other in (contract for contract in several if contract is not chosen):
             tally.fault("second row for an agreement that another row has", f"{other.deal}: {name}.txt")
     return sorted(contracts, key=lambda contract: contract.row)
 
