@@ -21,7 +21,7 @@ from exhibit.converters.civil_procedure.corpus import (
     RuleCitation,
     find_citations,
 )
-from exhibit.converters.civil_procedure.documents import RulesFile, load, read_candidates, read_string
+from exhibit.converters.civil_procedure.documents import load, read_candidates, read_string
 from exhibit.converters.core.benchmark import Label
 from exhibit.converters.core.command import main
 from exhibit.converters.core.patches import SHIPPED
@@ -53,12 +53,6 @@ INFO = DatasetInfo(
     ),
     url="https://www.justice.gov.uk/courts/procedure-rules/civil",
     version="as given",
-    citation="""@misc{cpr,
-  title = {Civil Procedure Rules and Practice Directions},
-  author = {{Ministry of Justice}},
-  howpublished = {https://www.justice.gov.uk/courts/procedure-rules/civil},
-  note = {Crown copyright}
-}""",
     by_hand="""Nothing is downloaded by itself: the questions are passed with --source, and --documents shipped
         fetches the rules and practice directions from their publisher.""",
     headline="document_hit@1",
@@ -96,45 +90,30 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--check", action="store_true", default=SUPPRESS, help=check)
 
 
-_Cited = list[tuple[RuleCitation, Resolution]]
-
-
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the questions and the documents, and resolve each citation of a question to a document."""
-    sources, entries, hashes = _resolve_sources(source, options, tally)
-    rows = [row for row, _ in entries]
+    table = find_one(source, INFO, "ground_truth*.jsonl", "*.jsonl")
+    folder: Path = options.documents or (source if source.is_dir() else table.parent)
+    if folder == Path(SHIPPED) and not folder.exists():
+        folder = Path(__file__).with_name("cpr_urls.txt")
+    if not folder.exists():
+        raise SourceError(f"{folder}: no such file or folder; --documents takes exports, PDFs or a URL list")
+    sources, digest = load(folder, read_policy(options), tally, table=table)
+    rows = list(_read_rows(table, Corpus(sources), tally))
+    documents = [source.raw for source in sources]
     if options.max_documents:
         # documents with questions come first, so that a small bundle still has gold
-        cited = [quote.filename for row in rows for quote in row.quotes]
-        kept = list(dict.fromkeys([*cited, *(s.raw.filename for s in sources)]))[: options.max_documents]
-        sources.sort(key=lambda source: source.raw.filename not in kept)
-    return Benchmark(documents=[s.raw for s in sources], rows=rows, sha256=hashes)
-
-
-def _resolve_sources(
-    source: Path, options: Namespace, tally: Tally
-) -> tuple[list[RulesFile], list[tuple[RawRow, _Cited]], dict[str, str]]:
-    table = find_one(source, INFO, "ground_truth*.jsonl", "*.jsonl")
-    documents: Path = options.documents or (source if source.is_dir() else table.parent)
-    if documents == Path(SHIPPED) and not documents.exists():
-        documents = Path(__file__).with_name("cpr_urls.txt")
-    if not documents.exists():
-        raise SourceError(f"{documents}: no such file or folder; --documents takes exports, PDFs or a URL list")
-    sources, digest = load(documents, read_policy(options), tally, table=table)
-    corpus = Corpus(sources)
-    hashes = {table.name: hashlib.sha256(table.read_bytes()).hexdigest(), "documents": digest}
-    entries = list(_read_entries(table, corpus, tally))
-    for layout in corpus.layouts.values():
-        if layout.fault:
-            tally.note("document whose headings were read only in part", layout.fault)
-    return sources, entries, hashes
+        cited = {quote.filename: None for row in rows for quote in row.quotes}
+        first = [*cited, *(raw.filename for raw in documents if raw.filename not in cited)][: options.max_documents]
+        documents.sort(key=lambda raw: raw.filename not in first)
+    return Benchmark(documents, rows, {table.name: hashlib.sha256(table.read_bytes()).hexdigest(), "documents": digest})
 
 
 # ---------------------------------------------------------------- the ground truth
 
 
-def _read_entries(path: Path, corpus: Corpus, tally: Tally) -> Iterator[tuple[RawRow, _Cited]]:
-    """Yield the questions of the ground truth, each with its citations and the sections that they name."""
+def _read_rows(path: Path, corpus: Corpus, tally: Tally) -> Iterator[RawRow]:
+    """Yield the questions of the ground truth, each with the sections that its answer cites."""
     for record in read_records(path, path.read_bytes(), tally):
         cells = record.cells
         question, truth = read_string(cells, "question"), read_string(cells, "truth")
@@ -150,31 +129,30 @@ def _read_entries(path: Path, corpus: Corpus, tally: Tally) -> Iterator[tuple[Ra
         cited = [pair for citation in find_citations(truth) for pair in corpus.resolve_all(citation, evidence)]
         if not cited:
             tally.note("answer without a citation: it gives no context", f"question {record.index}")
-        quotes = tuple(_quote(record.index, *pair, tally) for pair in cited)
+        quotes = tuple(filter(None, (_quote(record.index, *pair, tally) for pair in cited)))
         labels: dict[str, Label] = {"source_type": kind, "category": read_string(cells, "category")}
         if unresolved := [citation.text for citation, resolution in cited if resolution.source is None]:
             labels["unresolved"] = "; ".join(unresolved)
-        gold = tuple(filter(None, quotes))
-        yield RawRow(record.index, question, truth, quotes=gold, labels=labels, items=(record.item,)), cited
+        yield RawRow(record.index, question, truth, quotes=quotes, labels=labels, items=(record.item,))
 
 
-def _quote(id: int, citation: RuleCitation, resolution: Resolution, tally: Tally) -> Quote | None:
+def _quote(id: int, citation: RuleCitation, found: Resolution, tally: Tally) -> Quote | None:
     """Return a citation as gold: the cited section or, with a note, the document if the section was not located."""
-    name, source, place = f"question {id}: [{citation.text}]", resolution.source, resolution.place
-    if source is None:
+    name = f"question {id}: [{citation.text}]"
+    if found.source is None:
         if tally.strict:
-            raise SourceError(f"{name} {resolution.reason}; fix the source, or remove --strict")
-        tally.note(_UNRESOLVED, f"{name} {resolution.reason}")
+            raise SourceError(f"{name} {found.reason}; fix the source, or remove --strict")
+        tally.note(_UNRESOLVED, f"{name} {found.reason}")
         return None
-    section = citation.document if resolution.how == "section" else citation.section
-    stated = {"citation": citation.text, "section": section, "page": citation.page, "resolved": resolution.how}
+    section = citation.document if found.how == "section" else citation.section
+    stated = {"citation": citation.text, "section": section, "page": citation.page, "resolved": found.how}
     labels = tuple((label, value) for label, value in stated.items() if value)
-    if place is None:
-        tally.note(_NOT_FOUND if section else _NAMED, f"{name} -> {source.raw.filename}")
-        return Quote(source.raw.filename, None, labels=labels)
-    labels = (*labels, ("heading", place.heading))
-    spans = ((place.start, place.end),)
-    return Quote(source.raw.filename, place.text, spans, labels, score=resolution.score, section=True)
+    filename = found.source.raw.filename
+    if found.span is None:
+        tally.note(_NOT_FOUND if section else _NAMED, f"{name} -> {filename}")
+        return Quote(filename, None, labels=labels)
+    labels = (*labels, ("heading", found.heading))
+    return Quote(filename, found.text, (found.span,), labels, score=found.score, section=True)
 
 
 # ---------------------------------------------------------------- other modes
@@ -197,25 +175,21 @@ def _check(argv: list[str]) -> int:
     parser = Parser(prog="exhibit convert cpr --check")
     parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
     add_arguments(parser)
-    options = parser.parse_args(argv)
+    parser.set_defaults(max_documents=None)
+    options, tally = parser.parse_args(argv), Tally()
     with open_source(INFO, options.source) as source:
-        _, entries, _ = _resolve_sources(source, options, Tally())
-    lines = [("row", "how", "citation", "document")]
-    resolutions = []
-    for row, cited in entries:
-        for citation, resolution in cited:
-            place = resolution.place
-            target = resolution.source.raw.filename if resolution.source else resolution.reason
-            if place:
-                target += f": {place.heading}" + (f" (page {place.page})" if place.page else "")
-            lines.append((str(row.id), resolution.how, f"[{citation.text}]", target))
-            resolutions.append(resolution)
-    print("\n".join(align_rows(lines, most=60)))
-    counts = Counter(resolution.how for resolution in resolutions)
-    located = sum(1 for resolution in resolutions if resolution.place)
-    print(f"{counts.total()} citations: " + ", ".join(f"{counts[how]} {how}" for how in METHODS))
-    print(f"{counts.total() - counts['unresolved']} resolved, {located} of them to a section")
-    return 1 if counts["unresolved"] else 0
+        benchmark = read(source, options, tally)
+    cited = [(row.id, quote, dict(quote.labels)) for row in benchmark.rows for quote in row.quotes]
+    lines = [
+        (str(id), str(labels["resolved"]), f"[{labels['citation']}]", f"{quote.filename}: {labels.get('heading', '')}")
+        for id, quote, labels in cited
+    ]
+    unresolved = tally.noted.get(_UNRESOLVED, [])
+    print("\n".join([*align_rows([("row", "how", "citation", "document"), *lines], most=60), *unresolved]))
+    counts = Counter(str(labels["resolved"]) for *_, labels in cited) | Counter(unresolved=len(unresolved))
+    print(f"{counts.total()} citations: " + ", ".join(f"{counts[how]} {how}" for how in (*METHODS, "unresolved")))
+    print(f"{len(cited)} resolved, {sum(quote.section for _, quote, _ in cited)} of them to a section")
+    return 1 if unresolved else 0
 
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from exhibit.converters import RawDocument, cpr
 from exhibit.converters.civil_procedure.corpus import MAX_WHOLE_CHARS, Corpus, RowEvidence, find_citations
-from exhibit.converters.civil_procedure.documents import RulesFile, blocks_of, kind_of, reference_of
+from exhibit.converters.civil_procedure.documents import blocks_of, make_source
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import CORPUS, INFO, TRAIN
 from tests.conversion import read_source
@@ -41,14 +41,12 @@ def test_cpr_joins_chunks_in_order_without_lines_added_by_the_export(converted):
 
 
 def corpus(*names: str, texts: dict[str, str] | None = None) -> Corpus:
-    def source(name: str) -> RulesFile:
-        title, *others = name.split(" | ")
+    sources = []
+    for title in names:
         blocks = tuple(blocks_of(title, (texts or {}).get(title, "Nothing.")))
-        raw = RawDocument(f"{title}.pdf", title, text="\n\n".join(block.text for block in blocks))
-        called = tuple(filter(None, (title, reference_of(title), *others)))
-        return RulesFile(raw, called, kind_of(title), title, blocks)
-
-    return Corpus([source(name) for name in names])
+        text = "\n\n".join(block.text for block in blocks)
+        sources.append(make_source(RawDocument(f"{title}.pdf", title, text=text, blocks=blocks), [title], title))
+    return Corpus(sources)
 
 
 def resolved(index: Corpus, cited: str, source_type: str = "", *fields: str, prose: str = ""):
@@ -59,9 +57,9 @@ def resolved(index: Corpus, cited: str, source_type: str = "", *fields: str, pro
 
 RULES = (
     "Part 1 – Purpose",
-    "Part 36 – Offers to Settle | Offers to Settle",
-    "Practice Direction 36 – Offers to Settle | Offers to Settle",
-    "Practice Direction 34A – Depositions | Depositions",
+    "Part 36 – Offers to Settle",
+    "Practice Direction 36 – Offers to Settle",
+    "Practice Direction 34A – Depositions",
     "Commercial Court Guide FINAL 14",
     "The Circuit Commercial Court Guide",
 )
@@ -73,7 +71,7 @@ RULES = (
         ("Part 36", "", "Part 36 – Offers to Settle.pdf", "exact"),
         ("Offers to Settle", "CPR", "Part 36 – Offers to Settle.pdf", "exact"),
         ("Offers to Settle", "PD", "Practice Direction 36 – Offers to Settle.pdf", "exact"),
-        ("Offers to Settle", "", None, "unresolved"),
+        ("Offers to Settle", "", None, None),
         ("Depositions", "CPR", "Practice Direction 34A – Depositions.pdf", "exact"),
         ("CPR Part 36", "CPR", "Part 36 – Offers to Settle.pdf", "normalised"),
         ("PART 36 - OFFERS TO SETTLE", "CPR", "Part 36 – Offers to Settle.pdf", "normalised"),
@@ -81,14 +79,14 @@ RULES = (
         ("PD34A", "PD", "Practice Direction 34A – Depositions.pdf", "normalised"),
         ("Practice Direction 34 A - depositions", "PD", "Practice Direction 34A – Depositions.pdf", "normalised"),
         ("Commercial Court Guide", "Court Guide", "Commercial Court Guide FINAL 14.pdf", "normalised"),
-        ("Part 1 of the Digital Markets Act 2024", "CPR", None, "unresolved"),
-        ("Part 99", "CPR", None, "unresolved"),
-        ("Chancery Guide", "Court Guide", None, "unresolved"),
+        ("Part 1 of the Digital Markets Act 2024", "CPR", None, None),
+        ("Part 99", "CPR", None, None),
+        ("Chancery Guide", "Court Guide", None, None),
     ],
 )
 def test_resolve_finds_the_cited_document_or_returns_no_source(cited, kind, document, how):
     found = resolved(corpus(*RULES), cited, kind)
-    assert (found.source.raw.filename if found.source else None, found.how) == (document, how)
+    assert (found.source and found.source.raw.filename, found.how) == (document, how)
 
 
 GUIDE = """---
@@ -129,7 +127,7 @@ OTHER = GUIDE.replace("Reading lists, authorities and timetable", "Reading").rep
 def guides() -> Corpus:
     return corpus(
         *PLACES,
-        "Part 36 – Offers to Settle | Offers to Settle",
+        "Part 36 – Offers to Settle",
         texts={PLACES[0]: GUIDE, PLACES[1]: OTHER, PLACES[2]: OTHER.replace("Contact details", "Timetable"),
                "Part 36 – Offers to Settle": "---\n\nScope\n\n36.1 About offers.\n\n36.2\n\n(1) An offer is made."},
     )  # fmt: skip
@@ -157,9 +155,8 @@ def test_resolve_finds_the_section_under_a_heading(cited, row, document, begins,
     found = resolved(guides(), cited, *row)
     assert found.source is not None, found.reason
     assert found.source.raw.title == names[document]
-    assert found.place is not None
-    assert found.place.text.startswith(begins)
-    assert found.place.text.endswith(ends)
+    assert found.text.startswith(begins)
+    assert found.text.endswith(ends)
     assert (found.score < 1) == ("…" in cited)
 
 
@@ -189,8 +186,8 @@ def test_resolve_returns_no_section_for_a_whole_long_document():
     index = corpus("Part 1 – Purpose", texts={"Part 1 – Purpose": f"1.1 Short.\n\n{text}"})
     found = resolved(index, "Part 1")
     assert found.source is not None
-    assert found.place is None
-    assert resolved(index, "CPR 1.1").place is not None
+    assert found.span is None
+    assert resolved(index, "CPR 1.1").span is not None
 
 
 def test_resolve_all_splits_brackets_at_semicolons_except_headings():
@@ -202,9 +199,7 @@ def test_resolve_all_splits_brackets_at_semicolons_except_headings():
     assert [part.text for part, _ in pairs] == ["Part 36", "PD 34A", "Part 99"]
     assert [bool(found.source) for _, found in pairs] == [True, True, False]
     (citation,) = find_citations("So. [B.1 Listing; reading; costs]")
-    assert [found.place.heading for _, found in index.resolve_all(citation, RowEvidence())] == [
-        "B.1 Listing; reading; costs"
-    ]
+    assert [found.heading for _, found in index.resolve_all(citation, RowEvidence())] == ["B.1 Listing; reading; costs"]
 
 
 @pytest.mark.parametrize(
@@ -245,14 +240,6 @@ def test_cpr_downloads_documents_from_a_list_of_urls(tmp_path, monkeypatch, conv
     assert [entry["source"] for entry in info["documents"]] == [f"{site.url}/part-1.html"]
     assert sum(len(names) for names in info["left_out"].values()) == 1
     assert "urls" not in json.dumps(info["options"])
-
-
-def test_cpr_reads_a_deeply_nested_export(tmp_path):
-    source = written(tmp_path, LINE)
-    (source / "deep.json").write_text("[" * 900 + '{"id": "Part 2", "content": "2.1 More."}' + "]" * 900, "utf-8")
-    benchmark, tally = read_source(cpr, source)
-    assert [document.title for document in benchmark.documents] == ["Part 1 – Purpose of these Rules", "Part 2"]
-    assert not tally.left_out
 
 
 # ---------------------------------------------------------------- the other modes

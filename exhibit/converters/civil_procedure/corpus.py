@@ -2,23 +2,23 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from exhibit.converters.civil_procedure.documents import CPR, GUIDE, PD, RulesFile, reference_of
-from exhibit.converters.civil_procedure.sections import Layout, RuleHeading, layout_of, list_splits, read_name
+from exhibit.converters.civil_procedure.sections import Layout, layout_of, list_splits, read_name
 from exhibit.law.citations import BRACKETED
 from exhibit.law.names import normalise_name
 from exhibit.law.references import find_references
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import parse_toml
 
-Method = Literal["exact", "normalised", "section", "unresolved"]
+Method = Literal["exact", "normalised", "section"]
+METHODS: tuple[Method, ...] = ("exact", "normalised", "section")
 _NO_DOCUMENT = "names no document of the corpus"
-METHODS: tuple[Method, ...] = ("exact", "normalised", "section", "unresolved")
 MAX_WHOLE_CHARS = 25_000  # about ten printed pages: if a longer document is cited as a whole, its gold has no location
 MAX_CITATION_CHARS = 500  # the longest in the real question file has 117
 _MAX_PAGES = 5  # most pages of a cited section: of a longer range, only the start is meant
@@ -102,23 +102,15 @@ class RowEvidence:
     prose: str = ""
 
 
-class CitedSection(NamedTuple):
-    """A cited section of a document: its start and end offsets, its heading as printed, its text and its page."""
-
-    start: int
-    end: int
-    heading: str
-    text: str
-    page: int = 0
-
-
 class Resolution(NamedTuple):
-    """The result of resolving a citation: the document, the section and the method, or the reason for a failure."""
+    """The document and the section to which a citation refers, or the reason why it was not resolved."""
 
     source: RulesFile | None
-    how: Method
+    how: Method | None = None
     reason: str = ""
-    place: CitedSection | None = None
+    span: tuple[int, int] | None = None  # None if only the document is known
+    text: str = ""
+    heading: str = ""
     score: float = 1.0
 
 
@@ -128,22 +120,17 @@ class Corpus:
     def __init__(self, sources: Sequence[RulesFile]) -> None:
         self.sources = sources
         self._named: dict[str, list[RulesFile]] = defaultdict(list)
-        self.layouts: dict[str, Layout] = {}
         for source in sources:
             for name in dict.fromkeys(map(normalise_name, source.names)):
                 self._named[name].append(source)
+        self._guides = {s.raw.filename: find_courts(" / ".join(s.names)) for s in sources if s.kind == GUIDE}
+        self._layouts: dict[str, Layout] = {}
 
     def _read_layout(self, source: RulesFile) -> Layout:
         name = source.raw.filename
-        if name not in self.layouts:
-            self.layouts[name] = layout_of(source)
-        return self.layouts[name]
-
-    @cached_property
-    def _guides(self) -> list[tuple[RulesFile, set[str]]]:
-        """The court guides of the corpus, each with the titles that the map of documents lists for it."""
-        guides = [source for source in self.sources if source.kind == GUIDE]
-        return [(source, find_courts(" / ".join(source.names))) for source in guides]
+        if name not in self._layouts:
+            self._layouts[name] = layout_of(source)
+        return self._layouts[name]
 
     def resolve_all(self, citation: RuleCitation, row: RowEvidence) -> list[tuple[RuleCitation, Resolution]]:
         """Return the citations in a bracket of an answer, each with the document and section to which it refers."""
@@ -159,22 +146,16 @@ class Corpus:
         parts = [(citation.document, citation.section)]
         if not citation.section:
             parts += [*list_splits(citation.document), *_list_rules(citation.document)]
-        reason = _NO_DOCUMENT
         for name, section in parts:
             sources = self._choose(self._find_documents(name), row)
-            if len(sources) == 1:
-                how: Method = (
-                    "exact" if name in [" ".join(called.split()) for called in sources[0].names] else "normalised"
-                )
-                resolution = self._resolve_section(sources, section, citation, how)
-                if resolution.place or citation.section or not section or re.search(r"\d|[Gg]uide", name):
+            if len(sources) > 1:
+                return Resolution(None, reason=_list_names(sources))
+            if sources:
+                exact = name in [" ".join(called.split()) for called in sources[0].names]
+                resolution = self._resolve_section(sources, section, citation, "exact" if exact else "normalised")
+                if resolution.span or citation.section or not section or re.search(r"\d|[Gg]uide", name):
                     return resolution
-            elif sources:
-                reason = _list_names(sources)
-                break
-        if reason != _NO_DOCUMENT or citation.section:
-            return Resolution(None, "unresolved", reason)
-        return self._resolve_heading(citation, row)
+        return Resolution(None, reason=_NO_DOCUMENT) if citation.section else self._resolve_heading(citation, row)
 
     def _find_documents(self, name: str) -> list[RulesFile]:
         """Return the documents that a name can mean: by name, by number and half of the title, or by the court."""
@@ -187,8 +168,10 @@ class Corpus:
             if 2 * len(rest & {word for n in source.names for word in normalise_name(n).split()}) >= len(rest)
         ]  # fmt: skip
         courts = find_courts(name) if re.search(r"\bguide(?: \d{4})?$", plain) else set()
-        guides = [source for source, titles in self._guides if not courts.isdisjoint(titles)]
-        return self._named.get(plain) or numbered or guides
+        return self._named.get(plain) or numbered or self._list_guides(courts)
+
+    def _list_guides(self, courts: set[str]) -> list[RulesFile]:
+        return [source for source in self.sources if courts & self._guides.get(source.raw.filename, set())]
 
     def _choose(self, sources: list[RulesFile], row: RowEvidence) -> list[RulesFile]:
         """Choose the documents with the row's `source_type`, else those whose number the row mentions."""
@@ -203,23 +186,19 @@ class Corpus:
 
     def _resolve_heading(self, citation: RuleCitation, row: RowEvidence) -> Resolution:
         """Resolve a heading without a document: to the guide of the row's court, or to the only document with it."""
-        if citation.document.startswith("§") or not re.search(r"[A-Za-z]", citation.document):
-            return Resolution(None, "unresolved", _NO_DOCUMENT)
+        name = read_name(citation.document)
         texts = (citation.document if "uide" in citation.document else "", " / ".join(row.fields), row.source_type)
         courts = next(filter(None, map(find_courts, (*texts, row.prose))), set())
         phrases = [f"{normalise_name(field)} guide" for field in row.fields]
-        guides = [
-            source
-            for source, titles in self._guides
-            if not courts.isdisjoint(titles) or any(phrase in normalise_name(source.raw.title) for phrase in phrases)
-        ]
+        named = [source for source in self.sources if any(p in normalise_name(source.raw.title) for p in phrases)]
+        guides = self._list_guides(courts) or named
         if not guides and (courts or (_read_kind(row.source_type) == GUIDE and row.fields)):
-            named = ", ".join(sorted(courts)) or f"the guide of {row.fields[0]}"
-            return Resolution(None, "unresolved", f"{_NO_DOCUMENT}: {named} is not in it")
+            missing = ", ".join(sorted(courts)) or f"the guide of {row.fields[0]}"
+            return Resolution(None, reason=f"{_NO_DOCUMENT}: {missing} is not in it")
         resolution = self._resolve_section(guides or self.sources, citation.document, citation, "section")
-        if resolution.source and not guides and not read_name(citation.document).number:
+        if resolution.source and not guides and not name.number:
             reason = f"{_NO_DOCUMENT} for sure: {resolution.source.raw.filename} has this title"
-            return Resolution(None, "unresolved", reason)
+            return Resolution(None, reason=reason)
         return resolution
 
     def _resolve_section(
@@ -227,44 +206,43 @@ class Corpus:
     ) -> Resolution:
         """Resolve a section in one of these documents; an empty section means the whole document."""
         if not section:
-            return Resolution(sources[0], how, place=self._place_whole(sources[0], citation.pages))
-        # the rank of each match, its document, its heading, and its similarity
+            return self._resolve_whole(sources[0], citation.pages, how)
         matches = [
-            (round(like + 0.3 * below + _weigh_page(heading, citation.pages), 6), source, heading, like)
+            (source, heading, like, like + _weigh_page(heading.page, citation.pages))
             for source in sources
-            for heading, like, below in self._read_layout(source).find_meant(section)
+            for heading, like in self._read_layout(source).find_meant(section)
         ]
-        top = max((rank for rank, *_ in matches), default=0)
-        best = [match for match in matches if match[0] == top]
-        files = list({source.raw.filename: source for _, source, _, _ in best}.values())
+        top = max((weight for *_, weight in matches), default=0)
+        best = [match for match in matches if match[-1] == top]
+        files = {source.raw.filename: source for source, *_ in best}
+        if not files and how == "section":
+            files = {s.raw.filename: s for s in sources if self._read_layout(s).lists(section)}
         if len(files) > 1:
-            return Resolution(None, "unresolved", _list_names(files))
+            return Resolution(None, reason=_list_names(files.values()))
         if not files:
-            named = how != "section"
-            return Resolution(sources[0] if named else None, how if named else "unresolved", _NO_DOCUMENT)
-        _, source, heading, like = best[0]
-        # a heading such as "General" occurs in every chapter
-        alone = heading and len({heading.start for _, _, heading, _ in best if heading}) == 1
-        return Resolution(source, how, place=self._place(source, heading) if heading and alone else None, score=like)
-
-    def _place(self, source: RulesFile, heading: RuleHeading) -> CitedSection:
+            return Resolution(None, reason=_NO_DOCUMENT) if how == "section" else Resolution(sources[0], how)
+        source = next(iter(files.values()))
+        if len({heading.start for _, heading, *_ in best}) != 1:
+            return Resolution(source, how)  # a heading such as "General" occurs in every chapter
+        _, heading, like, _ = best[0]
         text = self._read_layout(source).text
         words = " ".join(text[heading.start : heading.end].split())
-        return CitedSection(heading.start, heading.until, words, text[heading.start : heading.until], heading.page)
+        span = (heading.start, heading.until)
+        return Resolution(source, how, span=span, text=text[slice(*span)], heading=words, score=like)
 
-    def _place_whole(self, source: RulesFile, pages: tuple[int, int] | None) -> CitedSection | None:
-        """Return the cited pages of a document; without cited pages, all of a short document."""
+    def _resolve_whole(self, source: RulesFile, pages: tuple[int, int] | None, how: Method) -> Resolution:
+        """Resolve a citation to the cited pages of a document; without cited pages, to all of a short document."""
         layout = self._read_layout(source)
-        text, page = layout.text, 1
-        start, end = len(text) - len(text.lstrip()), len(text.rstrip())
-        if pages and source.raw.path:
-            first, last = pages[0], min(pages[1], pages[0] + _MAX_PAGES - 1)
-            lines = [line for line in layout.lines if first <= line.page <= last]
-            start, end, page = (lines[0].start, lines[-1].end, lines[0].page) if lines else (0, 0, 0)
-        elif len(text) > MAX_WHOLE_CHARS:
-            return None
-        words = text[start:end]
-        return CitedSection(start, end, words.partition("\n")[0].strip(), words, page) if words else None
+        start, end = 0, len(layout.text)
+        if pages and layout.pages:
+            spans = layout.pages[pages[0] - 1 : min(pages[1], pages[0] + _MAX_PAGES - 1)]
+            start, end = (spans[0].start, spans[-1].end) if spans else (0, 0)
+        elif end > MAX_WHOLE_CHARS:
+            return Resolution(source, how)
+        words = layout.text[start:end].strip()
+        start = layout.text.find(words, start)
+        span = (start, start + len(words)) if words else None
+        return Resolution(source, how, span=span, text=words, heading=words.partition("\n")[0].strip())
 
 
 def _list_rules(name: str) -> Iterator[tuple[str, str]]:
@@ -277,13 +255,13 @@ def _list_rules(name: str) -> Iterator[tuple[str, str]]:
             yield f"Practice Direction {reference.source}", number
 
 
-def _list_names(sources: Sequence[RulesFile]) -> str:
+def _list_names(sources: Collection[RulesFile]) -> str:
     return f"names {len(sources)} documents: {', '.join(sorted(source.raw.filename for source in sources))}"
 
 
-def _weigh_page(heading: RuleHeading | None, pages: tuple[int, int] | None) -> float:
+def _weigh_page(heading: int, cited: tuple[int, int] | None) -> float:
     """Return how strongly a citation's page supports a heading; 27 of 30 real citations give a heading's first page."""
-    return 0.2 if heading and pages and heading.page and abs(pages[0] - heading.page) <= 2 else 0.0
+    return 0.2 if heading and cited and abs(cited[0] - heading) <= 2 else 0.0
 
 
 def _read_kind(source_type: str) -> str:

@@ -2,9 +2,9 @@
 
 import hashlib
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import shorten
 
@@ -37,14 +37,16 @@ class RulesFile:
 
     raw: RawDocument
     names: tuple[str, ...]
-    kind: str  # CPR, PD, Court Guide, or empty if its name does not say
     origin: str  # the place where it was found, for messages
-    # the blocks to print if there is no file; `raw.text` is their text, with blank lines between them
-    blocks: tuple[Block, ...] = ()
 
     def __str__(self) -> str:
         """Return the document's origin, which is its name in error messages."""
         return self.origin
+
+    @property
+    def kind(self) -> str:
+        """The kind of document that its names state: `CPR`, `PD`, `Court Guide`, or empty."""
+        return next(filter(None, map(kind_of, self.names)), "")
 
 
 def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None) -> tuple[list[RulesFile], str]:
@@ -57,7 +59,7 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
     for path, why in list_left_out(root) if root.is_dir() else ():
         tally.leave_out(why, path.relative_to(root).as_posix())
     digest = hashlib.sha256()
-    exports: dict[str, IndexExport] = {}
+    exports: dict[str, RulesFile] = {}
     sources: list[RulesFile] = []
     for file in files:
         path, ending, item = file.path, file.path.suffix.lower(), Item("files", file.name)
@@ -75,8 +77,7 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
         except DocumentError as error:
             reason = "JSON file cannot be read" if ending == ".json" else UNREADABLE
             tally.fault(PAST_A_LIMIT if isinstance(error, LimitError) else reason, str(error), item=item)
-    shared = Counter(export.sourcefile for export in exports.values())
-    sources += [_from_export(export, shared[export.sourcefile] > 1, tally) for export in exports.values()]
+    sources += exports.values()
     if not sources:
         raise SourceError(f"{root}: no document in it; expected JSON exports or PDFs, or pass --documents")
     return _choose_titles(sources), digest.hexdigest()
@@ -98,14 +99,13 @@ def reference_of(name: str) -> str:
     return match[0] if match else ""
 
 
-def make_source(raw: RawDocument, names: Iterable[str], origin: str, blocks: tuple[Block, ...] = ()) -> RulesFile:
+def make_source(raw: RawDocument, names: Iterable[str], origin: str) -> RulesFile:
     """Return a document with its names, and the words after the number in each name."""
     # an export's title may be only a number, while its text begins with the whole name
     names = tuple(names)
     words = [_LETTER_APART.sub(r"\1\2", name) for name in (raw.title, *names)]
     after = [name.removeprefix(number).strip(" –—:-") for name in words if (number := reference_of(name))]
-    called = tuple(filter(None, dict.fromkeys((*names, reference_of(raw.title), *after))))
-    return RulesFile(raw, called, next(filter(None, map(kind_of, called)), ""), origin, blocks)
+    return RulesFile(raw, tuple(filter(None, dict.fromkeys((*names, reference_of(raw.title), *after)))), origin)
 
 
 def _choose_titles(sources: Sequence[RulesFile]) -> list[RulesFile]:
@@ -130,38 +130,42 @@ _MAX_CITED = 3  # a person edits each proposed row, and should not have to short
 _EXCERPT_CHARS = 600
 
 
-@dataclass(frozen=True)
-class IndexExport:
-    """A document that was exported from a search index, as one record or as numbered chunks."""
+def _add_exports(path: Path, item: Item, exports: dict[str, RulesFile], tally: Tally) -> None:
+    here, nameless = run_in_worker(read_export, path)
+    for _ in range(nameless):
+        tally.fault("export record without a document's name", path.name)
+    if not here:
+        tally.leave_out("JSON file that is not an export of documents", path.name, item=item)
+    for key, export in here.items():
+        known = exports.get(key, export)
+        if known is not export:
+            same = known.raw.text == export.raw.text
+            remark = "exported more than once, kept once" if same else "exports of it differ, the first is kept"
+            tally.note(f"document {remark}", f"{key}: {known.origin}, {export.origin}")
+        elif export.raw.filename != f"{key}.pdf":
+            tally.note("file name changed, as a file cannot be called that", f"{key} -> {export.raw.filename}")
+        # count the file even if its copy is not used
+        exports[key] = replace(known, raw=replace(known.raw, items=(*known.raw.items, item)))
 
-    key: str
-    origin: str  # the file from which it was read
-    text: str  # its chunks in order, without duplicates
-    sourcefile: str
-    sections: tuple[str, ...]
-    url: str
-    items: list[Item] = field(default_factory=list)  # the files that contain it, for the account
 
-
-def read_export(path: Path) -> tuple[list[IndexExport], int]:
-    """Return the documents of a JSON export and the number of records without a name; called in a worker."""
-    data = _load_json(path)
+def read_export(path: Path) -> tuple[dict[str, RulesFile], int]:
+    """Return the documents of a JSON export by name, and the number of records without a name; called in a worker."""
     documents: dict[str, list[Record]] = defaultdict(list)
-    # search results are parts of documents; --from-search reads them
-    for record in () if isinstance(data, dict) and "query" in data else _list_records(data):
+    for record in _list_records(_load_json(path)):
         documents[_make_key(record)].append(record)
     nameless = documents.pop("", [])
-    exports = []
-    for key, records in documents.items():
-        sourcefile, url = (
-            next(filter(None, (read_string(record, *names) for record in records)), "")
-            for names in (("sourcefile", "document"), ("storageUrl", "url"))
-        )
-        sections = dict.fromkeys(read_string(record, "sourcepage") for record in records)
-        exports.append(
-            IndexExport(key, path.name, _join_chunks(records), sourcefile, tuple(filter(None, sections)), url)
-        )
-    return exports, len(nameless)
+    return {key: _make_export(key, records, path.name) for key, records in documents.items()}, len(nameless)
+
+
+def _make_export(key: str, records: Sequence[Record], origin: str) -> RulesFile:
+    sections = list(dict.fromkeys(filter(None, (read_string(record, "sourcepage") for record in records))))
+    url = next(filter(None, (read_string(record, "storageUrl", "url") for record in records)), "")
+    title, text = restore_full_name(key, next(iter(sections), "")), _join_chunks(records)
+    blocks = tuple(blocks_of(title, text))
+    filename = fit_name(re.sub(r"[/\x00-\x1f\x7f]", "_", key), ".pdf")
+    raw = RawDocument(filename, title, text="\n\n".join(b.text for b in blocks), blocks=blocks, source=url)
+    # some titles are only a number; then the first line of the text has the words
+    return make_source(raw, (title, key, *sections, heading_of(text)), origin)
 
 
 def _join_chunks(records: Iterable[Record]) -> str:
@@ -185,7 +189,7 @@ def read_candidates(path: Path) -> list[dict[str, str]]:
         for search in (data if isinstance(data, list) else [data])
         if isinstance(search, dict)
         and (question := read_string(search, "query", "question"))
-        and (records := list(_list_records(search)))
+        and (records := list(_list_records(search.get("results"))))
     ]
 
 
@@ -215,16 +219,12 @@ def _load_json(path: Path) -> object:
 
 
 def _list_records(data: object) -> Iterator[Record]:
-    """Yield the records of an export, which may be one record, a list of records, or a search reply with a list."""
-    pending = [data]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, list):
-            pending += reversed(item)
-        elif isinstance(item, dict):
-            if "content" in item or "chunks" in item:
-                yield item
-            pending += [item[name] for name in ("documents", "results", "value") if isinstance(item.get(name), list)]
+    """Yield the records of an export: one record, a list of records, or the list in the reply of a search service."""
+    if isinstance(data, dict) and not {"content", "chunks"} & data.keys():
+        data = next((data[name] for name in ("documents", "value") if name in data), None)
+    for record in data if isinstance(data, list) else [data]:
+        if isinstance(record, dict) and {"content", "chunks"} & record.keys():
+            yield record
 
 
 def read_string(record: Record, *names: str) -> str:
@@ -249,36 +249,6 @@ def restore_full_name(name: str, section: str) -> str:
         if len(name) - start > 3 and mangled.startswith(name[start:]):
             return name[:start].replace("_ ", ": ") + section
     return name.replace("_ ", ": ")
-
-
-def _add_exports(path: Path, item: Item, exports: dict[str, IndexExport], tally: Tally) -> None:
-    here, nameless = run_in_worker(read_export, path)
-    for _ in range(nameless):
-        tally.fault("export record without a document's name", path.name)
-    if not here:
-        tally.leave_out("JSON file that is not an export of documents", path.name, item=item)
-    for export in here:
-        first = exports.setdefault(export.key, export)
-        first.items.append(item)  # count the file even if its copy is not used
-        if first is not export:
-            same = first.text == export.text
-            remark = "exported more than once, kept once" if same else "exports of it differ, the first is kept"
-            tally.note(f"document {remark}", f"{export.key}: {first.origin}, {export.origin}")
-
-
-def _from_export(export: IndexExport, shared: bool, tally: Tally) -> RulesFile:
-    title = restore_full_name(export.key, next(iter(export.sections), ""))
-    filename = fit_name(re.sub(r"[/\x00-\x1f\x7f]", "_", export.key), ".pdf")
-    if filename != f"{export.key}.pdf":
-        tally.note("file name changed, as a file cannot be called that", f"{export.key} -> {filename}")
-    blocks = tuple(blocks_of(title, export.text))
-    printed = "\n\n".join(block.text for block in blocks)
-    raw = RawDocument(filename, title, text=printed, blocks=blocks, source=export.url, items=tuple(export.items))
-    # `sourcefile` is "Part 63" for Part 63A, so it is used as a name only if it is unique and has no number
-    sourcefile = "" if shared or kind_of(export.sourcefile) in {CPR, PD} else export.sourcefile
-    # some titles are only a number; then the first line of the text has the words
-    names = (title, export.key, sourcefile, *export.sections, heading_of(export.text))
-    return make_source(raw, names, export.origin, blocks)
 
 
 _MAX_HEADING_CHARS = 150  # a longer line is a sentence
@@ -336,8 +306,7 @@ def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[Rules
         if page.path is not None:
             title = read_pdf_title(page.path)
             raw = RawDocument(page.filename, title, page.path, own_text=True, source=page.url)
-            names = (title, reference_of(title), page.filename, Path(page.filename).stem, page.url)
-            sources.append(make_source(raw, names, page.url))
+            sources.append(make_source(raw, (title, page.filename, Path(page.filename).stem, page.url), page.url))
     if not sources:
         raise SourceError(
             f"{path}: none of its {len(urls)} URLs gave a document; to see why, run "

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from exhibit.evidence import Document
 from exhibit.law.language import system_of
-from exhibit.law.names import ends_in_form, keep_letters
+from exhibit.law.names import ends_in_form
 from exhibit.law.structure.labels import (
     SMALL,
     Label,
@@ -43,8 +43,7 @@ class Heading:
 
 
 def find_headings(document: Document, outline: Outline = NO_OUTLINE) -> list[Heading]:
-    lines = read_lines(document, listed=bool(outline.titles), paged=not outline.rules)
-    lines = [line for line in lines if line.start not in outline.skipped]
+    lines = read_lines(document, paged=not outline.rules)
     system = system_of(document.text)
     labels = [read_label(line, system) for line in lines]
     if not outline.rules:
@@ -69,7 +68,10 @@ _DEFINITIONS = re.compile(
     r"(?i)(?:(?:certain |general )?definitions?|defined terms|interpretation|definitions and .{3,40}|glossary)\W*"
 )
 _DOCUMENT = re.compile(r"(?i)\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b")
-_UNNUMBERED_RANK, _LISTED_RANK = 6, 6.5  # ranks of a title that is not above a number: a chapter's, or a listed title's
+_UNNUMBERED_RANK, _LARGE_RANK = (
+    6,
+    6.5,
+)  # ranks of a title that is not above a number: any title, or one in a larger font
 _MAX_HEADING_LINES = 4  # most lines of a heading: the longest in the five court guides has four
 _MAX_HEADING_CHARS = 300  # characters: a longer text is a sentence
 FOOTNOTE = re.compile(r"(?<=[a-z])\d{1,2}$")  # a footnote mark at the end of a title
@@ -82,16 +84,12 @@ HeadingMatch = tuple[Heading | None, int]  # the heading at a line, or None, and
 class _Finder:
     def __init__(self, lines: Sequence[Line], labels: Sequence[Label | None], outline: Outline) -> None:
         self._lines, self._labels, self._outline = lines, labels, outline
-        self._letters = [keep_letters(line.text) for line in lines] if outline.titles else []
-        # a title may end with the number of a footnote
-        self._ends = [keep_letters(FOOTNOTE.sub("", line.text)) for line in lines] if outline.titles else []
-        self._end = 0  # the index of the line after the last known title
 
     def find_headings(self) -> Iterator[Heading]:
         index = quiet = 0
         while index < len(self._lines):
             line, label = self._lines[index], self._labels[index]
-            heading, taken = self._find_listed(index) if self._outline.known else (None, 1)
+            heading, taken = self._find_large(index) if line.start in self._outline.heights else (None, 1)
             if heading is None:
                 heading, taken = self._find_heading(index, calm=line.start < quiet)
                 heading = _demote_unlisted(heading) if heading and self._outline.known else heading
@@ -109,16 +107,6 @@ class _Finder:
     def _label(self, index: int) -> Label | None:
         return self._labels[index] if index < len(self._labels) else None
 
-    def _find_listed(self, index: int) -> HeadingMatch:
-        """Return the heading that begins at a line, or None, and its number of lines."""
-        for count in range(min(_MAX_HEADING_LINES, len(self._letters) - index), 0, -1):
-            last = index + count - 1
-            rank = self._outline.titles.get("".join(self._letters[index:last]) + self._ends[last])
-            if rank is not None and (heading := self._find_known(index, last, rank)):
-                self._end = last + 1
-                return heading, count
-        return self._find_large(index) if self._lines[index].start in self._outline.heights else (None, 1)
-
     def _find_large(self, index: int) -> HeadingMatch:
         """Return the heading at a line whose font is larger or bolder than the text's, and its number of lines."""
         heights = self._outline.heights
@@ -131,30 +119,23 @@ class _Finder:
             and heights.get(line.start) == height
         ):
             last += 1
-        self._end = index  # its font distinguishes it from the text
-        return self._find_known(index, last, 0.0), last + 1 - index
+        return self._read_large(index, last), last + 1 - index
 
-    def _find_known(self, index: int, last: int, rank: float) -> Heading | None:
+    def _read_large(self, index: int, last: int) -> Heading | None:
         line, end = self._lines[index], self._lines[last].end
         text = FOOTNOTE.sub("", " ".join(line.text for line in self._lines[index : last + 1]))
         if len(text) > _MAX_HEADING_CHARS or text[-1] in ",;":
             return None
         label = self._labels[index]
         if label is None:
-            # read a listed title to its end: its first line may end with a comma
-            words = text if self._outline.titles else line.text
-            label = read_label(line._replace(text=words, gap=True, fresh=True, before=""))
-            label = label and replace(label, rest=text[len(words) - len(label.rest) :])
-        else:
-            label = replace(label, rest=text[len(line.text) - len(label.rest) :])
+            label = read_label(line._replace(gap=True, fresh=True, before=""))
         if label is not None:
+            label = replace(label, rest=text[len(line.text) - len(label.rest) :])
             return replace(_make_heading(line, label, label.rest, end), sure=True)
-        # a title in the contents may also end a sentence by chance
-        apart = line.fresh or index == self._end or self._label(last + 1) is not None
-        if not text[0].isupper() or (text[-1] == "." and not text.endswith("etc.")) or not apart:
+        if not text[0].isupper() or (text[-1] == "." and not text.endswith("etc.")):
             return None
-        over = self._make_unnumbered(index, last + 1, text, "listed")
-        return replace(over, rank=rank or (over.rank if over.rank != _UNNUMBERED_RANK else _LISTED_RANK))
+        over = self._make_unnumbered(index, last + 1, text, "large")
+        return replace(over, rank=over.rank if over.rank != _UNNUMBERED_RANK else _LARGE_RANK)
 
     def _find_heading(self, index: int, *, calm: bool) -> HeadingMatch:
         line, label = self._lines[index], self._labels[index]

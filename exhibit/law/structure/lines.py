@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -13,7 +13,6 @@ from exhibit.evidence.readers.pdf import LineType, find_line_types
 from exhibit.storage.locations import fetch_file
 
 _NUMBERED_PART = re.compile(r"(?i)(?:article|part|chapter|section|schedule)\s+(?:\d{1,2}|[ivxl]{1,6})[.:]?")
-_LABELLED = re.compile(r"(?:[A-Z]\w+ )?(?:\d[\d.]*|[A-Z]\b)[.:]?\s+[A-Z]")
 _RULE = re.compile(r"[\W_]{3,}")
 _PAGE_MARK = re.compile(r"(?i)(?:page(?=\s))?[-–—\s]*+(?:\d{1,4}|[ivxl]{1,7})[-–—\s]*+(?:of\s+\d+)?")
 # The text before a heading inside a line: the last character of the previous sentence, and spaces.
@@ -52,8 +51,8 @@ class Line(NamedTuple):
     before: str  # the line before; empty for the first line
 
 
-def read_lines(document: Document, *, listed: bool = False, paged: bool = True) -> list[Line]:
-    pieces = list(_split_pieces(document, listed))
+def read_lines(document: Document, *, paged: bool = True) -> list[Line]:
+    pieces = list(_split_pieces(document))
     width = find_full_width(piece.end - piece.start for piece in pieces)
     contents = find_contents(document.text) if paged else Span(0, 0)
     lines: list[Line] = []
@@ -63,9 +62,7 @@ def read_lines(document: Document, *, listed: bool = False, paged: bool = True) 
         if not text:
             gap = True
             continue
-        # if headings are listed, page numbers are known, and a line such as 2019 may end a title
-        marked = not listed and _PAGE_MARK.fullmatch(text)
-        if marked or contents.start <= piece.start < contents.end:
+        if _PAGE_MARK.fullmatch(text) or contents.start <= piece.start < contents.end:
             continue
         if _RULE.fullmatch(text):
             gap = True
@@ -87,11 +84,11 @@ class _Piece(NamedTuple):
     wide: bool
 
 
-def _split_pieces(document: Document, listed: bool) -> Iterator[_Piece]:
+def _split_pieces(document: Document) -> Iterator[_Piece]:
     """Split the text at line ends and wide spaces, and yield the ranges; a blank line gives an empty range."""
     text = document.text
     flat = text.replace("\t", " ").replace("\xa0", " ")
-    furniture = iter([*_find_furniture(document, listed), Span(len(text), len(text))])
+    furniture = iter([*_find_furniture(document), Span(len(text), len(text))])
     skip = next(furniture)
     for line in _LINE.finditer(flat):
         start, end = line.span()
@@ -108,18 +105,12 @@ def _split_pieces(document: Document, listed: bool) -> Iterator[_Piece]:
             yield _Piece(start, start, False)
 
 
-def _find_furniture(document: Document, listed: bool) -> list[Span]:
+def _find_furniture(document: Document) -> list[Span]:
     """Return the running heads, feet and page numbers, without headings that look like running heads."""
     texts = [document.text[start:end].strip() for start, end in document.furniture]
     counts = Counter(texts)
     pairs = zip(document.furniture, texts, strict=True)
-    return [
-        span
-        for span, text in pairs
-        if (counts[text] > 1 or not _NUMBERED_PART.fullmatch(text))
-        # a short guide may have a heading twice at a page's edge: in the contents and in the text
-        and not (listed and _LABELLED.match(text))
-    ]
+    return [span for span, text in pairs if counts[text] > 1 or not _NUMBERED_PART.fullmatch(text)]
 
 
 def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
@@ -179,8 +170,6 @@ def is_entry(text: str) -> bool:
 
 
 class Outline(NamedTuple):
-    titles: Mapping[str, float] = {}  # the rank of each title, by its letters; 0 if number or position decides
-    skipped: Collection[int] = ()  # the offsets of lines outside the text, such as running heads
     heights: Mapping[int, LineType] = {}  # the larger or bolder fonts, by the line's offset
 
     least: float = 0.0  # the least font height of a heading without a number
@@ -188,7 +177,7 @@ class Outline(NamedTuple):
 
     @property
     def known(self) -> bool:
-        return bool(self.titles or self.heights or self.rules)
+        return bool(self.heights or self.rules)
 
 
 NO_OUTLINE = Outline()
