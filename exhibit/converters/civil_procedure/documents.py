@@ -150,8 +150,10 @@ def _add_exports(path: Path, item: Item, exports: dict[str, RulesFile], tally: T
 
 def read_export(path: Path) -> tuple[dict[str, RulesFile], int]:
     """Return the documents of a JSON export by name, and the number of records without a name; called in a worker."""
+    data = _load_json(path)
     documents: dict[str, list[Record]] = defaultdict(list)
-    for record in _list_records(_load_json(path)):
+    # search results are parts of documents; --from-search reads them
+    for record in () if isinstance(data, dict) and "query" in data else _list_records(data):
         documents[_make_key(record)].append(record)
     nameless = documents.pop("", [])
     return {key: _make_export(key, records, path.name) for key, records in documents.items()}, len(nameless)
@@ -221,7 +223,7 @@ def _load_json(path: Path) -> object:
 def _list_records(data: object) -> Iterator[Record]:
     """Yield the records of an export: one record, a list of records, or the list in the reply of a search service."""
     if isinstance(data, dict) and not {"content", "chunks"} & data.keys():
-        data = next((data[name] for name in ("documents", "value") if name in data), None)
+        data = next((data[name] for name in ("documents", "results", "value") if name in data), None)
     for record in data if isinstance(data, list) else [data]:
         if isinstance(record, dict) and {"content", "chunks"} & record.keys():
             yield record
