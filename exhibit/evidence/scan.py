@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -192,6 +192,7 @@ FONT_FILE = Path(__file__).with_name("unseen.pdf")  # A PDF page that contains t
 ADVANCE = 500
 """The width of every character, in thousandths of the font size, before it is stretched on the page."""
 ASCENT, DESCENT = 750, -250  # thousandths of the font size above and below the baseline, as in most fonts
+_NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—ŒœÆæ")
 
 
 class Layer(NamedTuple):
@@ -252,19 +253,34 @@ def _make_content(frame: tuple[float, ...], lines: Sequence[TextLine]) -> bytes:
     matrix = " ".join(_format_number(value) for value in frame)
     # put a space between texts side by side, because not every reader would insert one
     beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]
-    drawn = "\n".join(_draw_line(line, spaced=more) for line, more in zip(lines, beside, strict=True))
+    drawn = "\n".join(word for line, more in zip(lines, beside, strict=True) for word in _draw_words(line, spaced=more))
     return f"\nQ q {matrix} cm BT 3 Tr\n{drawn}\nET Q\n".encode("ascii")
 
 
-def _draw_line(line: TextLine, *, spaced: bool) -> str:
-    """Return the PDF operators of a line; its characters have equal widths and fill the line's box."""
+def _draw_words(line: TextLine, *, spaced: bool) -> Iterator[str]:
+    """Yield the PDF operators of each word of a line; the line's width is divided in proportion to estimated widths."""
     size = max((line.bottom - line.top) * 1000 / (ASCENT - DESCENT), 0.5)
     base = line.bottom + size * DESCENT / 1000
-    words = " ".join(line.text.split())
-    codes = (f"{words} " if spaced else words).encode("utf-16-be", "replace")
-    scaling = 100 * max((line.right - line.left) / len(words), 0.1) / (size * ADVANCE / 1000)
-    place = f"1 0 0 -1 {_format_number(line.left)} {_format_number(base)}"
-    return f"/{FONT} {_format_number(size)} Tf {_format_number(scaling)} Tz {place} Tm <{codes.hex()}> Tj"
+    stretch = (line.right - line.left) / (sum(map(_estimate_width, line.text)) or 1.0)
+    at = 0.0
+    words = line.text.split()
+    for number, word in enumerate(words):
+        # a word includes the space after it, so that no reader must guess
+        text = f"{word} " if spaced or number < len(words) - 1 else word
+        width = sum(map(_estimate_width, text))
+        codes = text.encode("utf-16-be", "replace")
+        scaling = 100 * max(width * stretch, 0.1) / (len(codes) / 2 * size * ADVANCE / 1000)
+        place = f"1 0 0 -1 {_format_number(line.left + at * stretch)} {_format_number(base)}"
+        yield f"/{FONT} {_format_number(size)} Tf {_format_number(scaling)} Tz {place} Tm <{codes.hex()}> Tj"
+        at += width
+
+
+def _estimate_width(character: str) -> float:
+    if character in _NARROW or character == " ":
+        return 0.55
+    if character in _WIDE:
+        return 1.5
+    return 1.2 if character.isupper() or ord(character) > 0x2E80 else 1.0
 
 
 def _format_number(value: float) -> str:

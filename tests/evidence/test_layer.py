@@ -40,15 +40,18 @@ def streams(page: Any) -> list[str]:
     return [item.get_object().get_data().decode("ascii") for item in page["/Contents"].get_object()]
 
 
-def test_text_layer_draws_each_line_with_equal_character_widths(tmp_path):
-    # 100 points for 11 characters at a size of 20, whose base is 5 points above the line's bottom, and so on
+def test_text_layer_positions_words_by_letter_widths(tmp_path):
+    # R 1.2, e n 1, t 0.55, a space 0.55: 4.3 of 9.6 for the first word, and so on; a size of 20 stands 5 above the foot
     before, after = streams(written(tmp_path, Layer(0.0, LINES)))
     assert before == "q\n"
     assert after.split("\n")[1:-1] == [
         "Q q 1 0 0 -1 0 100 cm BT 3 Tr",
-        f"/ExhibitUnseen 20 Tf 90.90909 Tz 1 0 0 -1 10 35 Tm <{'Rent is Due '.encode('utf-16-be').hex()}> Tj",
-        f"/ExhibitUnseen 16 Tf 125 Tz 1 0 0 -1 150 34 Tm <{'MW @'.encode('utf-16-be').hex()}> Tj",
-        f"/ExhibitUnseen 10 Tf 250 Tz 1 0 0 -1 10 67.5 Tm <{'end.'.encode('utf-16-be').hex()}> Tj",
+        "/ExhibitUnseen 20 Tf 89.58333 Tz 1 0 0 -1 10 35 Tm <00520065006e00740020> Tj",
+        "/ExhibitUnseen 20 Tf 72.91667 Tz 1 0 0 -1 54.79167 35 Tm <006900730020> Tj",
+        "/ExhibitUnseen 20 Tf 97.65625 Tz 1 0 0 -1 76.66667 35 Tm <0044007500650020> Tj",
+        "/ExhibitUnseen 16 Tf 117.16172 Tz 1 0 0 -1 150 34 Tm <004d00570020> Tj",
+        "/ExhibitUnseen 16 Tf 148.51485 Tz 1 0 0 -1 178.11881 34 Tm <0040> Tj",
+        "/ExhibitUnseen 10 Tf 250 Tz 1 0 0 -1 10 67.5 Tm <0065006e0064002e> Tj",
         "ET Q",
     ]
 
