@@ -98,7 +98,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     others = shelf.find_others(by_name, tally)
     documents = {document.filename: document for document in [*by_name.values(), *others.values()]}
     titles = choose_unique_titles({name: [document.title, name] for name, document in documents.items()})
-    from_0 = any(quote.page == 0 for row in asked for quote in row.quotes)
     needs_document = any(columns[role] for role in ("document", "text", "provision")) or not judged
     needs_words = any(columns[role] for role in ("answer", "text", "provision"))
     rows = []
@@ -107,7 +106,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         if lacking:
             tally.leave_out_all(lacking, row.items, more=more, fault=lacking != BEYOND)
         else:
-            rows.append(_finish_row(row, by_name, tally, from_0=from_0))
+            rows.append(_finish_row(row, by_name, tally))
     return Benchmark(
         documents=[replace(document, title=titles[name]) for name, document in documents.items()],
         rows=rows,
@@ -164,14 +163,14 @@ def _find_lacking(
     return "" if row.quotes or not needs_document else "row names no document", ""
 
 
-def _finish_row(row: RawRow, documents: dict[str, RawDocument], tally: Tally, *, from_0: bool) -> RawRow:
+def _finish_row(row: RawRow, documents: dict[str, RawDocument], tally: Tally) -> RawRow:
     placed = _list_placed(row)
     quoted = any(quote.text or quote.provision for quote in placed)
     if row.is_impossible and quoted:
         tally.note("impossible, so its passages are dropped", row.place)
     whole_clause = len(fold(row.answer, loose=True)) >= MIN_CLAUSE_LETTERS
     answer = row.answer if not quoted and whole_clause else ""
-    quotes = [_finish_quote(quote, documents[quote.filename], answer, from_0=from_0) for quote in placed]
+    quotes = [_finish_quote(quote, documents[quote.filename], answer) for quote in placed]
     stand_in, made_of = ("", "") if row.answer or row.is_impossible else _stand_in(row.labels, placed)
     return replace(
         row,
@@ -200,9 +199,8 @@ def _stand_in(labels: dict[str, Label], quotes: list[Quote]) -> tuple[str, str]:
     return "", ""
 
 
-def _finish_quote(quote: Quote, document: RawDocument, answer: str, *, from_0: bool) -> Quote:
+def _finish_quote(quote: Quote, document: RawDocument, answer: str) -> Quote:
     """Return a passage as gold to locate; its provision and page become labels."""
-    page = None if quote.page is None else quote.page + from_0
     stated = {"provision": quote.provision or None, "stated_page": quote.page}
     return replace(
         quote,
@@ -210,7 +208,6 @@ def _finish_quote(quote: Quote, document: RawDocument, answer: str, *, from_0: b
         text=quote.text or answer or None,
         labels=(*quote.labels, *((name, value) for name, value in stated.items() if value is not None)),
         provision="" if quote.text else quote.provision,
-        page=page,
         answer=bool(answer) and not quote.text,
     )
 

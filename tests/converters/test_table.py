@@ -681,11 +681,12 @@ def test_table_notes_provisions_that_are_absent_or_of_no_document(documents, tmp
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_table_counts_pages_from_0_if_a_row_states_page_0(first, documents, tmp_path, convert):
+def test_table_infers_whether_page_numbers_start_at_0_or_1(first, documents, tmp_path, convert):
     stated = {
-        "Annual report of Ostrander Boats Inc.": 0,
         "The order book grew by eleven per cent.": 1,
         "Revenue was EUR 4.2 million in total.": 2,
+        "The board thanks the crew.": 2,
+        None: 1,
     }
     rows = [
         {
@@ -696,7 +697,14 @@ def test_table_counts_pages_from_0_if_a_row_states_page_0(first, documents, tmp_
         for words, page in stated.items()
     ]
     bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
-    assert [(line["pages"], line["alternatives"]) for line in gold_of(bundle)] == [([1], []), ([2], []), ([3], [])]
+    assert [(line["pages"], line["alternatives"]) for line in gold_of(bundle)] == [
+        ([2], []),
+        ([3], []),
+        ([3], []),
+        ([2], []),
+    ]
+    (note,) = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]["page numbers of the source"]
+    assert note.startswith(f"counted from {first}: ")
 
 
 @pytest.mark.parametrize(

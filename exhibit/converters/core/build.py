@@ -17,7 +17,7 @@ from exhibit.converters.core.benchmark import (
     RawRow,
     Tally,
 )
-from exhibit.converters.core.documents import NOWHERE, Done, QuotePlace, make_tasks, materialise
+from exhibit.converters.core.documents import NOWHERE, Done, QuotePlace, make_tasks, materialise, settle_pages
 from exhibit.converters.pages.print import PdfPrinter, describe_printing
 from exhibit.engine import Engine, open_engine, read_limits, track
 from exhibit.evidence.locate import is_ambiguous
@@ -64,6 +64,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     with make_scratch_folder() as texts:
         done = _materialise_all(benchmark, folder / CORPUS, texts, engine, tally, options)
         rows = [row for row in benchmark.rows if _is_usable(row, benchmark, done, tally)]
+        settle_pages(done, (quote for row in rows for quote in row.quotes), tally)
         asked, waiting = list[Asked](), list[Asked]()
         for row in rows:
             unsure = benchmark.draft and row.labels.get("draft") == "unsure"  # a person must review it

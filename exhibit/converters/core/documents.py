@@ -2,13 +2,13 @@
 
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import Label, Quote, RawDocument, RawRow
+from exhibit.converters.core.benchmark import Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.pages.print import PdfPrinter, Printed
 from exhibit.evidence import Document, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
@@ -58,6 +58,7 @@ class QuotePlace:
     text: str | None = None  # of a provision that the source only names
     remark: str = ""  # on a provision that is absent, ambiguous or partly not found, or on a page without the quote
     hidden: str = ""  # the reason why some of its words are invisible on the page
+    on_page: "tuple[QuotePlace | None, ...]" = ()  # locations on the stated page, counted from 0 and from 1
 
     def make_gold(self, id: int, context: int | None, filename: str | None, labels: dict[str, Label]) -> Gold:
         """Return a line of gold.jsonl; the label `hidden` states why words of the gold are invisible on the page."""
@@ -134,6 +135,10 @@ def materialise(task: Task) -> Done:
         places = {
             quote: replace(where, hidden=_explain_hidden(where, document, hidden)) for quote, where in places.items()
         }
+    for quote, where in places.items():
+        if quote.page is not None:
+            choices = (_choose_page(quote, where, document, page) for page in (quote.page + 1, quote.page))
+            places[quote] = replace(where, on_page=tuple(choices))
     entry = DocumentEntry(
         filename=raw.filename,
         title=raw.title,
@@ -157,6 +162,16 @@ def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[Hidd
             words = document.text[max(start, span.start) : min(end, span.end)]
             letters[why] += sum(character.isalnum() for character in words)
     return "; ".join(sorted(why for why, count in letters.items() if count >= MIN_HIDDEN_LETTERS))
+
+
+def _choose_page(quote: Quote, where: QuotePlace, document: Document, page: int) -> QuotePlace | None:
+    """Return gold's location on a page, with others there as alternatives; None if it cannot be on that page."""
+    if where.how == "absent" and not quote.provision and (quote.answer or not quote.text):
+        return replace(where, pages=[page]) if 0 < page <= len(document.pages) else None  # the page itself is gold
+    found = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]
+    if not found:
+        return None
+    return replace(where, spans=found[0], alternatives=found[1:], pages=document.pages_of(*found[0]))
 
 
 def _explain_wordless(task: Task) -> str:
@@ -191,15 +206,7 @@ class _Finder:
                 where = _check_answer(where, quote)
             elif quote.section and where.spans:
                 where = replace(where, how="section", score=quote.score)
-        return self._choose_page(where, quote.page) if quote.page and where.pages and where.spans else where
-
-    def _choose_page(self, where: QuotePlace, page: int) -> QuotePlace:
-        """Return a quote's location on the page that the source states, with others there as alternatives."""
-        pages_of = self.document.pages_of
-        found = [spans for spans in (where.spans, *where.alternatives) if page in pages_of(*spans)]
-        if not found:
-            return replace(where, remark=where.remark or NOT_ON_PAGE)
-        return replace(where, spans=found[0], alternatives=found[1:], pages=pages_of(*found[0]))
+        return where
 
     def _find_words(self, quote: Quote) -> QuotePlace:
         if marked := _find_marked(quote, self.document):
@@ -209,8 +216,7 @@ class _Finder:
             how: How = "parts" if len(known) > 1 else "exact" if self.source == self.document.text else "folded"
             return _place(known, self.document, how if quote.score == 1.0 else "fuzzy", quote.score, others)
         if not quote.text:
-            page = quote.page or 0
-            return replace(NOWHERE, pages=[page]) if 0 < page <= len(self.document.pages) else NOWHERE
+            return NOWHERE
         matches = prefer_whole_words(locate(quote.text, self.document))
         if quote.spans and self.source:
             # if the words have several locations, choose the one at the same relative position as in the source
@@ -277,6 +283,25 @@ def _find_marked(quote: Quote, document: Document) -> QuotePlace | None:
         return None
     how: How = "parts" if len(spans) > 1 else "exact" if words == text else "folded"
     return _place(spans, document, how, 1.0)
+
+
+def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally) -> None:
+    """Keep, of each quote's locations, those on the page that the source states.
+
+    Gold that fits only one way shows whether the source counts pages from 0 or from 1.
+    """
+    stated = [quote for quote in dict.fromkeys(quotes) if quote.page is not None]
+    fits = [[place is not None for place in done[quote.filename].places[quote].on_page] for quote in stated]
+    votes = Counter(fit.index(True) for fit in fits if sum(fit) == 1)
+    first = 0 if votes[0] > votes[1] else 1
+    if votes:
+        others = f", {votes[1 - first]} as if from {1 - first}" if votes[1 - first] else ""
+        tally.note("page numbers of the source", f"counted from {first}: {votes[first]} passages fit{others}")
+    for quote in stated:
+        places = done[quote.filename].places
+        where = places[quote]
+        unfit = replace(where, remark=where.remark or NOT_ON_PAGE) if where.spans and where.pages else where
+        places[quote] = where.on_page[first] or unfit
 
 
 def _place(spans: Spans, document: Document, how: How, score: float, alternatives: Iterable[Spans] = ()) -> QuotePlace:
