@@ -36,7 +36,7 @@ test-all: $(VENV)/extras  ## the slow tests too, those of the extras, and those 
 test-scale: $(VENV)/extras ## real servers, killed and restarted: Milvus (x86-64), S3, Google Cloud Storage; ten minutes
 	$(PY) -m pytest -m server
 
-test-interop: $(VENV)/interop/ready  ## ragas, DeepEval, promptfoo, Inspect, MTEB, PdfFolder and BEIR with our files, and we with theirs
+test-interop: $(VENV)/interop/ready  ## ragas, DeepEval, promptfoo, Inspect, MTEB, PdfFolder, BEIR and Every Eval Ever with our files, and we with theirs
 	RAGAS_DO_NOT_TRACK=true DEEPEVAL_TELEMETRY_OPT_OUT=YES HF_HUB_OFFLINE=1 \
 	  $(VENV)/interop/$(BIN)/python -m pytest -m interop tests/evaluation/test_interop.py tests/evaluation/test_shelves_interop.py
 
@@ -106,6 +106,8 @@ $(VENV)/interop/ready: $(VENV)/extras tests/interop.txt
 	$(PY) -m uv pip install -q --python $(VENV)/interop/$(BIN)/python -r tests/interop.txt
 	@# BEIR's loader alone: what BEIR asks for is torch and half a dozen models
 	$(VENV)/interop/$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps beir==2.2.0
+	@# its validator alone: the package asks for a later Python and for what its other parts need
+	$(VENV)/interop/$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --ignore-requires-python every-eval-ever==0.3.0
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/interop/node promptfoo@0.121.20
 	@# what the project itself needs comes from its own environment
 	$(PY) -c 'import site; print(site.getsitepackages()[0])' \

@@ -5,6 +5,7 @@ exhibit results diff results/before results/after --fail-on-regression
 exhibit results report results/after
 exhibit results compare results/naive results/sac results/routed
 exhibit results index results --fail-on regression
+exhibit results export results/after --to eval-results --model my-firm/contract-rag
 """
 
 import argparse
@@ -17,6 +18,7 @@ from exhibit.evaluation import compare as regression
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.records import make_summary_json
+from exhibit.evaluation.result_exports import FORMS, export_results
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stages import count_losses, describe_losses
 from exhibit.evaluation.text_tables import ALL, choose_metrics, diff_lines, format_outcome_counts, table_of
@@ -69,6 +71,11 @@ def _make_parser() -> cli.Parser:
     what = "any number of runs side by side: metrics, and every question by system"
     add = add_command("compare", _write_pages, what, "+")
     add("--out", type=Path, metavar="FILE", help=f"default: {comparison.NAME} in the last run's folder")
+    add = add_command("export", _export, "results for a model's repository on the Hub, or Every Eval Ever")
+    add("--to", choices=FORMS, required=True, help="the form")
+    add("--model", required=True, metavar="OWNER/NAME", help="the name of the system that was tested")
+    add("--dataset", default="", metavar="OWNER/NAME", help="the bundle's repository on the Hub")
+    add("--out", type=Path, default=Path("exported"), metavar="DIR", help="default: exported")
     what = "a page over all runs, with the run that made a metric worse, and why"
     add = add_command("index", trend.index, what, "?", default=Path("results"), metavar="RESULTS_DIR")
     add("--out", type=Path, metavar="FILE", help=f"the page (default: RESULTS_DIR/{trend.NAME})")
@@ -117,6 +124,13 @@ def _print_diff(options: Any) -> int:
         record[name] = {"before": dict(first), "after": dict(second)}
     print_results(record, "\n".join(lines), as_json=options.json)
     return 1 if (worse or more > 0) and options.fail_on_regression else 0
+
+
+def _export(options: Any) -> int:
+    run = RunResults(options.runs[0])
+    files = export_results(run, options.to, options.out, model=options.model, dataset=options.dataset)
+    print_results({"files": files}, "\n".join(map(str, files)), as_json=options.json)
+    return 0
 
 
 def _write_pages(options: Any) -> int:

@@ -10,6 +10,8 @@ import pytest
 
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.result_exports import export_results
+from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
 from tests.evaluation import systems
@@ -72,6 +74,17 @@ def test_evaltools_summary_and_diff_read_results_folder(runs, peers, monkeypatch
     assert "no prediction in poor.json" not in page, "only what changed in both"
     assert "What is the term of the agreement of Alder Ltd?" in page and "⬇️" in page
     assert "no prediction in poor.json" in diff.main([runs / "good", runs / "poor"])
+
+
+# ---------------------------------------------------------------- Every Eval Ever
+
+
+@pytest.mark.interop
+def test_validator_of_every_eval_ever_accepts_exported_record_and_samples(runs, tmp_path, capsys):
+    from every_eval_ever.validator.validate import main
+
+    files = export_results(RunResults(runs / "poor"), "every-eval-ever", tmp_path / "out", model="my-firm/contract-rag")
+    assert len(files) == 2 and main([*map(str, files)]) == 0, capsys.readouterr().out
 
 
 # ---------------------------------------------------------------- NVIDIA's interfaces
