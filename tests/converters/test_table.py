@@ -290,10 +290,10 @@ def test_table_drops_passages_of_impossible_questions(folder):
 # ---------------------------------------------------------------- documents
 
 
-def test_table_finds_documents_by_path_or_name_in_any_spelling(tmp_path):
+def test_table_finds_documents_by_path_name_or_similar_name(tmp_path):
     documents = tmp_path / "documents"
     (documents / "deep").mkdir(parents=True)
-    for name in ("deep/Lease & Licence.txt", "Terms.md", "spare.txt"):
+    for name in ("deep/Lease & Licence.txt", "Terms.md", "Verre-Élor agreement of 2019.txt", "spare.txt"):
         (documents / name).write_text("The tenant pays.", encoding="utf-8")
     lease = "Lease & Licence.txt.pdf"
     names = {
@@ -301,13 +301,29 @@ def test_table_finds_documents_by_path_or_name_in_any_spelling(tmp_path):
         "/elsewhere/Lease & Licence.txt": lease,
         "lease_licence": lease,
         "C:\\files\\Terms": "Terms.md.pdf",
+        "Verre-_lor agreement of 2019.pdf": "Verre-Élor agreement of 2019.txt.pdf",
     }
     rows = [{**QUESTION, "document": name} for name in [*names, "nowhere.txt"]]
     tally = Tally()
     benchmark = read(write(tmp_path / "t.jsonl", *rows), "--documents", documents, tally=tally)
     assert [row.quotes[0].filename for row in benchmark.rows] == list(names.values())
-    assert tally.left_out == {"document is not in the folder": ["line 9: nowhere.txt"]}
+    assert tally.left_out == {"document is not in the folder": ["line 11: nowhere.txt"]}
     assert "spare.txt.pdf" in [document.filename for document in benchmark.documents], "it is part of the haystack"
+    assert tally.noted["document paired with a file of a similar name"] == [
+        "Verre-_lor agreement of 2019.pdf -> Verre-Élor agreement of 2019.txt"
+    ]
+
+
+def test_file_is_paired_with_at_most_one_of_two_similar_names(tmp_path):
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    (documents / "harbour-services-agreement.txt").write_text("The tenant pays.", encoding="utf-8")
+    names = ["harbour-services-agreement-2019.txt", "harbour-services-agreement-2020.txt"]
+    rows = [{**QUESTION, "document": name} for name in names]
+    tally = Tally()
+    benchmark = read(write(tmp_path / "t.jsonl", *rows), "--documents", documents, tally=tally)
+    assert len(benchmark.rows) == 1
+    assert tally.left_out == {"document is not in the folder": [f"line 3: {names[1]}"]}
 
 
 @pytest.mark.parametrize("name", ["questions.csv", "sub/questions.xlsx", "questions.jsonl"])

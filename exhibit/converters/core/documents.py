@@ -212,9 +212,9 @@ class _Finder:
         if marked := _find_marked(quote, self.document):
             return marked
         if quote.spans and (known := self._carry_spans(quote.spans)):
-            others = filter(None, (self._carry_spans(spans) for spans in quote.alternatives))
+            carried = filter(None, (self._carry_spans(spans) for spans in quote.alternatives))
             how: How = "parts" if len(known) > 1 else "exact" if self.source == self.document.text else "folded"
-            return _place(known, self.document, how if quote.score == 1.0 else "fuzzy", quote.score, others)
+            return _place(known, self.document, how if quote.score == 1.0 else "fuzzy", quote.score, carried)
         if not quote.text:
             return NOWHERE
         matches = prefer_whole_words(locate(quote.text, self.document))

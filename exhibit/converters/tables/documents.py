@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from exhibit.converters.core.benchmark import Item, RawDocument, Tally
+from exhibit.converters.core.titles import pair_files
 from exhibit.converters.pages.fetch import Policy, fetch_all, fetch_folder, report
 from exhibit.engine import track
 from exhibit.evidence import Document
@@ -90,7 +91,7 @@ class Shelf:
 
     def _find_spelling(self, name: str) -> str | None:
         """Return the only file with the same key, or with the same letters around each `__` of the name."""
-        base = PurePosixPath(name.replace("\\", "/")).name
+        base = _cut_folder(name)
         if file := self._keys.get(make_file_key(base)):
             return file
         parts = [make_file_key(f"{part}.pdf") for part in re.split(r"_{2,}", without_ending(base))]
@@ -106,18 +107,16 @@ class Shelf:
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
         """Return the document for each name; store the reason for a missing document in `self.lost`."""
         tally.take(map(_make_item, self._listed))
-        for file in self._listed:
-            if file not in self.files:
-                tally.leave_out(QUESTIONS, file.name, item=_make_item(file))
+        for listed in self._listed:
+            if listed not in self.files:
+                tally.leave_out(QUESTIONS, listed.name, item=_make_item(listed))
         for path, why in list_left_out(self.folder) if self.folder else ():
             name = path.relative_to(self.folder or path).as_posix()
             tally.leave_out(why, name, item=Item("files", name))
         urls = [name for name in names if is_url(name)]
         documents = self._fetch(urls, tally) if urls else {}
-        for name in (name for name in names if not is_url(name)):
-            file = self._find_in_folder(name) if self.folder else self._find_beside(name)
-            if file is None:
-                continue
+        paths = [name for name in names if not is_url(name)]
+        for name, file in (self._find_in_folder(paths, tally) if self.folder else self._find_beside(paths)).items():
             tally.take([_make_item(file)])
             if _can_be_read(file.path):
                 documents[name] = self._make_document(file)
@@ -167,32 +166,43 @@ class Shelf:
             if page.path is not None
         }
 
-    def _find_in_folder(self, name: str) -> NamedFile | None:
-        """Return the folder's file with that path or name, in any spelling."""
-        same = self.names.find_all(name)
-        if len(same) > 1:
-            self.lost[name] = "several files have the document's name", ", ".join(same)
-            return None
-        file = next(iter(same), None) or self._find_spelling(name)
-        if file is None:
-            self.lost[name] = "document is not in the folder", ""
-        return self._by_name[file] if file else None
+    def _find_in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
+        """Return the folder's file for each path or name, in any spelling, else the file with the most similar name."""
+        files: dict[str, NamedFile] = {}
+        for name in names:
+            same = self.names.find_all(name)
+            if len(same) > 1:
+                self.lost[name] = "several files have the document's name", ", ".join(same)
+            elif file := next(iter(same), None) or self._find_spelling(name):
+                files[name] = self._by_name[file]
+        others = [name for name in names if name not in files and name not in self.lost]
+        free = {file.path: file for file in self.files if file not in files.values()}
+        # all names together, so that a file that is similar to two names is assigned to one at most
+        pairs = pair_files([_cut_folder(name) for name in others], free)
+        files |= {others[row]: free[path] for row, path in pairs.files.items()}
+        self.lost |= {others[row]: ("document is not in the folder", "") for row in (*pairs.missing, *pairs.doubled)}
+        for name, similar in pairs.similar:
+            tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
+        return files
 
-    def _find_beside(self, name: str) -> NamedFile | None:
-        """Return the file at a path relative to the table's folder; a path that leads out of it is refused."""
+    def _find_beside(self, names: Sequence[str]) -> dict[str, NamedFile]:
+        """Return the file at each path relative to the table's folder; a path that leads out of it is refused."""
         root = self.table.parent.resolve()
-        try:
-            path = (root / name).resolve()
-            exists = path.is_file()
-        except (OSError, ValueError):
-            self.lost[name] = "no name that a file can have", escape_surrogates(name[:80])
-            return None
-        if path.is_relative_to(root) and exists:
-            return NamedFile(path, path.relative_to(root).as_posix())
-        absent = "no such file; paths count from the table's folder, or pass --documents DIR"
-        outside = "path leads out of the table's folder; pass its folder with --documents"
-        self.lost[name] = absent if path.is_relative_to(root) else outside, ""
-        return None
+        files: dict[str, NamedFile] = {}
+        for name in names:
+            try:
+                path = (root / name).resolve()
+                exists = path.is_file()
+            except (OSError, ValueError):
+                self.lost[name] = "no name that a file can have", escape_surrogates(name[:80])
+                continue
+            if not path.is_relative_to(root):
+                self.lost[name] = "path leads out of the table's folder; pass its folder with --documents", ""
+            elif exists:
+                files[name] = NamedFile(path, path.relative_to(root).as_posix())
+            else:
+                self.lost[name] = "no such file; paths count from the table's folder, or pass --documents DIR", ""
+        return files
 
     # ------------------------------------------------------------ by content
 
@@ -237,6 +247,10 @@ class Shelf:
             return True  # `the Agreement` fits any document, as does CPR 36.14, whose number decides
         document = self.read(name) if name in self._by_name else None
         return document is None or provision.source in document.text[: OPENING_CHARS[-1]]
+
+
+def _cut_folder(name: str) -> str:
+    return PurePosixPath(name.replace("\\", "/")).name
 
 
 def _make_item(file: NamedFile) -> Item:
