@@ -1,4 +1,4 @@
-"""Any table of questions (JSON, CSV, Excel, Parquet), with its documents in a folder, beside it, or on the web.
+"""Any table of questions (JSON, YAML, CSV, Excel, Parquet), with its documents in a folder, beside it, or on the web.
 
 exhibit convert table --source questions.csv --documents contracts/ --out datasets_out/mine
 """
@@ -22,8 +22,7 @@ from exhibit.converters.tables.columns import ROLES, assign_columns, list_column
 from exhibit.converters.tables.documents import Shelf
 from exhibit.converters.tables.gold import GoldReader, read_questions
 from exhibit.converters.tables.judgments import read_judged
-from exhibit.converters.tables.records import ENDINGS, columns_of, read_records
-from exhibit.evidence.fields import flatten_object
+from exhibit.converters.tables.records import ENDINGS, columns_of, open_record, read_records
 from exhibit.evidence.fold import fold
 from exhibit.evidence.read import is_readable
 from exhibit.schemas.errors import SourceError
@@ -73,10 +72,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if squad.is_squad(table):
         return replace(squad.read(table, options, tally), info=_make_info(table, options))
     data = table.read_bytes()
-    records = [
-        replace(record, cells=flatten_object(record.cells, inside="wrapper"))
-        for record in read_records(table, data, tally, sheet=options.sheet)
-    ]
+    records = [open_record(record, tally) for record in read_records(table, data, tally, sheet=options.sheet)]
     seen = columns_of(records)
     named = {role: getattr(options, role.replace("-", "_")) for role in ROLES}
     shelf = Shelf(table, options.documents, vars(options)["as"] == "pdf", read_policy(options))

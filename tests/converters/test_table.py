@@ -158,6 +158,7 @@ def test_table_counts_malformed_lines_and_keeps_ids_of_the_others(folder):
         ("t.json", b"{", "not JSON"),
         ("t.json", b'{"a": [], "b": []}', "lists: a, b"),
         ("t.json", b'["a"]', "list of objects"),
+        ("t.yaml", b"a: [", "not YAML"),
         ("t.csv", b"question,question\n", "two columns named 'question'"),
         ("t.csv", b"question,answer\nwho \x00\x01\xff,x\n", "no text in any known encoding"),
         ("t.xlsx", b"PK\x03\x04 nothing", "damaged"),
@@ -721,6 +722,33 @@ def test_table_infers_whether_page_numbers_start_at_0_or_1(first, documents, tmp
     ]
     (note,) = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]["page numbers of the source"]
     assert note.startswith(f"counted from {first}: ")
+
+
+def test_table_reads_promptfoo_assertions_as_required_and_forbidden_words(documents, tmp_path, convert):
+    text = """
+description: leases
+prompts: [p.txt]
+providers: [http]
+tests:
+  - vars: {question: How long is the notice?, document: harbour-lease.txt, since: 2024-05-01}
+    assert:
+      - {type: icontains, value: ninety days}
+      - {type: contains-any, value: [in writing, written]}
+      - {type: not-contains, value: thirty days}
+      - {type: latency, threshold: 900}
+  - vars: {question: Who wins the cup?, document: harbour-lease.txt}
+    assert: [{type: is-refusal}]
+"""
+    source = written(tmp_path / "promptfooconfig.yaml", text)
+    bundle = convert("table", "--source", source, "--documents", documents, "--as", "is")
+    first, _ = gold_of(bundle)
+    assert json.loads(first["labels"]["must_contain"]) == ["ninety days", ["in writing", "written"]]
+    assert json.loads(first["labels"]["must_not_contain"]) == ["thirty days"]
+    assert first["labels"]["vars.since"] == "2024-05-01"
+    rows = json.loads((bundle / TRAIN).read_text(encoding="utf-8"))
+    assert [row["is_impossible"] for row in rows] == [False, True]
+    noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
+    assert noted["assertion that is not read"] == ["row 1: latency"]
 
 
 @pytest.mark.parametrize(

@@ -1,31 +1,41 @@
-"""Reads tables as records: JSONL, JSON, CSV, TSV, Excel and Parquet."""
+"""Reads tables as records: JSONL, JSON, YAML, CSV, TSV, Excel and Parquet."""
 
 import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
+
 from exhibit.converters.core.benchmark import Item, Tally
 from exhibit.converters.core.source import parse_csv
+from exhibit.converters.tables.cells import list_cell_values
 from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
-from exhibit.evidence.fields import FIELDS
+from exhibit.evidence.fields import FIELDS, choose_name, flatten_object, name_key
 from exhibit.evidence.files import decode_bytes
 from exhibit.evidence.readers.excel import SUFFIXES as EXCEL
 from exhibit.evidence.readers.excel import open_workbook
 from exhibit.schemas.errors import DocumentError, SourceError
 
-ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
+ENDINGS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
 MAX_MISSING_CELLS = 10_000_000  # each gets an empty text, so a small file could fill the memory
 MAX_HEADER_ROW = 20  # most rows above a header: a title, a date, a few notes
 
 _DELIMITERS = ",;\t|"
+_ASSERTED = {
+    name_key(kind): role
+    for role in ("must-contain", "must-not-contain", "answer", "impossible")
+    for kind in FIELDS[f"assert-{role}"]
+}
 _WRAPPED = re.compile(r'"(?:[^"]|"")*"')
+# libyaml also reads `{question: How long is the notice?}`, which the loader in Python refuses
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Out = TypeVar("Out")
 Numbered = tuple[int, list[Any]]  # a row with its spreadsheet number, from 1, which counts header and empty rows
@@ -61,13 +71,35 @@ def read_records(
         text = decode_table(path, data, tally)
         if suffix in (".jsonl", ".ndjson"):
             records = list(_read_lines(path, text, tally))
-        elif suffix == ".json":
+        elif suffix in (".json", ".yaml", ".yml"):
             records = _number_rows(_read_json(path, text))
         else:
             records = list(_read_delimited(path, text, tally))
     if accounted:
         tally.take(record.item for record in records)
     return records
+
+
+def open_record(record: Record, tally: Tally) -> Record:
+    """Return a row with nested objects (`vars`, `inputs`) and assertions (promptfoo's `assert`) turned into columns."""
+    cells = flatten_object(record.cells, inside="wrapper")
+    column = choose_name(cells, "assertions")
+    checks = list_cell_values(cells[column]) if column is not None else []
+    if column is None or not checks or not all(isinstance(check, Mapping) and "type" in check for check in checks):
+        return replace(record, cells=cells)
+    del cells[column]
+    asserted: dict[str, list[Any]] = {}
+    for kind, values in ((str(check["type"]), list_cell_values(check.get("value"))) for check in checks):
+        role = _ASSERTED.get(name_key(kind))
+        if role is None:
+            tally.note("assertion that is not read", f"{record.place}: {kind}")
+        elif role == "must-contain" and kind.endswith("any"):
+            asserted.setdefault(role, []).append(values)  # one of these texts is enough
+        else:
+            asserted.setdefault(role, []).extend([True] if role == "impossible" else values)
+    for role, values in asserted.items():
+        cells.setdefault(FIELDS[role][0], values if role.startswith("must") else values[0] if values else "")
+    return replace(record, cells=cells)
 
 
 def columns_of(records: Sequence[Record]) -> list[str]:
@@ -207,7 +239,7 @@ def _unmerge_cells(sheet: Any) -> list[list[Any]]:
     return rows
 
 
-# ---------------------------------------------------------------- JSON and Parquet
+# ---------------------------------------------------------------- JSON, YAML and Parquet
 
 
 def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
@@ -227,9 +259,11 @@ def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
 
 
 def _read_json(path: Path, text: str) -> list[Any]:
-    """Return the rows of a JSON file; raise SourceError if it contains no list of objects."""
+    """Return the rows of a JSON or YAML file; raise SourceError if it contains no list of objects."""
     try:
-        data = json.loads(text)
+        data = json.loads(text) if path.suffix.lower() == ".json" else yaml.load(text, _DatelessLoader)
+    except yaml.YAMLError as error:
+        raise SourceError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not JSON: {error}; name it .jsonl if it has one object a line") from error
     rows = _find_rows(data)
@@ -240,8 +274,18 @@ def _read_json(path: Path, text: str) -> list[Any]:
     return rows
 
 
+class _DatelessLoader(_SafeLoader):  # type: ignore[misc]
+    """A loader that keeps dates as text: 2024-05-01 may be an answer."""
+
+
+_DatelessLoader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"]
+    for first, forms in _SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
 def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
-    """Return the rows in parsed JSON; None if there are none.
+    """Return the rows in parsed JSON or YAML; None if there are none.
 
     The rows are a list of objects (maybe under a known key, or the only list), columns of equal length, or an object
     whose keys are ids.
