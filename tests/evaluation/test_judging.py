@@ -62,6 +62,7 @@ def test_judge_answer_errs_on_at_most_2_percent_of_near_miss_pairs(held_out):
         ("§ 536a", "§ 536b"),
         ("USD 5 million", "NOK 5 million"),
         ("USD 5,000,000", "HK$5,000,000"),
+        ("USD 5 million", "5 million shares"),
         ("Yes", "Yes. No."),
         ("10 business days", "10 days"),
         ("5 January 2024", "6 January 2024"),
@@ -87,7 +88,6 @@ def test_judge_answer_rejects_another_value_of_the_same_kind(expected, reply):
         ("Who pays?", "The seller pays the fee.", "It is false that the seller pays the fee."),
         ("What is granted?", "an exclusive licence", "a non-exclusive licence"),
         ("What is due?", "The licensor must give notice.", "The licensee must give notice."),
-        ("What is agreed?", "USD 5 million", "5 million shares"),
     ],
 )
 def test_judge_answer_never_accepts_candidate_lists_exceptions_or_echoes(question, expected, reply):

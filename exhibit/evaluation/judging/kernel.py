@@ -9,7 +9,7 @@ if it has another value of the same type. Everything else is not judged.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -271,7 +271,16 @@ def _judge_values(wanted: Reading, given: Reading, asked: Reading) -> Decision |
             return Decision(None if scaled or kind == "number" else False, reason)  # 5 shares may be half of 10 units
         if keys <= stated and rivals:
             return Decision(None, f"The reply also says {min(rivals)}.")
+        if kind in ("amount", "period", "percentage") and not keys & stated and _has_other_unit(keys, given):
+            return Decision(False, f"The reply gives the number of {min(keys)} with another unit.")
     return None
+
+
+def _has_other_unit(keys: Collection[str], given: Reading) -> bool:
+    """Return whether a reply has the number of an expected value before another noun, such as `5 million shares`."""
+    numbers = {f"number\0{part}" for key in keys for part in key.split()}
+    pairs = pairwise(given.tokens)
+    return any(number in numbers and "\0" not in noun and is_content(noun) for number, noun in pairs)
 
 
 def _judge_words(wanted: Reading, given: Reading, asked: Reading, gold: Sequence[Reading]) -> Decision:

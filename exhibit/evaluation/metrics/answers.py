@@ -40,8 +40,8 @@ def _add_share(name: str, title: str, meaning: str, **about: Any) -> None:
 
 _RIGHT = "answerable questions whose answer is right for certain; refused, failed and unjudged ones are not"
 _MOST = "answerable questions whose answer is right or is not judged"
-_add_share(ANSWERED_RIGHTLY, "Answered rightly", _RIGHT)
-_add_share(AT_MOST, "Answered rightly, at most", _MOST, short=False, gate=False)
+_add_share(ANSWERED_RIGHTLY, "Answered correctly", _RIGHT)
+_add_share(AT_MOST, "Answered correctly, at most", _MOST, short=False, gate=False)
 _add_share("abstention_accuracy", "Refused when impossible", "impossible questions that were refused")
 _add_share(
     "false_refusal_rate", "Refused when answerable", "answerable questions that were refused", higher_is_better=False
