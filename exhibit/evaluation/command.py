@@ -123,7 +123,8 @@ def _report_failures(run: EvaluatedRun, settings: Settings) -> int:
         errors.append(f"{message}\nrepair the judge (--judge), then continue with --resume")
     asked, failed, first = run.failures
     if failed:
-        message = f"{failed} of {asked} questions failed; they count as not right and are in no other mean"
+        times = "" if settings.repeat == 1 else f" in one of {settings.repeat} rounds or more"
+        message = f"{failed} of {asked} questions failed{times}; they count as not right and are in no other mean"
         message = f"{message}. The first: {first}"
         if failed / asked > settings.max_failures:
             limit = f"that is {100 * failed / asked:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"

@@ -39,7 +39,7 @@ def compare_runs(before: Sequence[Table], after: Sequence[Table]) -> dict[str, D
     completed = []
     for table in after:  # a required metric that the second run lacks is compared, with None for each question
         missing = {name: [None] * len(table.ids) for name in required if name not in table.values}
-        completed.append(with_outcomes(replace(table, values={**table.values, **missing})))
+        completed.append(with_outcomes(replace(table, values={**table.values, **missing}, rounds=())))
     differences = compare([*map(with_outcomes, before)], completed)
     return {name: one for name, one in differences.items() if not name.startswith(OUTCOME) or one.first or one.second}
 

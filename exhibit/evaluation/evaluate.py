@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -148,6 +148,8 @@ class _Evaluation:
         idle = [name for name in settings.pipeline if not name.startswith("price_")]
         if idle and settings.target_name != "builtin" and not settings.writes_answers:
             warnings.append(f"{', '.join(idle)}: without effect, because the built-in pipeline is not tested")
+        if settings.repeat > 1 and self.target.exact:
+            warnings.append("--repeat: the built-in pipeline gives the same answer each time: no variation")
         for warning in warnings:
             say(warning)
         self.inputs = hash_inputs(settings.target_name)
@@ -210,10 +212,14 @@ class _Evaluation:
     def probe(self, folder: Path) -> None:
         """Check, before any other work, that the target answers some unanswered questions of each dataset."""
         for dataset in self.datasets:
-            journal = Journal(folder / dataset.name, dataset, self.target)
-            if cases := to_probe(dataset, journal.failed):
+            probes = (to_probe(dataset, journal.failed) for journal in self._open_journals(folder, dataset))
+            if cases := next(filter(None, probes), None):
                 for note in self.target.probe(dataset, cases):
                     self._say(note)
+
+    def _open_journals(self, folder: Path, dataset: Dataset) -> Iterator[Journal]:
+        numbers = range(1, self.settings.repeat + 1)
+        return (Journal(folder / dataset.name, dataset, self.target, number) for number in numbers)
 
     def evaluate_dataset(self, folder: Path, dataset: Dataset) -> Scored:
         place, target = folder / dataset.name, self.target
@@ -221,16 +227,16 @@ class _Evaluation:
         write_json(place / INGESTION, ingestion.model_dump())
         for note in [*(f"{dataset.name}: set aside: {reason}" for reason in ingestion.set_aside), *ingestion.notes]:
             self._say(note)
-        journal = Journal(place, dataset, target).ask()
+        journals = [journal.ask() for journal in self._open_journals(folder, dataset)]
         prepared: PreparedDocuments | None = self._files.get(dataset.name)
         text, chunks = getattr(target, "text", None), getattr(target, "chunks", None)
         if prepared is None and target.exact and text and chunks:
             prepared = TargetDocuments(text, chunks)
         options = replace(self.options, corpus=CitedLaw(dataset, target))
-        answers = journal.has_answers()
-        return Scored(
-            place, dataset, journal, options, names=self.names, tag=folder.name, answers=answers, prepared=prepared
-        )
+        answers = any(journal.has_answers() for journal in journals)
+        score = partial(Scored, place, dataset, options=options, names=self.names, tag=folder.name)
+        score = partial(score, answers=answers, prepared=prepared)
+        return score(journals[0], repeats=[score(journal) for journal in journals[1:]])
 
     def write_extras(self, folder: Path) -> None:
         """Write the files for other tools, and the additional files of some targets and metrics."""

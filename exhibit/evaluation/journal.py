@@ -22,10 +22,10 @@ REPLY = TypeAdapter(Reply)
 
 
 class Journal:
-    """The replies to the questions of a dataset; only their offsets are in memory."""
+    """The replies of a round, which asks each question of a dataset once; only their offsets are in memory."""
 
-    def __init__(self, place: Path, dataset: Dataset, target: Target) -> None:
-        self._path = place / JOURNAL
+    def __init__(self, place: Path, dataset: Dataset, target: Target, number: int = 1) -> None:
+        self._path = place / (JOURNAL if number == 1 else JOURNAL.replace(".", f"-{number}."))
         self._dataset, self._target = dataset, target
         self._offsets: dict[Id, int] = {}
         self.failed: dict[Id, bool] = {}

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +12,7 @@ from exhibit.evaluation.metrics import Options, describe_metric, limit_gold
 from exhibit.evaluation.metrics.retrieval import ranking_of
 from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.outcomes import Finding, find_cited, find_support
-from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.score_table import Table, Values
 from exhibit.evaluation.stages import GoldStages, find_first_loss
 from exhibit.evaluation.statistics import summarise_by
 from exhibit.law.refusals import is_refusal
@@ -75,17 +76,24 @@ def format_trec(case: Case, *, tag: str) -> tuple[str, str]:
     return "".join(run), "".join(judged)
 
 
-def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: float | None = None) -> None:
-    """Write the results of a dataset, one JSON object per question, with TREC files and a predictions file."""
+def write_rows(folder: Path, rows: Iterable[Sequence[bytes]], table: Table, *, failed: float | None = None) -> None:
+    """Write the results of a dataset, one JSON object per question, with TREC files and a predictions file.
+
+    Each question has a row for each of its replies; the first reply that is not an error is written whole.
+    """
     trec: dict[str, list[str]] = {RUN: [], QRELS: []}
     predictions: list[str] = []
     with replace_file(folder / RESULTS) as partial, partial.open("wb") as out:
-        for number, text in enumerate(rows):
-            scores = {
-                name: failed if table.has_failed(number) and name not in COUNTS_FAILED else column[number]
+        for number, texts in enumerate(rows):
+            replies = [json.loads(text) for text in texts]
+            fields = next((one for one in replies if not one["reply"]["error"]), replies[0])
+            error = fields["reply"]["error"]
+            fields["scores"] = {
+                name: failed if error and name not in COUNTS_FAILED else column[number]
                 for name, column in table.values.items()
             }
-            fields = {**json.loads(text), "scores": scores}
+            if table.rounds:
+                fields["repeats"] = list(map(_make_repeat, replies, table.rounds, repeat(number)))
             for written, lines in zip(trec.values(), fields.pop("trec"), strict=True):
                 written.append(lines)
             row = QUESTION.validate_json(json.dumps(fields), strict=True)
@@ -97,6 +105,12 @@ def write_rows(folder: Path, rows: Iterable[bytes], table: Table, *, failed: flo
     write_whole(folder / PREDICTIONS, f"[{','.join(predictions)}\n]\n" if predictions else "[]\n")
     for name, written in trec.items():
         write_whole(folder / name, "".join(written))
+
+
+def _make_repeat(row: Mapping[str, Any], columns: Mapping[str, Values], number: int) -> dict[str, Any]:
+    """Return one of several replies to a question, with its outcome and its scores."""
+    fields = {name: row["reply"][name] for name in ("answer", "seconds", "error")}
+    return {**fields, "outcome": row["outcome"], "scores": {name: column[number] for name, column in columns.items()}}
 
 
 def format_reply(case: Case) -> dict[str, Any]:
@@ -210,16 +224,18 @@ def read_tables(run: RunFolder | Path) -> list[Table]:
 
 
 def _make_table(name: str, rows: Sequence[RunQuestion], contents: Sequence[str], groups: str | None) -> Table:
+    rounds = min((len(row.repeats) for row in rows), default=0)
     return Table(
         name,
         [row.id for row in rows],
         [row.document for row in rows],
         _make_columns([row.scores for row in rows]),
-        [bool(row.reply.error) for row in rows],
+        [row.failed for row in rows],
         [dict(row.labels) for row in rows],
         groups,
         contents,
         [row.outcome for row in rows],
+        [_make_columns([row.repeats[number].scores for row in rows]) for number in range(rounds)],
     )
 
 

@@ -3,6 +3,7 @@
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -35,13 +36,16 @@ class Scored:
     def __init__(
         self, place: Path, dataset: Dataset, replied: Iterable[Case], options: Options, *,
         names: Sequence[str] = (), tag: str = "", answers: bool = True, prepared: PreparedDocuments | None = None,
+        repeats: "Sequence[Scored]" = (),
     ) -> None:  # fmt: skip
         """Score the replied cases with the metrics `names` or, if empty, with all metrics.
 
         `answers` says whether any reply has an answer, `tag` names the run in files for other tools, and `prepared` has
-        the system's texts and chunks of the documents, if known.
+        the system's texts and chunks of the documents, if known. `repeats` are the scores of further replies to the
+        same questions.
         """
         self.name, self.evidence, self.first_error = dataset.name, Evidence(), ""
+        self._rounds = (self, *repeats)
         self._place, self._dataset, self._options, self._names, self._tag = place, dataset, options, names, tag
         self._answers, self._prepared = answers, prepared
         self._values: dict[str, list[float | None]] = defaultdict(list)
@@ -61,6 +65,7 @@ class Scored:
         total = -(-len(dataset.cases) // size)
         for batch in track(batches, total=total, label=f"{dataset.name}: score", unit="part"):
             self._add(batch)
+        self.first_error = next((one.first_error for one in self._rounds if one.first_error), "")
 
     def _add(self, cases: Sequence[Case]) -> None:
         """Score the next cases and write their rows."""
@@ -87,7 +92,11 @@ class Scored:
                 self._drm[f"drm@{k}"].update(wrong=wrong, known=known)
 
     def table(self, say: Callable[[str], None]) -> Table:
-        """Return the table of scores; `say` reports what is not measured."""
+        """Return the table of scores, of all rounds together; `say` reports what is not measured."""
+        first, *others = self._rounds
+        return Table.of_rounds([first._make_table(say), *(one._make_table(lambda _: None) for one in others)])
+
+    def _make_table(self, say: Callable[[str], None]) -> Table:
         names = self._values
         # if no reply reports a stage, the share of gold after that stage is unknown
         unknown = {name for name in names if name.startswith(CEILING)} - {f"{CEILING}{s}" for s in self._known_stages}
@@ -106,9 +115,11 @@ class Scored:
         )  # fmt: skip
 
     def write(self, table: Table, *, failed: float | None) -> None:
-        with self._rows as file:
-            file.seek(0)
-            records.write_rows(self._place, file, table, failed=failed)
+        with ExitStack() as opened:
+            rows = [opened.enter_context(one._rows) for one in self._rounds]
+            for file in rows:
+                file.seek(0)
+            records.write_rows(self._place, zip(*rows, strict=True), table, failed=failed)
         breakdown = {
             label: {value: records.make_summary_json(means) for value, means in groups.items()}
             for label, groups in records.compute_breakdown(table).items()

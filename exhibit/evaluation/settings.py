@@ -95,6 +95,8 @@ class Settings(BaseModel):
     """a folder with the system's text of each document: shows the gold that its parser lost"""
     chunks: Path | None = None
     """a file with the system's chunks, one per row: shows the gold that its chunker cut"""
+    repeat: Positive = 1
+    """how many times every question is asked, to measure the variation of a system that samples"""
     legacy_minus_one: bool = False
     """write -1 as the score of a failed question, as some tools expect"""
     flag_below: Annotated[float, Field(ge=0, le=1)] | None = None

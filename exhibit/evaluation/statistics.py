@@ -11,6 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import stdev
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,12 +65,17 @@ def _estimate(tables: Sequence[Table], name: str, *, intervals: bool) -> Estimat
     strata = _stratify([(table, table.values[name]) for table in tables])
     values = [value for table in tables for value in table.values[name] if value is not None]
     datasets = sum(any(value is not None for value in table.values[name]) for table in tables)
+    repeats = min(len(table.rounds) for table in tables)
+    rounds = [_average(_stratify([(t, t.rounds[number][name]) for t in tables])) for number in range(repeats)]
+    known = [mean for mean in rounds if mean is not None]
     return Estimate(
         _average(strata),
         len(values),
         errors=sum(table.errors for table in tables),
         ci95=_find_interval(_bootstrap(strata)) if intervals else None,
         datasets=max(1, datasets),
+        repeats=max(1, repeats),
+        spread=stdev(known) if len(known) > 1 else None,
         std=float(np.std(values, ddof=1)) if len(values) > 1 else None,
     )
 

@@ -63,7 +63,7 @@ def make_mean_notes(columns: Columns) -> list[str]:
 
 
 def format_cell(name: str, estimate: Estimate | None, bands: Bands | None = None) -> str:
-    """Return a mean with its interval, standard deviation, n, failures and quality band."""
+    """Return a mean with its interval, standard deviation, spread over rounds, n, failures and quality band."""
     failed = f", {estimate.errors} failed" if estimate and estimate.errors else ""
     if estimate is None or estimate.mean is None:
         return f"–{failed}"
@@ -71,6 +71,7 @@ def format_cell(name: str, estimate: Estimate | None, bands: Bands | None = None
     parts = [figure(estimate.mean)]
     parts += [f"[{', '.join(map(figure, estimate.ci95))}]"] if estimate.ci95 else []
     parts += [f"SD {figure(estimate.std)}"] if estimate.std is not None and estimate.datasets == 1 else []
+    parts += [f"±{figure(estimate.spread)} over {estimate.repeats} rounds"] if estimate.spread is not None else []
     parts += [f"({f'{estimate.datasets} datasets' if estimate.datasets > 1 else f'n {estimate.n}'}{failed})"]
     return " ".join([*parts, *([bands.band(estimate.mean).lower()] if bands else [])])
 

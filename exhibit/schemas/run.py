@@ -65,6 +65,9 @@ class Estimate:
     ci95: Annotated[Interval | None, BeforeValidator(_read_interval)] = None
     """The 95% confidence interval; None with fewer than two documents, from which no variance can be estimated."""
     datasets: int = 1  # The number of datasets whose means are averaged; `n` and `errors` are then sums over them
+    repeats: int = 1  # How many times every question was asked; its value is then the mean over its replies
+    spread: FiniteFloat | None = None
+    """The standard deviation between the means of the rounds: how much the figure varies by chance."""
     std: FiniteFloat | None = None  # The standard deviation of the questions' values
     pooled: FiniteFloat | None = None  # Document-level retrieval mismatch as the mean over all passages
     macro: FiniteFloat | None = None  # Document-level retrieval mismatch as the mean over documents
@@ -73,6 +76,7 @@ class Estimate:
         ci95 = [None, None] if self.ci95 is None else list(self.ci95)
         fields = {"mean": self.mean, "n": self.n, "errors": self.errors, "ci95": ci95}
         fields |= {"datasets": self.datasets} if self.datasets > 1 else {}
+        fields |= {"repeats": self.repeats, "spread": self.spread} if self.repeats > 1 else {}
         other = {"std": self.std, "pooled": self.pooled, "macro": self.macro}
         return fields | {name: value for name, value in other.items() if value is not None}
 
@@ -136,6 +140,16 @@ class RunReply(_Part):
     confidence: FiniteFloat | None = None
 
 
+class RunRepeat(_Part):
+    """One reply to a question that was asked several times."""
+
+    answer: str | None = None
+    seconds: FiniteFloat | None = None
+    error: str
+    scores: dict[str, Score] = {}
+    outcome: Outcome
+
+
 class RunQuestion(_Part):
     """A question in a run: gold, reply, scores and outcome."""
 
@@ -156,11 +170,17 @@ class RunQuestion(_Part):
     lost_at: str | None = None  # The earliest stage that loses one of the gold passages; None if no known stage does
     gold_stages: list[dict[str, Any]] = []  # The stages that each gold passage reached, as far as they are known
     notes: list[str] = []  # Notes on data that the question or its reply lacks
+    repeats: list[RunRepeat] = []
 
     @property
     def document(self) -> str:
         """The question's document, by which the bootstrap resamples questions; a unique name if it is unknown."""
         return self.filename or f"\0{self.id}"
+
+    @property
+    def failed(self) -> bool:
+        """Whether any reply to the question is an error."""
+        return any(one.error for one in self.repeats) or bool(self.reply.error)
 
     @property
     def key(self) -> tuple[str, Id]:

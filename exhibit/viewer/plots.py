@@ -80,6 +80,8 @@ def make_cell(metric: str, means: Means, scale: Scale) -> Cell:
     details = [f"{about.in_words(estimate.ci95[0])}–{about.in_words(estimate.ci95[1])}"] if estimate.ci95 else []
     if estimate.std is not None and estimate.datasets == 1:
         details.append(f"SD {about.in_words(estimate.std)}")
+    if estimate.spread is not None:
+        details.append(f"±{about.in_words(estimate.spread)} over {estimate.repeats} rounds")
     details.append(f"mean of {estimate.datasets} benchmarks" if estimate.datasets > 1 else f"n {estimate.n:,}")
     share = min(1.0, max(0.0, estimate.mean)) if about.unit == "share" else None
     bands = find_bands(scale, metric)

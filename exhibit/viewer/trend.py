@@ -138,7 +138,7 @@ def find_regressions(series: Series, requested: Sequence[str] = ()) -> list[Regr
     tables = []
     for table in (run.tables[series.dataset] for run in series.runs):
         values = {name: table.values[name] for name in series.metrics if name in table.values}
-        tables.append(compare.with_outcomes(replace(table, values=values)))
+        tables.append(compare.with_outcomes(replace(table, values=values, rounds=())))
     last = len(tables) - 1
 
     def are_alike(first: Table, second: Table) -> bool:  # at least half of the questions of the smaller run are shared

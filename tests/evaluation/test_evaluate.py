@@ -1,10 +1,12 @@
-"""Whole runs: their files, resuming after a kill, and failing servers."""
+"""Whole runs: their files, repeats, resuming after a kill, and failing servers."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
+import statistics
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.settings import parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
+from exhibit.evaluation.text_tables import format_cell
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -361,6 +364,54 @@ def test_parse_settings_accepts_none_for_threshold_and_llm():
     assert parse_settings({"preset": "sac-multilayer", "threshold": "none"}).config.threshold is None
     assert parse_settings({"llm": "none"}).make_target_options().answers is False
     assert parse_settings({}).make_target_options().answers is True
+
+
+# ---------------------------------------------------------------- asked several times
+
+
+def test_repeat_reports_spread_of_means_over_rounds(run, server):
+    asked: Counter[str] = Counter()
+    lengths = {1: 10, 2: 20, 3: 30, 4: 60}  # the first is the probe's
+
+    def reply(question):
+        asked[question] += 1
+        turn = asked[question] + (question != "Which law governs the agreement of Alder Ltd?")
+        return chat("x" * lengths[turn], ["words"])
+
+    server.reply = reply
+    done = run(target_url=server.url, metrics="answer_length", repeat=3)
+    found = done.summary["answer_length"]
+    # 20, 30 and 60 characters: their mean, and the standard deviation of the three rounds' means
+    assert (found.mean, found.n, found.repeats) == (pytest.approx(110 / 3), 9, 3)
+    assert found.spread == pytest.approx(statistics.stdev([20, 30, 60]))
+    rows = rows_of(done.folder / "leases" / "eval_results.jsonl")
+    assert [one["scores"]["answer_length"] for one in rows[0]["repeats"]] == [20, 30, 60]
+    assert rows[0]["scores"]["answer_length"] == pytest.approx(110 / 3) and len(rows) == 9
+    written = json.loads((done.folder / "summary.json").read_text())["answer_length"]
+    assert written["repeats"] == 3 and written["spread"] == found.spread
+    assert summarise_run(read_tables(done.folder)) == done.summary
+    assert "±21 over 3 rounds (n 9)" in format_cell("answer_length", found)
+    assert "±21 over 3 rounds" in done.report.read_text(encoding="utf-8")
+    again = run(target_url=server.url, metrics="answer_length", repeat=3, resume=True)
+    assert again.summary == done.summary and sum(asked.values()) == 1 + 27
+
+
+def test_repeat_counts_questions_not_replies_as_failed(run, server):
+    bad = "Which law governs the agreement of Birch Inc.?"
+    seen: list[str] = []
+
+    def reply(question):
+        seen.append(question)
+        return 500 if question == bad and seen.count(bad) in (2, 3) else chat("four", ["words"])
+
+    server.reply = reply
+    done = run(target_url=server.url, metrics="answer_length", repeat=3, retries=0)
+    found = done.summary["answer_length"]
+    assert (found.mean, found.n, found.errors) == (4.0, 9, 1)
+    assert (done.failures.asked, done.failures.failed) == (9, 1) and "500" in done.failures.first
+    assert summarise_run(read_tables(done.folder)) == done.summary
+    [row] = [row for row in rows_of(done.folder / "leases" / "eval_results.jsonl") if row["question"] == bad]
+    assert [bool(one["error"]) for one in row["repeats"]] == [False, True, True] or row["answer"] == "four"
 
 
 # ---------------------------------------------------------------- runs from elsewhere

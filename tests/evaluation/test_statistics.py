@@ -198,6 +198,24 @@ def test_bootstrap_interval_is_reproducible_with_fixed_seed():
     assert wide.ci95 == (pytest.approx(0.4127896341463415), pytest.approx(0.5908689024390245))
 
 
+def test_summary_of_rounds_has_means_failures_and_spread():
+    columns = ([1.0, None], [0.0, 1.0], [0.5, None])
+    failed = ([False, True], [False, False], [True, True])
+    first, second, third = (table(values, failed=bad) for values, bad in zip(columns, failed, strict=True))
+    assert Table.of_rounds([first]) is first
+    joined = Table.of_rounds([first, second, third])
+    assert joined.values == {"recall@10": [0.5, 1.0]} and len(joined.rounds) == 3
+    assert (joined.failed, joined.errors) == ([True, True], 2)
+    found = estimate(joined)
+    assert (found.mean, found.repeats, found.n) == (0.75, 3, 2)
+    assert found.spread == pytest.approx(0.28867513459481287), "of 1, 0.5 and 0.5"
+    assert found.as_json()["repeats"] == 3 and "repeats" not in estimate(first).as_json()
+    assert estimate(Table.of_rounds([first, table([None, None], failed=[False, False])])).spread is None, "one mean"
+    assert joined.only([1]).rounds[1] == {"recall@10": [1.0]}
+    once = estimate(joined, table([1.0], name="asked once"))
+    assert (once.repeats, once.spread) == (1, None), "a run was repeated as often as each of its datasets"
+
+
 def test_count_overlap_counts_questions_asked_in_both_runs():
     before = [table([1.0, None, 0.0, 1.0], ids=[1, 2, 3, 5], failed=[0, 1, 0, 0]), table([1.0], name="only")]
     after = [table([1.0, 0.5, None, 1.0], ids=[2, 3, 4, 5])]

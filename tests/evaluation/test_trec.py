@@ -17,9 +17,13 @@ from exhibit.evaluation.scoring import table_of
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 
+def write_replies(folder: Path, questions: list[list[Case]]) -> None:
+    rows = [[format_row(one, find_outcome(one), [], tag="my run") for one in replies] for replies in questions]
+    write_rows(folder, rows, table_of([replies[0] for replies in questions], {}))
+
+
 def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
-    rows = [format_row(one, find_outcome(one), [], tag="my run") for one in cases]
-    write_rows(folder, rows, table_of(cases, {}))
+    write_replies(folder, [[one] for one in cases])
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
 
@@ -46,6 +50,12 @@ def test_trec_files_omit_failed_impossible_and_unquoted_questions(tmp_path):
     failed = case([gold((0, 9))], [at(0, 9)], error="timed out")
     impossible = case([], [at(0, 9)], is_impossible=True)
     assert written(tmp_path, [failed, impossible, case([], [at(0, 9)])]) == ([], [])
+
+
+def test_trec_files_use_first_reply_that_is_not_an_error(tmp_path):
+    write_replies(tmp_path, [[case([gold((0, 9))], [at(0, 9)], id=7, error=error) for error in ("timed out", "")]])
+    assert (tmp_path / RUN).read_text(encoding="utf-8") == "7 Q0 gold-0 1 1 my%20run\n"
+    assert (tmp_path / QRELS).read_text(encoding="utf-8") == "7 0 gold-0 1\n"
 
 
 # ---------------------------------------------------------------- other people's tools
