@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import jmespath
 from jmespath.exceptions import JMESPathError
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator
 
 from exhibit.evaluation.cases import Passage, Reply
 from exhibit.evaluation.templates import JmesPath
@@ -74,10 +74,8 @@ Paths = Annotated[tuple[JmesPath, ...], BeforeValidator(lambda given: [given] if
 """The first path with a value counts; an empty path means that there is no such value."""
 
 
-class ReplyPaths(BaseModel):
+class ReplyPaths(BaseModel, extra="forbid", frozen=True):
     """The paths of the parts of a reply or of a stream's event; a part without a path is read by known keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     answer: Paths | None = None
     passages: Paths | None = None

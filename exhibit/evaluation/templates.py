@@ -83,9 +83,7 @@ def fill_path(template: str, values: Mapping[str, Any]) -> str:
 
 
 def _format_value(values: Mapping[str, Any], match: re.Match[str]) -> str:
-    if match[1] not in values:
-        return match[0]
-    value = values[match[1]]
+    value = values.get(match[1], match[0])
     return "" if value is None else str(value)
 
 
@@ -112,18 +110,13 @@ def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_REFER
     fields = schema.get("properties")
     if not isinstance(fields, Mapping) or not depth:
         return "{question}" if schema.get("type") == "string" else None
-    template: dict[str, Any] = {}
-    asked = False
-    ranks = {name: rank for rank, name in enumerate(_QUESTION_FIELDS)}
-    for name in sorted(fields, key=lambda name: ranks.get(name, len(ranks))):
-        inner = _resolve(fields[name], root, depth)
-        if name == "messages" and inner.get("type") == "array" and not asked:
-            template[name], asked = MESSAGES, True
-        elif name in ranks and not asked and (body := _make_template(inner, root, depth - 1)) is not None:
-            template[name], asked = body, True
-        elif name in (schema.get("required") or ()):
-            template[name] = _choose_value(inner)
-    return template if asked and None not in template.values() else None
+    inner = {name: _resolve(field, root, depth) for name, field in fields.items()}
+    required = {name: _choose_value(inner[name]) for name in schema.get("required") or () if name in inner}
+    questions = ((name, _make_template(inner.get(name), root, depth - 1)) for name in _QUESTION_FIELDS)
+    chat = [("messages", MESSAGES)] if inner.get("messages", {}).get("type") == "array" else []
+    name, body = next((pair for pair in (*questions, *chat) if pair[1] is not None), ("", None))
+    template = {**required, name: body}
+    return None if None in template.values() else template
 
 
 def _choose_value(schema: Mapping[str, Any]) -> Any:

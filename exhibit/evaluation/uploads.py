@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import httpx
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from exhibit.engine import track
 from exhibit.evaluation.datasets import Dataset
@@ -25,9 +25,7 @@ _UPLOAD_SECONDS = 600.0
 REFUSED = (401, 403, 407)  # HTTP: not authorised
 
 
-class Step(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class Step(BaseModel, extra="forbid", frozen=True):
     path: UrlPath
     method: str = "GET"
     body: Any = None
@@ -40,10 +38,8 @@ class Step(BaseModel):
     """The path of the reason for a failed upload in a reply with a good status."""
 
 
-class DocumentInterface(BaseModel):
+class DocumentInterface(BaseModel, extra="forbid", frozen=True):
     """The requests to upload, list and delete a server's documents; only `add` is required."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     setting: str = ""
     """The setting with the address of a separate server for documents; empty = the same server."""

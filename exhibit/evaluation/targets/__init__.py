@@ -13,9 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ValidationError
 
@@ -34,8 +34,6 @@ from exhibit.storage.http import Deadline, HttpError, Retries
 
 SYSTEMS = Path(__file__).parent
 """The folder with a TOML file for each known server."""
-_HTTP = f"{__name__}.http"
-"""The module of all servers, whose settings depend on the server's TOML file."""
 
 
 @dataclass(frozen=True)
@@ -115,34 +113,34 @@ def list_targets() -> list[str]:
     return sorted({*list_plugins(__name__), *list_systems()})
 
 
-def _load_target(wanted: str) -> tuple[ModuleType, str, str | None]:
-    """Return the module, the name and the argument of the target that `NAME[:ARGUMENT]` or a TOML file names."""
-    if wanted.endswith(".toml"):
-        return load_plugin(__name__, "http")[0], wanted, None
+def _find_target(wanted: str) -> tuple[Callable[..., Target], type[BaseModel] | None]:
+    """Return the function that opens the target that `NAME[:ARGUMENT]` or a TOML file names, and its settings' model.
+
+    All servers are opened by one module; their settings depend on the server's TOML file.
+    """
     name, _, argument = wanted.partition(":")
     name = name.replace("-", "_")
-    if name in list_systems():
-        return load_plugin(__name__, "http")[0], name, argument or None
+    if wanted.endswith(".toml"):
+        name, argument = wanted, ""
+    if wanted.endswith(".toml") or name in ("http", *list_systems()):
+        module = load_plugin(__name__, "http")[0]
+        return partial(module.Server, name, argument or None), module.settings_of(name)
     if name not in list_plugins(__name__):
         names = ", ".join(other.replace("_", "-") for other in list_targets() if other != "function")
         raise ToolkitError(f"no target {name!r}; the targets are {names}, or a file of your own: FILE.toml")
-    return load_plugin(__name__, name)[0], name, argument or None
+    module = load_plugin(__name__, name)[0]
+    return partial(module.open, argument or None), getattr(module, "SETTINGS", None)
 
 
 def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | None = None) -> Target:
     """Open the target that `NAME[:ARGUMENT]` or a TOML file names; `given` has the target's own settings."""
     settings = read_target_settings(wanted, given or {})
-    module, name, argument = _load_target(wanted)
-    if module.__name__ == _HTTP:
-        return cast(Target, module.Server(name, argument, options, settings))
-    return cast(Target, module.open(argument, options, *([] if settings is None else [settings])))
+    return _find_target(wanted)[0](options, *([] if settings is None else [settings]))
 
 
 def find_settings_model(wanted: str) -> type[BaseModel] | None:
     """Return the model of a target's own settings; None if it has none."""
-    module, name, _ = _load_target(wanted)
-    model = module.settings_of(name) if module.__name__ == _HTTP else getattr(module, "SETTINGS", None)
-    return cast("type[BaseModel] | None", model)
+    return _find_target(wanted)[1]
 
 
 def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | None:

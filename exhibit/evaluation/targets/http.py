@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import httpx
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model
 
 from exhibit.evaluation import replies
 from exhibit.evaluation.cases import Case, Reply
@@ -66,17 +66,13 @@ _FAULT = 500  # the status with which many servers answer a body of an unexpecte
 # ---------------------------------------------------------------- the file that describes a server
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class TargetSetting(_Part):
+class TargetSetting(BaseModel, extra="forbid", frozen=True):
     default: Any = ""
     help: str = ""
     required: bool = False
 
 
-class Ask(_Part):
+class Ask(BaseModel, extra="forbid", frozen=True):
     """The request that asks a question; `{question}` and the settings are filled in."""
 
     method: str = "POST"
@@ -90,7 +86,7 @@ def _check_variable(name: str) -> str:
     return name
 
 
-class System(_Part):
+class System(BaseModel, extra="forbid", frozen=True):
     url: str = ""
     key: Annotated[str, AfterValidator(_check_variable)] = ""
     """The environment variable with the server's key, unless `target_key` names another variable."""
@@ -117,9 +113,7 @@ def _parse_pairs(value: Any) -> Any:
     return dict(parse_pair(pair, example="X-Key=MY_KEY") for pair in ([value] if isinstance(value, str) else value))
 
 
-class ServerSettings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class ServerSettings(BaseModel, extra="forbid", frozen=True):
     url: str = Field("", description="the server's address; for http, the address to which questions are posted")
     key: str | None = Field(None, description="VARIABLE of the environment that holds the server's API key")
     header: Annotated[dict[str, str], BeforeValidator(_parse_pairs)] = Field(
@@ -130,7 +124,7 @@ class ServerSettings(BaseModel):
     )
 
 
-class HttpSettings(ServerSettings):
+class HttpSettings(ServerSettings, frozen=True):
     """The settings of a server without a TOML file."""
 
     request: Annotated[Any, BeforeValidator(read_template)] = Field(
