@@ -7,6 +7,7 @@ a confidence.
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -48,17 +49,6 @@ _SENTENCE = 700  # characters around a passage in which the rest of a cut senten
 _NEAR = 1.5  # most log-odds below the best chunk at which a further chunk's passages are also gold
 
 
-class Levels(NamedTuple):
-    """The two thresholds for the probability that a document answers a question."""
-
-    sure: float = SURE
-    absent: float = ABSENT
-    again: bool = True
-
-
-USUAL = Levels()
-
-
 class Judged(NamedTuple):
     """The models' judgement of a question about a document: status, passages and confidence."""
 
@@ -79,25 +69,31 @@ class Asker:
     def ask(self, playbook: Playbook, prepared: Prepared) -> list[Draft]:
         """Return a draft for each question of a playbook: the question about this document, with proposed gold."""
         chunks = self.embedder.embed(list(prepared.texts), role="passage")
-        levels = Levels(playbook.sure, playbook.absent, playbook.again)
+        judge = partial(self.judge, sure=playbook.sure, absent=playbook.absent, again=playbook.again)
 
         def draft(question: PlaybookQuestion) -> Draft:
-            judged = self.judge(question.wordings, prepared, chunks, levels)
-            return Draft(
-                prepared.entry.filename,
-                question.ask,
-                "playbook",
-                judged.status,
-                f"{playbook.name}/{question.name}",
-                judged.spans,
-                judged.confidence,
-            )
+            status, spans, confidence = judge(question.wordings, prepared, chunks)
+            name = f"{playbook.name}/{question.name}"
+            return Draft(prepared.entry.filename, question.ask, "playbook", status, name, spans, confidence)
 
         with ThreadPoolExecutor(self.reader.threads) as pool:
             return list(pool.map(draft, playbook.questions))
 
-    def judge(self, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, levels: Levels = USUAL) -> Judged:
-        """Read a document for a question in one or more wordings, of which the first is the most precise."""
+    def judge(
+        self,
+        wordings: Sequence[str],
+        prepared: Prepared,
+        chunks: Vectors,
+        *,
+        sure: float = SURE,
+        absent: float = ABSENT,
+        again: bool = True,
+    ) -> Judged:
+        """Read a document for a question in one or more wordings, of which the first is the most precise.
+
+        `sure` and `absent` are thresholds for the probability that the document answers; with `again`, a reranker
+        checks an absence.
+        """
         if not len(chunks):
             return Judged("absent", (), 1.0)
         question = wordings[0]
@@ -106,21 +102,21 @@ class Asker:
         readings: list[Reading] = []
         likely = 1.0 if spot is None else self.reader.confidence((), spot=spot)
         for text, own_odds in zip(texts, odds, strict=True):
-            least = min(_STOP if readings else _NOTHING, levels.absent)
-            if spot is not None and (likely <= least or (readings and own_odds < _OTHERS and levels.absent > 0)):
+            least = min(_STOP if readings else _NOTHING, absent)
+            if spot is not None and (likely <= least or (readings and own_odds < _OTHERS and absent > 0)):
                 break
             readings += self.reader.read(question, [text], kind.asks)
             likely = self.reader.confidence([reading.score for reading in readings], spot=spot)
-        if likely <= levels.absent:
+        if likely <= absent:
             doubt = 0.0
-            if levels.again:
+            if again:
                 doubt = estimate_confidence(self.reranker, self.reranker.score(question, texts)) or 0.0
             if doubt <= _DOUBT:
                 return Judged("absent", (), round(1 - likely, 3))
             likely = min(doubt, _DISAGREE)
             readings += self.reader.read(question, texts[len(readings) :], kind.asks)
         spans = self._locate_spans(best, readings, prepared) or [Span(*map(int, prepared.chunks[best[0]][:2]))]
-        if likely >= levels.sure:
+        if likely >= sure:
             return Judged("sure", tuple(spans), round(likely, 3))
         return Judged("unsure", tuple(spans[:PROPOSED]), round(likely, 3))
 

@@ -6,7 +6,7 @@ document does not define; they are labelled as impossible to answer.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from exhibit.drafting.drafts import Draft, Status, digest, pick
 from exhibit.evidence import Document, Span
@@ -14,7 +14,7 @@ from exhibit.law.names import tidy
 from exhibit.law.profile import Profile
 from exhibit.law.sentences import split_sentences
 from exhibit.law.structure.tree import Section
-from exhibit.law.values import find_values
+from exhibit.law.values import ValueKind, find_values
 
 _SHORTEST, _LONGEST = 60, 1500  # characters of a gold passage: from a sentence to half a page
 MOST = 3  # most questions of one kind about a document, so that no document dominates a metric
@@ -54,7 +54,12 @@ WORDINGS = {
         "What does the {{title}} provide in the part headed “{name}”?",
     ),
     "parties": ("Who are the parties?", "Between whom was it made?"),
-    "value": ("What does it say about {name}?", "What does the {{title}} say about {name}?"),
+}
+VALUE_WORDINGS: dict[ValueKind, str] = {
+    "amount": "What is the sum of {name} for?",
+    "period": "What is the period of {name} for?",
+    "date": "Why does {name} matter?",
+    "percentage": "What does the figure of {name} apply to?",
 }
 
 
@@ -69,7 +74,7 @@ def construct_questions(document: Document, root: Section, profile: Profile) -> 
         *_make_drafts(document.filename, "definition", _find_absent_terms(text), status="absent"),
     ]
     # letters and notes have no headings
-    return drafts or _make_drafts(document.filename, "value", _find_values(text, sentences))
+    return drafts or _choose_few(_draft_on_values(document.filename, text, sentences))
 
 
 def _make_drafts(filename: str, kind: str, topics: Topics, *, status: Status = "sure") -> list[Draft]:
@@ -77,6 +82,10 @@ def _make_drafts(filename: str, kind: str, topics: Topics, *, status: Status = "
     for name, spans in topics:
         asks = pick(WORDINGS[kind], filename, kind, name).format(name=name)
         drafts.append(Draft(filename, asks, kind, status, name, spans))
+    return _choose_few(drafts)
+
+
+def _choose_few(drafts: Iterable[Draft]) -> list[Draft]:
     return sorted(drafts, key=lambda draft: digest(draft.key, "few"))[:MOST]
 
 
@@ -112,12 +121,13 @@ def _find_parties(text: str, sentences: list[Span], profile: Profile) -> Topics:
         yield "parties", tuple(dict.fromkeys(places))
 
 
-def _find_values(text: str, sentences: list[Span]) -> Topics:
-    """Yield each date, amount and period that only one sentence states."""
+def _draft_on_values(filename: str, text: str, sentences: list[Span]) -> Iterator[Draft]:
+    """Yield a question on each amount, period, date and percentage that only one sentence states."""
     for value in find_values(text):
         span = _find_sentence(sentences, value.span.start)
-        if span and _has_good_length(span) and value.kind != "place" and text.count(value.text) == 1:
-            yield " ".join(value.text.split()), (span,)
+        if span and _has_good_length(span) and value.kind in VALUE_WORDINGS and text.count(value.text) == 1:
+            name = " ".join(value.text.split())
+            yield Draft(filename, VALUE_WORDINGS[value.kind].format(name=name), "value", "sure", name, (span,))
 
 
 def _find_sentence(spans: list[Span], at: int) -> Span | None:

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from exhibit.converters.core.benchmark import Label
 from exhibit.evidence import Span
 from exhibit.storage.cache import key_of
 
 Status = Literal["sure", "absent", "unsure"]
 """sure: the passages answer; absent: the document has no answer; unsure: a person must decide."""
-
-Label = str | int | float | bool | None
 
 _FRAMES = (
     "According to the {title}, {lower}",

@@ -25,7 +25,7 @@ from exhibit.converters.core.benchmark import (
     Tally,
     format_points,
 )
-from exhibit.converters.core.titles import join_names
+from exhibit.converters.core.titles import choose_unique_titles, join_names
 from exhibit.converters.pages.chromium import NEEDED
 from exhibit.converters.pages.fetch import Policy
 from exhibit.converters.pages.print import needs_missing_browser
@@ -80,7 +80,7 @@ IMPOSSIBLE = 1 / 3
 """The greatest share of impossible questions. CUAD has more, because its experts looked for every clause; but a system
 that refuses everything must not score well.
 """
-VERSION = 12  # increase it when the same folder gives other drafts: cached drafts of other versions are not used
+VERSION = 13  # increase it when the same folder gives other drafts: cached drafts of other versions are not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -112,11 +112,12 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     shelf = Shelf(source, source, as_pdf=True, policy=Policy())
     shelf.find([], tally)
     documents = list(shelf.find_others({}, tally).values())
-    for raw in filter(needs_missing_browser, documents):
+    unprintable = [raw for raw in documents if needs_missing_browser(raw)]
+    for raw in unprintable:
         tally.leave_out_all(NEEDED, raw.items)
-    unprinted, documents = documents, [raw for raw in documents if not needs_missing_browser(raw)]
-    if unprinted and not documents:
-        raise ServiceError(f"{unprinted[0].original}: {NEEDED}")
+    if unprintable and len(unprintable) == len(documents):
+        raise ServiceError(f"{unprintable[0].original}: {NEEDED}")
+    documents = [raw for raw in documents if raw not in unprintable]
     playbooks = find_playbooks([name for name in options.playbook.split(",") if name])
     drafter = Drafter(playbooks, options)
     drafted = list(drafter.all(documents))
@@ -257,11 +258,7 @@ def _make_titles(drafted: Iterable[Drafted]) -> dict[str, str]:
         dated = f"{parties} of {profile.date}" if profile.date else parties
         called = [plain, parties, dated, f"{plain} ({Path(document.filename).stem})"]
         candidates[document.filename] = list(dict.fromkeys(name for name in called if not _GENERIC.fullmatch(name)))
-    counts = Counter(name.casefold() for names in candidates.values() for name in names)
-    return {
-        filename: next((name for name in names if counts[name.casefold()] == 1), f"{names[-1]} ({filename})")
-        for filename, names in candidates.items()
-    }
+    return choose_unique_titles(candidates)
 
 
 def _make_rows(one: Drafted, title: str) -> Iterator[RawRow]:

@@ -4,13 +4,14 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from exhibit.converters.core.benchmark import Label
 from exhibit.drafting.asked import Asker
-from exhibit.drafting.drafts import Draft, Label, digest
+from exhibit.drafting.drafts import Draft, digest
 from exhibit.drafting.playbook import SURE
 from exhibit.evidence import Document, locate
 from exhibit.models.llms import LLM, Prompt
@@ -46,6 +47,10 @@ class _Question(BaseModel):
     type: Literal["fact", "several", "scenario", "near"]
     question: str
     quotes: list[str]
+
+
+class _Reply(BaseModel):
+    questions: list[Any]  # each is validated alone, so that one malformed question does not lose the others
 
 
 _SCHEMA = json.dumps(
@@ -97,10 +102,8 @@ class Generator:
     def _read_items(self, text: str) -> Iterator[_Question]:
         """Yield the questions of a model's reply; count the items that do not have the required form."""
         try:
-            items = json.loads(text[text.find("{") : text.rfind("}") + 1])["questions"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            items = None
-        if not isinstance(items, list):
+            items = _Reply.model_validate_json(text[text.find("{") : text.rfind("}") + 1]).questions
+        except ValidationError:
             self.dropped["a reply that is not the requested JSON"] += 1
             return
         for item in items:

@@ -12,7 +12,7 @@ import pytest
 
 from exhibit.drafting import asked, folder
 from exhibit.drafting.__main__ import main
-from exhibit.drafting.asked import READ, Asker, Levels, complete_passage
+from exhibit.drafting.asked import READ, Asker, complete_passage
 from exhibit.drafting.playbook import Playbook
 from exhibit.evidence import Document, Span
 from exhibit.law.profile import read_profile
@@ -243,7 +243,7 @@ def judge(told, monkeypatch, embedder=None, again=True, count=20, absent=0.1):
     monkeypatch.setattr(asked, "estimate_confidence", lambda reranker, scores: max(scores))
     chunks = embedder.embed(list(texts), role="passage")
     wordings = ["Which clause?", "And which?"]
-    return Asker(embedder, told, told).judge(wordings, prepared, chunks, Levels(absent=absent, again=again))
+    return Asker(embedder, told, told).judge(wordings, prepared, chunks, absent=absent, again=again)
 
 
 def test_asker_reads_chunks_with_the_best_vector_scores_first(monkeypatch):

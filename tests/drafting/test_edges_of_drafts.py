@@ -140,6 +140,10 @@ def test_construct_questions_asks_for_dates_and_amounts_of_a_letter_without_head
     drafts = made(LETTER)
     assert set(drafts) == {("value", name) for name in ("1 May 2024", "£4,000", "28 June 2024")}
     assert drafts["value", "28 June 2024"][0].startswith("Please telephone our office")
+    written = construct_questions(Document("a.txt", LETTER), Section(Span(0, len(LETTER))), Profile())
+    assert {draft.asks for draft in written} == {
+        "Why does 1 May 2024 matter?", "Why does 28 June 2024 matter?", "What is the sum of £4,000 for?"
+    }  # fmt: skip
 
 
 # ---------------------------------------------------------------- by a language model
