@@ -17,6 +17,7 @@ from exhibit.converters import Benchmark, Tally, table
 from exhibit.converters.tables.documents import QUESTIONS
 from exhibit.converters.tables.gold import NO_LAW
 from exhibit.evidence import read_document
+from exhibit.evidence.check import check_gold
 from exhibit.evidence.fold import fold
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
@@ -783,7 +784,7 @@ def test_table_replaces_multiple_choice_letter_with_the_words_of_the_option(docu
     assert json.loads(str(row.labels["options"])) == ["EUR 900", "EUR 1,200"]
 
 
-def test_table_reads_grades_of_sections(documents, tmp_path, convert):
+def test_table_reads_grades_and_alternative_sections(documents, tmp_path, convert):
     rows = [
         {
             "question": "Pflichten?",
@@ -792,12 +793,19 @@ def test_table_reads_grades_of_sections(documents, tmp_path, convert):
                 {"law": "BootMG", "section": "§ 2", "relevance": 3},
                 {"law": "BootMG", "section": "§ 1", "relevance": 0},
             ],
+            "acceptable_sections": ["§ 2a BootMG", "§ 77 BootMG", "ports_act.txt"],
         }
     ]
     bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
     (line,) = gold_of(bundle)
     assert line["labels"]["grade"] == 3 and line["labels"]["provision"] == "§ 2"
-    assert line["alternatives"] == []
+    assert json.loads(line["labels"]["acceptable"]) == ["ports_act.txt"]
+    ((start, end),) = line["alternatives"][0]
+    text = (bundle / "corpus" / LAWS).read_text(encoding="utf-8")
+    assert "Kaution" in text[start - 10 : end + 10] and "Mängel" not in text[start:end]
+    noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
+    assert noted["accepted provision is absent or ambiguous"] == ["line 1: § 77 BootMG in bootmg.md"]
+    assert check_gold(bundle) == (1, [])
 
 
 def test_table_reads_beir_folder_as_documents_and_graded_gold(tmp_path, convert):

@@ -142,6 +142,7 @@ class Quote:
     marked: Spans = ()  # a reviewer's spans in the extracted document, valid while the words there are the same
     section: bool = False  # whether this is the text below a heading or number that the source cites
     provision: str = ""  # cited instead of a quote, such as `§ 535 BGB`; its text in the document is the gold
+    acceptable: tuple[str, ...] = ()  # provisions of the same document that are equally right
     page: int | None = None  # the source's page, counted from 0 or from 1, see `settle_pages`; the gold without words
     answer: bool = False  # it is the expected answer: a short answer is gold only if it occurs exactly once
 

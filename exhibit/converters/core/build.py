@@ -213,6 +213,8 @@ def _note_gold(row: RawRow, quote: Quote, where: QuotePlace, tally: Tally) -> No
         tally.note("gold with words that are invisible on the page", f"{name}: {where.hidden}")
     if where.remark:
         tally.note(where.remark, cited)
+    for accepted in where.not_accepted:
+        tally.note("accepted provision is absent or ambiguous", f"{row.name}: {accepted} in {quote.filename}")
 
 
 # ---------------------------------------------------------------- bundle.json and the card

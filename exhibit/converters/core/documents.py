@@ -57,6 +57,7 @@ class QuotePlace:
     score: float | None
     text: str | None = None  # of a provision that the source only names
     remark: str = ""  # on a provision that is absent, ambiguous or partly not found, or on a page without the quote
+    not_accepted: tuple[str, ...] = ()  # accepted provisions that the document lacks, or has several times
     hidden: str = ""  # the reason why some of its words are invisible on the page
     on_page: "tuple[QuotePlace | None, ...]" = ()  # locations on the stated page, counted from 0 and from 1
 
@@ -206,7 +207,7 @@ class _Finder:
                 where = _check_answer(where, quote)
             elif quote.section and where.spans:
                 where = replace(where, how="section", score=quote.score)
-        return where
+        return self._accept_provisions(where, quote.acceptable) if quote.acceptable else where
 
     def _find_words(self, quote: Quote) -> QuotePlace:
         if marked := _find_marked(quote, self.document):
@@ -266,6 +267,14 @@ class _Finder:
         part = "provision is there, but the part below it was not recognised: the whole is gold"
         remark = part if found[0].whole else ""
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
+
+    def _accept_provisions(self, where: QuotePlace, acceptable: Iterable[str]) -> QuotePlace:
+        """Add the equally right provisions as alternatives, and list those that are absent or ambiguous."""
+        places = {text: [self._provisions.find(named) for named in read_provisions(text)] for text in acceptable}
+        once = {text: [found[0].spans for found in several if len(found) == 1] for text, several in places.items()}
+        accepted: list[Spans] = [spans for found in once.values() for spans in found if where.spans]
+        lost = tuple(text for text, found in once.items() if not found)
+        return replace(where, alternatives=[*where.alternatives, *map(list, accepted)], not_accepted=lost)
 
 
 def _check_answer(where: QuotePlace, quote: Quote) -> QuotePlace:

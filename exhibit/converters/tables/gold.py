@@ -29,6 +29,7 @@ from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
 MIN_TEXT_CHARS = 20  # least characters of a field with an unknown name that may be a passage
 _HOP = re.compile(r"^\s*<\d+-hop>\s*")  # ragas writes this above the passages of a question that needs several
 NO_LAW = "provision without a law, in a row without a document: it is not gold"
+UNPLACED = "accepted passage outside the gold's documents: only a label"
 _WORDS = ("document", "text", "provision")
 _NOWHERE = Quote("", None)
 
@@ -45,14 +46,32 @@ class GoldReader:
         self._place = ""
         self._named: list[tuple[str, int | None]] = []
 
-    def read(self, record: Record) -> tuple[Quote, ...]:
-        """Return the gold of a row; raise ValueError with the fault.
+    def read(self, record: Record) -> tuple[tuple[Quote, ...], list[str]]:
+        """Return the gold of a row, and the acceptable passages outside its documents; raise ValueError with the fault.
 
         A quote has the document's name and the page as the table states them, and no file name if it is not gold.
         """
         self._cells, self._place = record.cells, record.place
         self._named = list(self._read_documents())
-        return tuple(_NOWHERE if ("grade", 0) in quote.labels else self._assign(quote) for quote in self._list_quotes())
+        quotes = [_NOWHERE if ("grade", 0) in quote.labels else self._assign(quote) for quote in self._list_quotes()]
+        return self._accept(quotes, [quote for quote in self._list_cited("acceptable") if quote.filename])
+
+    def _accept(self, quotes: Sequence[Quote], acceptable: Sequence[Quote]) -> tuple[tuple[Quote, ...], list[str]]:
+        """Add acceptable provisions to the quotes of their document; return them, and the names of all others."""
+        provisions: dict[str, list[str]] = {quote.filename: [] for quote in quotes if quote.text or quote.provision}
+        whole = {quote.filename for quote in quotes if not (quote.text or quote.provision)}
+        unplaced = []
+        for other in acceptable:
+            if other.provision and other.filename in provisions:
+                provisions[other.filename].append(other.provision)
+            elif other.provision or other.filename not in whole:
+                name = f"{other.provision} in {other.filename}" if other.provision else other.filename
+                self._tally.note(UNPLACED, f"{self._place}: {name}")
+                unplaced.append(name)
+        return tuple(
+            replace(quote, acceptable=tuple(provisions[quote.filename])) if quote.filename in provisions else quote
+            for quote in quotes
+        ), unplaced
 
     def _assign(self, quote: Quote) -> Quote:
         """Return a quote; if the row names no document, the only document that contains the quote."""
@@ -84,11 +103,14 @@ class GoldReader:
         items, cited = self._list_items("text"), list[Quote]()
         quotes = list(self._read_quoted(items))
         if not any(quote.text or quote.provision for quote in quotes):
-            cited = [quote for value in self._list_items("provision") for quote in self._read_cited(value)]
+            cited = self._list_cited("provision")
             quotes = [quote for quote in cited if quote.filename] or quotes
         if quotes or items:
             return quotes or [_NOWHERE]
         return self._read_files() or [_NOWHERE for _ in cited]
+
+    def _list_cited(self, role: str) -> list[Quote]:
+        return [quote for value in self._list_items(role) for quote in self._read_cited(value)]
 
     def _read_files(self) -> list[Quote]:
         """Return whole documents or pages as gold, for a row without quotes and provisions."""
@@ -278,8 +300,9 @@ def _read_question(record: Record, columns: Columns, gold: GoldReader, number: i
     answer = find_chosen_option(read_cell_text(cells["answer"], "answer"), options)
     if options:
         labels |= {"options": label(options), "label": answer}
-    quotes = gold.read(record)
+    quotes, unplaced = gold.read(record)
     lists = {MUST_CONTAIN: _read_words(cells["must-contain"]), MUST_NOT_CONTAIN: _read_words(cells["must-not-contain"])}
+    lists |= {"acceptable": unplaced}
     labels |= {name: label(items) for name, items in lists.items() if items}
     impossible = refused or (answerable is False and stated)
     return RawRow(number, question, answer, quotes, None, impossible, labels, (record.item,), record.place)
