@@ -17,7 +17,7 @@ from exhibit.runtime.command import (
     set_invocation,
 )
 from exhibit.runtime.secrets import is_secret_name, remember_secret, scrub, scrub_logs
-from exhibit.schemas.errors import ToolkitError, describe_disk_error, escape_surrogates
+from exhibit.schemas.errors import ToolkitError, escape_surrogates
 from exhibit.schemas.run_folder import is_secret_setting
 
 # ---------------------------------------------------------------- commands
@@ -50,10 +50,6 @@ def test_guarded_describes_disk_errors_with_advice(capsys, number, message):
     assert message in capsys.readouterr().err
     assert main(OSError(errno.EIO, "odd")) == 1
     assert capsys.readouterr().err.startswith("error: the disk: odd; is the path right")
-    assert (
-        describe_disk_error(OSError(errno.ENOSPC, "full"))
-        == "the disk: full; free some space, or choose another folder"
-    )
 
 
 def test_toolkit_error_escapes_surrogates():
