@@ -65,6 +65,7 @@ _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff01-\uffee\U0001b000-\U0003ffff]"
 )
 _WORDS = re.compile(r"( *)([^ ]+)")
+_ESCAPES = {ord(sign): f"\\{sign}" for sign in "\\()"}  # characters with a special meaning in a PDF's string
 
 
 def make_printable(text: str) -> str:
@@ -153,7 +154,12 @@ class _Sheet:
             if self._font != (font, kind.size):
                 self._font = (font, kind.size)
                 self._text.setFont(font, kind.size)
-            self._text.textOut(run)
+            state = vars(self._text)  # ReportLab has no public way to append a string
+            if run and state.get("_curSubset") == 0 and run.isascii() and run.isprintable():
+                # the first subset of a font has ASCII; `textOut` would take four times as long
+                state["_code"].append(f"({run.translate(_ESCAPES)}) Tj")
+            else:
+                self._text.textOut(run)
 
 
 def _make_drawable(text: str, font: str) -> str:
