@@ -8,7 +8,7 @@ the original.
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -54,6 +54,30 @@ def list_code_points(text: str) -> npt.NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
 
 
+def _join_code_points(points: npt.NDArray[np.uint32]) -> str:
+    return points.tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def _look_up(text: str, function: Callable[[str], int]) -> Ints:
+    """Return the value of a function for each character of a text; it is called once for each distinct character."""
+    points = list_code_points(text)
+    table = np.zeros(int(points.max(initial=0)) + 1, dtype=np.int64)
+    for character in _list_characters(text):
+        table[ord(character)] = function(character)
+    return table[points]
+
+
+def _list_characters(text: str) -> list[str]:
+    """Return the distinct characters of a text, in a tenth of the time that `set` takes for a long text."""
+    return list(map(chr, np.flatnonzero(np.bincount(list_code_points(text)))))
+
+
+def fold(text: str, *, loose: bool = False) -> str:
+    """Return a text folded for comparison: with uniform spaces, quotation marks, dashes and ligatures."""
+    # `None` removes a character in a quarter of the time that an empty text takes
+    return text.translate({ord(one): _fold_character(one, loose) or None for one in _list_characters(text)})
+
+
 @dataclass(frozen=True, eq=False)
 class Fold:
     """A text without spaces, in which variants of quotation marks, dashes and ligatures are equal."""
@@ -64,23 +88,25 @@ class Fold:
     @staticmethod
     def of(text: str, *, loose: bool = False, without: Iterable[tuple[int, int]] = ()) -> "Fold":
         """Return a text in folded form: without differences in spaces, quotation marks, dashes and ligatures."""
-        folded = {character: _fold_character(character, loose) for character in set(text)}
-        pieces = [folded[character] for character in text]
+        points = list_code_points(text).copy()
         for start, end in without:
-            pieces[start:end] = [""] * len(pieces[start:end])
-        widths = np.fromiter(map(len, pieces), dtype=np.int64, count=len(pieces))
-        return Fold("".join(pieces), np.repeat(np.arange(len(pieces), dtype=np.int64), widths))
+            points[start:end] = ord(" ")  # a space folds to nothing
+        text = _join_code_points(points)
+        widths = _look_up(text, lambda character: len(_fold_character(character, loose)))
+        return Fold(fold(text, loose=loose), np.repeat(np.arange(len(text), dtype=np.int64), widths))
 
     @cached_property
     def letters(self) -> "Fold":
         """This folded text, reduced to its letters and digits."""
-        kept = np.fromiter(map(str.isalnum, self.text), dtype=bool, count=len(self.text))
-        return Fold("".join(filter(str.isalnum, self.text)), self.offsets[kept])
+        return self._select(str.isalnum)
 
     def without(self, characters: Collection[str]) -> "Fold":
         """Return the folded text without some characters; the other characters keep their offsets in the original."""
-        kept = ~np.isin(list_code_points(self.text), [ord(character) for character in characters])
-        return Fold("".join(c for c in self.text if c not in characters), self.offsets[kept])
+        return self._select(lambda character: character not in characters)
+
+    def _select(self, is_kept: Callable[[str], bool]) -> "Fold":
+        kept = _look_up(self.text, is_kept) > 0
+        return Fold(_join_code_points(list_code_points(self.text)[kept]), self.offsets[kept])
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the range of the original text that corresponds to a non-empty range of the folded text."""
@@ -99,11 +125,6 @@ class Fold:
         if not 0 < at < len(self.offsets):
             return False
         return bool(self.offsets[at - 1] == self.offsets[at]) or unicodedata.combining(self.text[at]) > 0
-
-
-def fold(text: str, *, loose: bool = False) -> str:
-    """Return a text folded for comparison: with uniform spaces, quotation marks, dashes and ligatures."""
-    return Fold.of(text, loose=loose).text
 
 
 _LATIN = str.maketrans("аеіорсухѕјАВЕІКМНОРСТУХЅЈοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aeiopcyxsjABEIKMHOPCTYXSJoABEZHIKMNOPTYX")
