@@ -153,6 +153,15 @@ class _Handler(BaseHTTPRequestHandler):
     def get_rude(self) -> None:
         self.connection.close()
 
+    def get_broken(self) -> None:
+        """Serve 1,000 bytes of a file, or everything after the byte at which a request begins."""
+        data = self.site.file("CUAD_v1.zip")
+        start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(data) - start))
+        self.end_headers()
+        self.wfile.write(data[start:] if start else data[:1000])
+
 
 @contextmanager
 def serve(root: Path) -> Iterator[Site]:

@@ -113,10 +113,18 @@ def test_fetch_downloads_once_and_prints_licence_and_citation(site, capsys):
         ("CUAD_v1.zip", "0" * 64, SourceError, "expected 0000.*nothing was stored"),
     ],
 )
-def test_fetch_stores_nothing_of_an_interrupted_or_different_download(site, name, sha256, error, message):
+def test_fetch_stores_nothing_of_a_refused_or_different_download(site, name, sha256, error, message):
     with pytest.raises(error, match=message):
         fetch(info_of(site, name, sha256=sha256))
     assert not list(source.find_cache_folder().rglob("CUAD*"))
+
+
+def test_fetch_continues_an_interrupted_download(site):
+    info = info_of(site, "broken/CUAD_v1.zip")
+    with pytest.raises(ServiceError, match="run the command again to go on where it stopped"):
+        fetch(info)
+    assert fetch(info).read_bytes() == ARCHIVE
+    assert [path.name for path in source.find_cache_folder().rglob("CUAD*")] == ["CUAD_v1.zip"]
 
 
 BENCHMARKS = ("cuad", "contractnli", "maud", "privacyqa", "cpr", "legalbenchrag", "acord")

@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager
+from http import HTTPStatus
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -21,7 +22,8 @@ from tqdm import tqdm
 from exhibit.converters.core.benchmark import DatasetInfo, Download, Tally
 from exhibit.evidence.files import check_sizes
 from exhibit.schemas.errors import DocumentError, ServiceError, SourceError
-from exhibit.storage.atomic import make_scratch_folder, replace_file
+from exhibit.storage.atomic import make_scratch_folder
+from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.http import HttpClient, HttpError, download_deadline
 
@@ -236,29 +238,41 @@ def fetch(info: DatasetInfo) -> Path:
 
 
 def _download(download: Download, path: Path) -> None:
-    """Download a file; it appears at `path` only if it has the pinned checksum."""
-    deadline, digest = download_deadline(download.bytes), hashlib.sha256()
+    """Download a file, or the rest of an interrupted download; `path` appears only with the pinned checksum."""
+    partial = path.with_name(f"{path.name}.partial")
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    size = partial.stat().st_size if partial.exists() else 0
+    if size < download.bytes:
+        _append(download, partial, size)
+    digest = sha256_of(partial)
+    if digest != download.sha256:
+        partial.unlink()
+        raise SourceError(
+            f"{download.url}: sha256 is {digest}, expected {download.sha256}; nothing was stored. "
+            "Run the command again, or check the publisher's page"
+        )
+    partial.replace(path)
+
+
+def _append(download: Download, partial: Path, size: int) -> None:
+    """Append the missing bytes to a partial file; if the server sends the whole file, replace the content."""
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={size}-"} if size else {})
+    deadline, most = download_deadline(download.bytes), download.bytes
     try:
         with (
             closing(HttpClient()) as client,
-            client.send("GET", download.url, deadline=deadline, most=download.bytes, follow=5) as response,
-            replace_file(path) as partial,
+            client.send("GET", download.url, headers=headers, deadline=deadline, most=most, follow=5) as response,
         ):
             response.check()
+            size = size if response.status == HTTPStatus.PARTIAL_CONTENT else 0
             with (
-                partial.open("wb") as file,
-                tqdm(total=download.bytes, unit="B", unit_scale=True, disable=None) as bar,
+                partial.open("ab" if size else "wb") as file,
+                tqdm(total=download.bytes, initial=size, unit="B", unit_scale=True, disable=None) as bar,
             ):
                 for block in response.read_parts():
-                    digest.update(block)
                     bar.update(file.write(block))
-            if digest.hexdigest() != download.sha256:
-                raise SourceError(
-                    f"{download.url}: sha256 is {digest.hexdigest()}, expected {download.sha256}; nothing was stored. "
-                    "Run the command again, or check the publisher's page"
-                )
     except HttpError as error:
         raise ServiceError(
-            f"{download.url}: download failed ({error}); run the command again, "
+            f"{download.url}: download failed ({error}); run the command again to go on where it stopped, "
             "or download the archive yourself and pass it with --source"
         ) from error
