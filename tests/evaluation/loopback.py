@@ -103,12 +103,15 @@ def imitating(
             if isinstance(reply, Stream):
                 self._stream(reply, fault)
                 return
+            if callable(reply):  # it writes to the connection itself
+                reply(self)
+                return
             given = reply if isinstance(reply, tuple) else (reply, {}) if isinstance(reply, int) else (200, reply)
             self._whole(*given, cut=fault is not None)
 
         def _whole(self, status: int, body: Any, headers: dict[str, str] | None = None, *, cut: bool = False) -> None:
-            """Send a body, a text as it is; its headers replace that of JSON."""
-            data = body.encode() if headers is not None else json.dumps(body).encode()
+            """Send a body; with headers, which replace that of JSON, a text or bytes as they are."""
+            data = body if isinstance(body, bytes) else (body if headers is not None else json.dumps(body)).encode()
             self.send_response(status)
             for name, value in ({"Content-Type": "application/json"} if headers is None else headers).items():
                 self.send_header(name, value)

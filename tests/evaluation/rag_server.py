@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.evaluation.loopback import Asked, System, imitating
 
 SECRET = "Bearer planted-4f9a1c77b2e64d50"
 
@@ -31,10 +34,9 @@ class RagServer:
 
     url: str = ""
     reply: Callable[[str], Any] = lambda question: chat(f"You asked: {question}", [])
-    """From a question to JSON, bytes sent as they are, a status, a status and its body, `hang`, `drip` or `cut`."""
+    """From a question to JSON, bytes sent as they are, a status, a status and its body, or the name of a fault."""
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
-    content_type: str = "application/json"
     retry_after: str = ""
     closing: threading.Event = field(default_factory=threading.Event)
 
@@ -43,73 +45,41 @@ class RagServer:
         """What it was asked, in order of arrival."""
         return [question_of(body) for body in self.bodies]
 
+    def answer(self, _: System, asked: Asked) -> Any:
+        if asked.method == "GET":
+            return 404
+        self.bodies.append(asked.body)
+        self.headers.append(asked.headers)
+        reply = self.reply(question_of(asked.body))
+        if isinstance(reply, str):
+            return partial(self._fail, reply)
+        status, body = reply if isinstance(reply, tuple) else (reply, b"") if isinstance(reply, int) else (200, reply)
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        retry = {"Retry-After": self.retry_after} if self.retry_after else {}
+        return status, data, {"Content-Type": "application/json", **retry}
+
+    def _fail(self, fault: str, handler: BaseHTTPRequestHandler) -> None:
+        """Be silent (`hang`), send part of a reply (`cut`), or send it without end (`drip`, `drip headers`)."""
+        handler.close_connection = True
+        if fault == "hang":
+            self.closing.wait(30)
+            return
+        headers, drop = b"HTTP/1.1 200 OK\r\n", b"X-Slow: yes\r\n"
+        if fault != "drip headers":
+            headers, drop = headers + b"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n", b" "
+        handler.wfile.write(headers)
+        while fault != "cut" and not self.closing.wait(0.05):
+            handler.wfile.write(drop)
+            handler.wfile.flush()
+
 
 @contextmanager
 def serving() -> Iterator[RagServer]:
     """Yield a running server; it is stopped when the block ends."""
     state = RagServer()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1  # a reply in one packet: the client's acknowledgement of a first one would cost 40 ms
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Keep the test's output clean."""
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            state.bodies.append(body)
-            state.headers.append(dict(self.headers))
-            reply = state.reply(question_of(body))
-            with suppress(OSError):
-                self._send(reply)
-
-        def _send(self, reply: Any) -> None:
-            if reply == "hang":
-                state.closing.wait(30)
-                return
-            if reply == "cut":
-                self._head(200, 1000)
-                self.wfile.write(b'{"message"')
-                self.close_connection = True
-                return
-            if reply == "drip headers":
-                self._drip(b"HTTP/1.1 200 OK\r\n", b"X-Slow: yes\r\n")
-                return
-            if reply == "drip":
-                self._head(200, 1 << 20)
-                self._drip(b"", b" ")
-                return
-            status, body = (
-                reply if isinstance(reply, tuple) else (reply, b"") if isinstance(reply, int) else (200, reply)
-            )
-            data = body if isinstance(body, bytes) else json.dumps(body).encode()
-            self._head(status, len(data))
-            self.wfile.write(data)
-
-        def _head(self, status: int, length: int) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", state.content_type)
-            self.send_header("Content-Length", str(length))
-            if state.retry_after:
-                self.send_header("Retry-After", state.retry_after)
-            self.end_headers()
-
-        def _drip(self, first: bytes, drop: bytes) -> None:
-            self.wfile.write(first)
-            self.close_connection = True
-            while not state.closing.wait(0.05):
-                self.wfile.write(drop)
-                self.wfile.flush()
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    state.url = f"http://127.0.0.1:{server.server_port}/ask"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield state
-    finally:
-        state.closing.set()
-        server.shutdown()
-        server.server_close()
+    with imitating(state.answer, []) as system:
+        state.url = f"{system.url}/ask"
+        try:
+            yield state
+        finally:
+            state.closing.set()

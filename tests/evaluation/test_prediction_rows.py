@@ -10,6 +10,8 @@ import pytest
 
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.datasets import Selection, load_datasets, read_grades
+from exhibit.evaluation.journal import Journal
+from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.placement import Documents, touches
 from exhibit.evaluation.provenance import commit_of
 from exhibit.evaluation.records import kinds_of
@@ -19,7 +21,10 @@ from exhibit.evaluation.targets.predictions import Predictions, id_of, question_
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold
+from tests.evaluation.imitations import FILES, evaltools, nvidia_rows, ragas, write_file
 from tests.rag.bundles import write_bundle
+
+WHOLE = ("answer_f1", "abstention_accuracy", "char_recall@8", "document_hit@1", "recall@10")
 
 
 @pytest.fixture
@@ -87,11 +92,11 @@ def test_unusable_ids_and_questions_are_none():
     [
         ({"answer": "a", "error": "down"}, "error", "down"),
         ({"answer": "late", "latency": -1}, "error", "late"),
-        ({"latency": -1}, "error", "the row is marked as failed"),
+        ({"latency": "-1"}, "error", "the row is marked as failed"),
         ({"id": 1}, "error", "neither an answer nor passages"),
         ({"answer": "a", "confidence": 0.5}, "confidence", 0.5),
         ({"answer": "a", "selected": 1}, "selected", 1),
-        ({"answer": "a", "latency": 3}, "seconds", 3.0),
+        ({"answer": "a", "latency": "3"}, "seconds", 3.0),
         ({"answer": "a", "seconds": -2}, "seconds", None),
         ({"answer": "a", "seconds": 0}, "seconds", 0.0),
     ],
@@ -156,6 +161,37 @@ def test_predictions_prefer_row_of_same_dataset(predictions, dataset):
     ]  # fmt: skip
     mine, failed = (reply for _, reply in predictions(rows).ask(dataset, [first, second]))
     assert (mine.answer, mine.error, failed.error) == ("mine", "", "p.json: down")
+
+
+# ---------------------------------------------------------------- formats of other tools
+
+
+@pytest.mark.parametrize("shape", FILES)
+def test_predictions_from_gold_score_1_in_every_file_format(dataset, tmp_path, shape):
+    rows = [FILES[shape](case) for case in dataset.cases]
+    runs = []
+    for name in ("p.json", "p.jsonl", "p.csv"):
+        target = Predictions(write_file(tmp_path / name, rows), TargetOptions())
+        assert target.probe(dataset, dataset.cases)[0].startswith(f"{name}: the answer is")
+        runs.append(list(Journal(tmp_path / f"run-{name}", dataset, target).ask()))
+    assert [case.reply for case in runs[0]] == [case.reply for case in runs[1]] == [case.reply for case in runs[2]]
+    # ragas names no files, and the three contracts have a clause in the same words: it is taken for the first one's
+    names = WHOLE[: 2 if shape == "ragas" else None]
+    for values in measure(runs[0], names=names).values():
+        assert set(values) - {None} == {1.0}
+
+
+@pytest.mark.parametrize("shape", [nvidia_rows, ragas, evaltools])
+def test_predictions_never_use_expected_answer_column_as_reply(predictions, dataset, shape):
+    rows = [shape(case) for case in dataset.cases]
+    for row, case in zip(rows, dataset.cases, strict=True):
+        truth = next(key for key, value in row.items() if value == "THE TRUTH")
+        answer = next(key for key, value in row.items() if value == case.truth)
+        row[truth], row[answer] = case.truth, "quite another answer"
+    target = predictions(rows)
+    note = target.probe(dataset, dataset.cases)[0]
+    assert truth in note and "is the expected answer: not read" in note
+    assert {reply.answer for _, reply in target.ask(dataset, dataset.cases)} == {"quite another answer"}
 
 
 # ---------------------------------------------------------------- passages in documents
