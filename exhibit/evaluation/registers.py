@@ -157,13 +157,10 @@ class Register:
         self._http = HttpClient({"User-Agent": f"{ROBOT}/{__version__}"}, connections=1)
         self._retries = Retries(_RETRIES, 1.0, sleep=pause)
         self._robots: dict[str, Rules] = {}
-        self._last: dict[str, float] = {}
-        """By host, the time of the last request."""
-        self._gone: dict[str, _UndecidedError] = {}
-        """The hosts that did not answer; they are not asked again."""
+        self._last: dict[str, float] = {}  # by host, the time of the last request
+        self._gone: dict[str, _UndecidedError] = {}  # the hosts that did not answer; they are not asked again
         self._find_instrument = cache(self._search_instrument)
-        self.checked: dict[Reference, Lookup] = {}
-        """The results of all references checked so far."""
+        self.checked: dict[Reference, Lookup] = {}  # the results of all references checked so far
 
     def check(self, reference: Reference) -> Lookup:
         if reference not in self.checked:

@@ -7,14 +7,13 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Any
 
 import jmespath
 from jmespath.exceptions import JMESPathError
-from pydantic import BaseModel, BeforeValidator
 
 from exhibit.evaluation.cases import Passage, Reply
-from exhibit.evaluation.templates import JmesPath
+from exhibit.evaluation.server_files import ReplyPaths
 from exhibit.evidence import Span
 from exhibit.law.names import split_page
 from exhibit.storage.http import Event, HttpError
@@ -38,7 +37,7 @@ PASSAGES = (
 EXPECTED = ("truth", "ground_truth", "reference", "expected_answer")
 """Fields with the expected answer, which are never read as a reply."""
 NAMES: dict[str, tuple[str, ...]] = {
-    # fields fields of a row in a file of predictions
+    # fields of a row in a file of predictions
     "question": ("question", "query", "user_input", "input"),
     "id": ("id", "query_id", "question_id"),
     # fields of a reply: the parts with its metadata, and the metadata
@@ -70,32 +69,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 STAGE_LISTS = ("retrieved", "reranked", "context")
 """The fields of a reply that list the passages before the reranker, after it, and in the context."""
 
-Paths = Annotated[tuple[JmesPath, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
-"""The first path with a value counts; an empty path means that there is no such value."""
-
-
-class ReplyPaths(BaseModel, extra="forbid", frozen=True):
-    """The paths of the parts of a reply or of a stream's event; a part without a path is read by known keys."""
-
-    answer: Paths | None = None
-    passages: Paths | None = None
-    retrieved: Paths = ()
-    reranked: Paths = ()
-    context: Paths = ()
-    """The passages before the reranker, after it, and in the context, if a reply has several lists."""
-    fields: dict[str, JmesPath] = {}
-    """The paths of a passage's fields (`text`, `filename`, `page`, `score` …) that have unusual names."""
-    usage: dict[str, JmesPath] = {}
-    pages_from: int = 1
-    selected: bool = False
-    """Whether the answer was made from exactly the passages of the reply."""
-    error: JmesPath = ""
-    end: JmesPath = ""
-    """The field that only the last event of a stream has."""
-
-
-KNOWN = ReplyPaths()
-"""Every part is read by known keys."""
+KNOWN = ReplyPaths()  # every part is read by known keys
 _REPLY_KEYS = {"answer", "message", "choices", "source_nodes"}
 """A mapping with one of these keys is the reply itself, not a wrapper of the reply."""
 
@@ -213,8 +187,7 @@ def _read_usage(reply: Any) -> dict[str, float]:
 _MAX_NAME_CHARS = 255  # the limit of file systems
 _PAGE = re.compile(r"#page=(\d{1,9})$")
 
-FileNamer = Callable[[str], str | None]
-"""Returns the corpus file that a name refers to; None if there is none."""
+FileNamer = Callable[[str], str | None]  # returns the corpus file that a name refers to; None if there is none
 
 
 class ReplyError(HttpError):
@@ -311,16 +284,13 @@ def _read_page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> 
 class Parts:
     """The parts of a reply, as far as they were recognised."""
 
-    raw: Any = None
-    """The reply as JSON; for a stream, its first event."""
+    raw: Any = None  # the reply as JSON; for a stream, its first event
     answer: str | None = None
-    passages: Any = None
-    """The passages in the system's own form; None if there are none."""
+    passages: Any = None  # the passages in the system's own form; None if there are none
     stages: dict[str, list[Any]] = field(default_factory=dict)
     usage: dict[str, float] = field(default_factory=dict)
     confidence: float | None = None
-    ended: bool | None = None
-    """Whether the stream had an end mark; None if the reply is not a stream."""
+    ended: bool | None = None  # whether the stream had an end mark; None if the reply is not a stream
 
 
 def find_parts(reply: Any, paths: ReplyPaths = KNOWN) -> Parts:
@@ -409,8 +379,7 @@ _PIECES = ("delta.content", "delta.text", "delta", *ANSWERS, "token", "content",
 """The paths at which a stream's event may have a piece of the answer."""
 _ANSWER_EVENTS = frozenset(
     {"", "answer", "chunk", "completion", "content", "data", "delta", "message", "response", "stream", "text", "token"}
-)
-"""The words in the names of events with a piece of the answer; other events have a status, steps or sources."""
+)  # the words in the names of events with a piece of the answer; other events have a status, steps or sources
 
 
 def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any, str], None]) -> Parts:

@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from exhibit.engine import Limits, make_limits
 from exhibit.evaluation.datasets import Selection, write_testdata
 from exhibit.evaluation.metrics import OTHER_NAMES, split_requests
+from exhibit.evaluation.server_files import ServerSettings, hide_secrets
 from exhibit.evaluation.targets import TargetOptions, find_settings_model, list_targets, read_target_settings
-from exhibit.evaluation.targets.http import ServerSettings, hide_secrets
 from exhibit.rag.config import DEFAULT, PLUGINS, Config, choose_given_settings, describe_settings
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.runtime.plugins import list_plugins

@@ -24,8 +24,7 @@ from exhibit.schemas.parsing import LARGEST_FILE, read_regular, read_text
 from exhibit.storage.atomic import list_files
 
 Found = tuple[float | None, float | None]
-_CACHED = 1024
-"""The number of cached results: questions that are repeated or share a passage are close together."""
+_CACHED = 1024  # the number of cached results: questions that are repeated or share a passage are close together
 
 
 class TargetDocuments:
@@ -34,8 +33,7 @@ class TargetDocuments:
     def __init__(self, text: Callable[[str], str | None], chunks: Callable[[str], Sequence[Span]]) -> None:
         self._text = text
         self._chunks = lru_cache(_CACHED)(lambda name: [(span,) for span in chunks(name)])
-        self.find = lru_cache(_CACHED)(self._find)
-        """The results for a gold passage in the text and in the chunks."""
+        self.find = lru_cache(_CACHED)(self._find)  # the results for a gold passage in the text and in the chunks
 
     def _find(self, gold: GoldPassage) -> Found:
         if not gold.located or gold.filename is None:

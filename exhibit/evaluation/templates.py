@@ -4,26 +4,12 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
 import jmespath
-from jmespath.exceptions import JMESPathError, JMESPathTypeError
-from pydantic import AfterValidator, Field
 
 from exhibit.schemas.parsing import read_regular
-
-
-def check_path(path: str) -> str:
-    """Return a JMESPath unchanged; raise ValueError if it is invalid or nested too deeply."""
-    try:
-        if path:
-            jmespath.compile(path).search({})
-    except JMESPathTypeError:  # a function that does not accept null is valid
-        pass
-    except (JMESPathError, RecursionError) as error:
-        raise ValueError(f"{path!r:.200} is not JMESPath: {str(error).partition(', for expression')[0]}") from error
-    return path
 
 
 def read_template(value: Any) -> Any:
@@ -40,11 +26,6 @@ def read_template(value: Any) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the value, or the file that it names, is not JSON: {error}; correct it") from error
-
-
-JmesPath = Annotated[str, AfterValidator(check_path)]
-UrlPath = Annotated[str, Field(pattern=r"^(/|\?|$)")]
-"""The path after the server's address; the leading slash prevents a change of the host."""
 
 
 # ---------------------------------------------------------------- templates
@@ -93,8 +74,7 @@ MESSAGES = [{"role": "user", "content": "{question}"}]
 _QUESTION_FIELDS = (
     "question", "query", "message", "q", "prompt", "input", "user_input", "user_query", "text", "search", "content",
 )  # fmt: skip
-_MAX_REFERENCES = 8
-"""The number of nested references that are followed, because a description may refer to itself."""
+_MAX_REFERENCES = 8  # the number of nested references that are followed, because a description may refer to itself
 
 
 def make_body(openapi: Any, path: str) -> Any:

@@ -8,48 +8,20 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import httpx
-from pydantic import BaseModel
 
 from exhibit.engine import track
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.replies import describe, search
+from exhibit.evaluation.server_files import DocumentInterface, Step
 from exhibit.evaluation.targets import TargetOptions, count_only
-from exhibit.evaluation.templates import JmesPath, UrlPath, fill, fill_path
+from exhibit.evaluation.templates import fill, fill_path
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Ingestion
 from exhibit.storage.http import Deadline, HttpError, Retries, UnreachableError
 from exhibit.storage.locations import fetch_file
 
-_UPLOAD_SECONDS = 600.0
-"""Seconds for one file: a system that parses a long file before it answers takes minutes."""
+_UPLOAD_SECONDS = 600.0  # seconds for one file: a system that parses a long file before it answers takes minutes
 REFUSED = (401, 403, 407)  # HTTP: not authorised
-
-
-class Step(BaseModel, extra="forbid", frozen=True):
-    path: UrlPath
-    method: str = "GET"
-    body: Any = None
-    file: str = ""
-    """The form field for the file."""
-    form: dict[str, Any] = {}
-    items: JmesPath = ""
-    name: JmesPath = "name"
-    error: JmesPath = ""
-    """The path of the reason for a failed upload in a reply with a good status."""
-
-
-class DocumentInterface(BaseModel, extra="forbid", frozen=True):
-    """The requests to upload, list and delete a server's documents; only `add` is required."""
-
-    setting: str = ""
-    """The setting with the address of a separate server for documents; empty = the same server."""
-    find: Step | None = None
-    """Lists the collections, if a server has several."""
-    create: Step | None = None
-    list: Step | None = None
-    add: Step
-    delete_each: Step | None = None
-    delete: Step | None = None
 
 
 class Collection:

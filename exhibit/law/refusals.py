@@ -78,14 +78,16 @@ _BREAK = re.compile(
     rf";|:\s|,\s(?=(?:and\s)?(?:{_FOLLOWS})\b)|,\s(?=(?:la|le|die|der|das)\s)|,?\s(?=(?:but|although|though|because)\s)|\s[–—]\s"
 )
 _CONSEQUENCE = re.compile(rf"\W*(?:and\s|but\s)?(?:{_FOLLOWS})\b|[^.;]{{0,80}}?\s(?:{_FOLLOWS})\s")
-_YES_OR_NO = re.compile(r"\W*(yes|no|ja|nein|oui|non|sí|si|sim|não|ano|ne|tak|nie|áno)(?:\s*[,.;:!–—]+\s*|\s*$)", re.I)
+YES = frozenset("yes ja oui sí si sim ano tak áno".split())
+NO = frozenset("no nein non não ne nie".split())
+_YES_OR_NO = re.compile(rf"\W*({'|'.join(sorted(YES | NO))})(?:\s*[,.;:!–—]+\s*|\s*$)", re.I)
 
 
 def is_refusal(text: str) -> bool:
     text = strip_reply(text[:MAX_READ_CHARS])
     if opening := _YES_OR_NO.match(text):  # "No, I cannot find that" refuses; "No." answers
         text = text[opening.end() :]
-        if not text.strip() or not opening[1].lower().startswith("n"):
+        if not text.strip() or opening[1].lower() not in NO:
             return False
     clauses = list(_split_clauses(text))
     kinds = [kind for kind, _, _ in clauses]

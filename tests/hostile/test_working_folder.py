@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.drafting.playbook import read_playbook
-from exhibit.evaluation.targets.http import read_system
+from exhibit.evaluation.server_files import read_system
 from exhibit.rag.config import Config
 from exhibit.schemas.bundle import load_json, read_gold
 from exhibit.schemas.errors import ToolkitError

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from exhibit.law.citations import BRACKETED, rewrite_citations, without_places
 from exhibit.law.language import is_content, stem
-from exhibit.law.refusals import strip_reply
+from exhibit.law.refusals import NO, YES, strip_reply
 from exhibit.law.sentences import split_sentences
 from exhibit.law.values import find_values, write_plain_amounts
 
@@ -24,8 +24,7 @@ MAX_REPLY_CHARS = 20_000  # ten pages, more than any answer has
 MAX_EXTRA_WORDS = 80
 """A reply longer than three times the expected answer and the gold, plus this, is a document and is not judged."""
 MIN_QUOTE_WORDS = 8
-MAX_NAME_WORDS = 6
-"""A shorter expected answer is a name or a term, whose words must be adjacent in the reply."""
+MAX_NAME_WORDS = 6  # a shorter expected answer is a name or a term, whose words must be adjacent in the reply
 
 
 class Decision(NamedTuple):
@@ -37,8 +36,6 @@ class Decision(NamedTuple):
 
 # ---------------------------------------------------------------- words that change the meaning of a sentence
 
-_YES = frozenset("yes ja oui sí si sim ano tak áno".split())
-_NO = frozenset("no nein non não ne nie".split())
 _DENIALS = frozenset(
     "not no never neither nor none nothing nobody cannot without non isn aren doesn don won wouldn shouldn didn wasn "
     "weren hasn haven false untrue incorrect wrong nicht kein keine keinen keiner nie ne pas aucun aucune jamais nunca "
@@ -58,8 +55,7 @@ _CHANGES = _DENIALS | _EXCEPTIONS | _ALTERNATIVES | _HEDGES
 _LIMITS = frozenset(
     "above below under up before after until till since prior beyond nearly almost one minus vor nach bis seit "
     "avant".split()
-)
-"""A word directly before a value that makes it another value."""
+)  # a word directly before a value that makes it another value
 _SEPARATORS = frozenset(", ; / & and und et y e".split())
 _ARTICLES = frozenset("a an the der die das den dem des ein eine le la les un une el los las il lo gli the".split())
 _FILLERS = frozenset(
@@ -70,8 +66,7 @@ _NEUTRAL = frozenset(
     for word in "agreement contract lease document text law state govern apply provide say specify set answer accord "
     "party amount date term total equal name follow agree require entitle hold give contain find show base define see "
     "allow capped deal".split()
-)
-"""Words that a sentence may have besides a short answer and the words of the question."""
+)  # words that a sentence may have besides a short answer and the words of the question
 
 # ---------------------------------------------------------------- a text prepared for comparison
 
@@ -100,16 +95,11 @@ class Reading(NamedTuple):
     stream: tuple[str, ...]
     """The text's tokens and separators such as commas; a value is written as its kind, a null character and its key.
     """
-    tokens: tuple[str, ...]
-    """The text's words and values."""
-    words: tuple[str, ...]
-    """The text's tokens without words that join or introduce, such as `of`."""
-    stems: frozenset[str]
-    """The stems of its content words."""
-    values: frozenset[tuple[str, str]]
-    """The kind and the key of each figure, date, place and label."""
-    lead: str
-    """`yes` or `no` if the text begins with this word; `both` if it says both."""
+    tokens: tuple[str, ...]  # the text's words and values
+    words: tuple[str, ...]  # the text's tokens without words that join or introduce, such as `of`
+    stems: frozenset[str]  # the stems of its content words
+    values: frozenset[tuple[str, str]]  # the kind and the key of each figure, date, place and label
+    lead: str  # `yes` or `no` if the text begins with this word; `both` if it says both
 
     @property
     def sentences(self) -> list["Reading"]:
@@ -154,8 +144,7 @@ def _find_marks(plain: str) -> Iterator[tuple[int, int, str, str]]:
     for value in find_values(plain, numbers=True):
         start, end = value.span
         labelled = any(start < match.end() and match.start() < end for match in labels)
-        joined = value.kind == "number" and re.search(r"(?<!hundred)(?<!thousand)(?<!million)\sand\b", value.text, re.I)
-        if labelled or joined or re.match(r"\(| cents?\b|-[a-z]", plain[end:]):  # joined: "between three and seven"
+        if labelled or re.match(r"\(| cents?\b|-[a-z]", plain[end:]):
             continue
         kind, key = value.kind, value.key
         if value.unit == "hour":
@@ -180,8 +169,8 @@ def _find_lead(text: str) -> str:
     """Return the yes or no with which sentences of a text begin; `both` if some begin with each."""
     sentences = [text[span.start : span.end].lower() for span in split_sentences(text)]
     leading = filter(None, map(_LEAD.match, sentences))
-    words = {match[1] for match in leading if match[2] is not None or match[1] in _YES}
-    leads = {"yes" if word in _YES else "no" for word in words & (_YES | _NO)}
+    words = {match[1] for match in leading if match[2] is not None or match[1] in YES}
+    leads = {"yes" if word in YES else "no" for word in words & (YES | NO)}
     return "both" if len(leads) > 1 else next(iter(leads), "")
 
 
@@ -242,7 +231,7 @@ def _judge_yes_or_no(wanted: Reading, given: Reading, asked: Reading, gold: Sequ
         return Decision(False if given.lead else None, f"The reply says {said}, expected is {wanted.lead}.")
     doubts = _has_doubts(given, asked, gold) or _find_unknown(wanted, given, asked, gold)
     reason = f"The reply says {given.lead}, and doubts or denies it." if doubts else f"The reply says {given.lead}."
-    return None if set(wanted.tokens) - _YES - _NO else Decision(None if doubts else True, reason)
+    return None if set(wanted.tokens) - YES - NO else Decision(None if doubts else True, reason)
 
 
 def _has_doubts(given: Reading, asked: Reading, gold: Sequence[Reading]) -> bool:
@@ -251,7 +240,7 @@ def _has_doubts(given: Reading, asked: Reading, gold: Sequence[Reading]) -> bool
     denies = (given.lead == "no") != bool(own & _DENIALS)
     for part in (part for part in given.sentences if not _is_quoted([part], gold)):
         changes = part.count_changes().keys()
-        limited = changes - own - _DENIALS or set(part.tokens[1:]) & (_YES | _NO) - {given.lead}
+        limited = changes - own - _DENIALS or set(part.tokens[1:]) & (YES | NO) - {given.lead}
         if limited or (part.tokens != given.tokens[:1] and bool(changes & _DENIALS) != denies):
             return True
     return False

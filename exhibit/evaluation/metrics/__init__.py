@@ -35,16 +35,12 @@ if TYPE_CHECKING:
     from exhibit.evaluation.registers import Register
     from exhibit.law.references import Reference
 
-KS = (1, 2, 4, 8, 16, 32, 64)
-"""The cutoffs at which retrieval is measured; each is a prefix of one ranking."""
-K = 10
-"""The cutoff of recall@K, nDCG@K and the chunk economy."""
+KS = (1, 2, 4, 8, 16, 32, 64)  # the cutoffs at which retrieval is measured; each is a prefix of one ranking
+K = 10  # the cutoff of recall@K, nDCG@K and the chunk economy
 OTHER_NAMES = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
 """Names that other tools have for our metrics."""
-CEILING = "ceiling_"
-"""The prefix of metrics that measure how much gold is left after a stage."""
-OUTCOME = "outcome: "
-"""The prefix of the shares of questions with an unfavourable outcome, in comparisons of runs."""
+CEILING = "ceiling_"  # the prefix of metrics that measure how much gold is left after a stage
+OUTCOME = "outcome: "  # the prefix of the shares of questions with an unfavourable outcome, in comparisons of runs
 
 Unit = Literal["share", "count", "seconds", "tokens", "characters", "currency", "mark", "number"]
 """`share`: from 0 to 1, shown in per cent by the report; `mark`: from 1 to 5; `number`: without a unit."""
@@ -54,8 +50,7 @@ Need = Literal[
     "gold spans", "gold text", "gold files", "truth", "label", "answer", "passages",
     "passage files", "judge", "corpus", "registers",
 ]  # fmt: skip
-Parity = Literal["", "legalbenchrag", "seed"]
-"""The project whose definition of a metric replaces ours if they differ."""
+Parity = Literal["", "legalbenchrag", "seed"]  # the project whose definition of a metric replaces ours if they differ
 _UNIT_SIGNS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
 
 
@@ -73,15 +68,12 @@ class Options:
     k: int = K
     parity: Parity = ""
     corpus: Citable | None = None
-    officials: "Register | None" = None
-    """The public registers of law."""
+    officials: "Register | None" = None  # the public registers of law
     judge_faults: Counter[str] = field(default_factory=Counter, compare=False)
     """The judge's failed and unreadable replies, by message; metrics that ask the judge add to them."""
     judge: LLM | None = None
-    flag_below: float | None = None
-    """The confidence below which an answer is flagged for review."""
-    prices: tuple[float, float] | None = None
-    """The price of a million input tokens and of a million output tokens."""
+    flag_below: float | None = None  # the confidence below which an answer is flagged for review
+    prices: tuple[float, float] | None = None  # the price of a million input tokens and of a million output tokens
 
 
 # ---------------------------------------------------------------- a metric
@@ -100,10 +92,8 @@ class Metric:
     needs: tuple[Need, ...] = ()
     at: tuple[int | Literal["k", "ks"], ...] = ()
     """The cutoffs at which the metric is measured; `k` and `ks` are the options with these names."""
-    depths: tuple[int, ...] = (K,)
-    """The cutoffs that a short table shows."""
-    short: bool = True
-    """Whether a short table shows the metric; the files and the long table always do."""
+    depths: tuple[int, ...] = (K,)  # the cutoffs that a short table shows
+    short: bool = True  # whether a short table shows the metric; the files and the long table always do
     gate: bool = True
     """Whether a change for the worse fails `--fail-on-regression`; False for metrics that depend on the machine."""
     prompt_version: str = ""

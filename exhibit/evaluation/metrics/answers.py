@@ -138,8 +138,7 @@ def _says_item(item: str, answer: str, *, strict: bool) -> bool:
 
 # ---------------------------------------------------------------- a judge's marks
 
-_MAX_SOURCE_CHARS = 24_000
-"""The judge reads at most this many characters of the passages, best first."""
+_MAX_SOURCE_CHARS = 24_000  # the judge reads at most this many characters of the passages, best first
 
 
 @metric(

@@ -140,8 +140,7 @@ def _normalise_both(name: str) -> set[str]:
 
 
 _PAGES = re.compile(r"(?<!\s)\s*\(pp?\.\s*+[\d\s,–-]+\)\s*$")
-CONTAINED = 0.95
-"""The similarity of two names where one contains the other."""
+CONTAINED = 0.95  # the similarity of two names where one contains the other
 _SHARED = 0.9
 """The similarity of two names with the same words in another order; less in proportion when they share fewer words."""
 _SEED = 0.75
@@ -183,8 +182,7 @@ _CITED_DOCUMENT = re.compile(
 )
 _PINPOINT = re.compile(
     r"(\[(?:1[89]|20)\d\d\][^\[\]\n]{2,40}?)(?:,?\s*(?:at|paras?\.?|paragraphs?)\s*)(?:\[\d+\](?:\s*[-–—,;&]\s*|\s+and\s+)?)+"
-)
-"""The paragraphs of a judgment in a citation: `[2024] EWCA Civ 123 at [45]-[48]`."""
+)  # the paragraphs of a judgment in a citation: `[2024] EWCA Civ 123 at [45]-[48]`
 _RANGE = re.compile(r"\[\d{1,3}\]\s*[-–—]\s*\[\d{1,3}\]")
 _NUMBERS = r"\d{1,3}(?:\s{0,9},\s{0,9}\d{1,3}(?!\d)){1,99}(?:,?\s{0,9}(?:and|&)\s{0,9}\d{1,3})?"
 _BARE = re.compile(
@@ -212,8 +210,7 @@ def count_citations(text: str) -> tuple[int, int]:
 
 # ---------------------------------------------------------------- terminology
 
-PENALTY = 0.5
-"""The factor by which each different US term reduces the score."""
+PENALTY = 0.5  # the factor by which each different US term reduces the score
 _UK = (
     "claimants?", "defendants?", "solicitors?", "barristers?", "counsel", "judgments?", "disclosure",
     "part 36 offers?", "qocs|qualified one-way costs shifting", "claim forms?", "particulars of claim",
@@ -244,8 +241,7 @@ _ALSO_ENGLISH = re.compile(
     |\bdiscovery\s+of\s+(?:the\s+|a\s+|any\s+)?(?:relevant\s+)?(?:fraud|concealment|mistake|damage|error|breach|facts?|defect|harm)
     |\b(?:date|time)\s+of\s+(?:the\s+)?discovery|\b(?:value|moral|professional|business|commercial)\s+judgements?""",
     re.VERBOSE | re.IGNORECASE,
-)
-"""Uses of US terms that are also English."""
+)  # uses of US terms that are also English
 _QUOTED = re.compile(
     # of limited length: an unclosed quotation mark does not begin a quotation
     r"“[^”]{0,400}”|\"[^\"\n]{0,400}\"|(?<!\w)‘[^‘’\n]{0,400}(?:’\w[^‘’\n]{0,400}){0,9}’(?!\w)|"

@@ -11,8 +11,7 @@ from exhibit.evaluation.metrics import Case, list_gold_texts
 
 _APART = re.compile(
     r"[;@#$%&?!()\[\]{}<>\"“”‘’«»„`*]|--+|\.{3}|[:,](?!\d)|'(?:s|m|d|ll|re|ve)?(?=\s|$)|n't\b|\.(?=\s|$)"
-)
-"""The punctuation that NLTK's word tokenizer separates from a word; a full stop counts as the end of a sentence."""
+)  # the punctuation that NLTK's word tokenizer separates from a word; a full stop counts as the end of a sentence
 
 
 def split_seed_words(text: str) -> list[str]:

@@ -197,8 +197,7 @@ def _score_hit(known: Sequence[bool | None], wanted: bool) -> float | None:
 
 # ---------------------------------------------------------------- rankings
 
-GOLD_GRADE = 3
-"""A file with at least this grade is gold; grades are 0 to 4, for one to five stars."""
+GOLD_GRADE = 3  # a file with at least this grade is gold; grades are 0 to 4, for one to five stars
 
 
 class Ranking(NamedTuple):

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 from exhibit.engine import Limits
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.server_files import list_systems, settings_of
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
@@ -32,17 +33,13 @@ from exhibit.schemas.run import Ingestion as Ingestion
 from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.http import Deadline, HttpError, Retries
 
-SYSTEMS = Path(__file__).parent
-"""The folder with a TOML file for each known server."""
-
 
 @dataclass(frozen=True)
 class TargetOptions:
     """The options of every target; `Settings` explains those that are the run's settings."""
 
     config: Config = field(default_factory=Config)
-    answers: bool = True
-    """Whether the built-in pipeline answers or only retrieves."""
+    answers: bool = True  # whether the built-in pipeline answers or only retrieves
     cache: Path = field(default_factory=find_cache_folder)
     threads: int = 4
     engine: str = "local"
@@ -51,16 +48,12 @@ class TargetOptions:
     timeout: float = 60.0
     """Seconds for one question, from the connection to the last byte, including retries and pauses."""
     retries: int = 5
-    backoff: float = 0.5
-    """The seconds before the first retry; each later pause is twice as long."""
+    backoff: float = 0.5  # the seconds before the first retry; each later pause is twice as long
     ingest: Literal["auto", "never", "fresh"] | None = None
-    count_pages: bool = False
-    """Whether a target without ingestion should count the pages of the corpus."""
-    embedder: Embedder | None = None
-    llm: LLM | None = None
-    """Components that replace the components of the config."""
-    function: Callable[..., Any] | None = None
-    """The function that the target `function` calls with each question."""
+    count_pages: bool = False  # whether a target without ingestion should count the pages of the corpus
+    embedder: Embedder | None = None  # replaces the embedder of the config
+    llm: LLM | None = None  # replaces the language model of the config
+    function: Callable[..., Any] | None = None  # the function that the target `function` calls with each question
 
 
 class NumberedReply(NamedTuple):
@@ -72,8 +65,7 @@ class Target(Protocol):
     """The interface of a system under test."""
 
     name: str
-    exact: bool
-    """Whether passages have spans in the documents as this project reads them, so that no search is needed."""
+    exact: bool  # whether passages have spans in the documents as this project reads them, so that no search is needed
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Check the system with a few questions before any work; return notes for the user.
@@ -105,10 +97,6 @@ def count_only(dataset: Dataset, options: TargetOptions) -> Ingestion:
 # ---------------------------------------------------------------- opening
 
 
-def list_systems() -> list[str]:
-    return sorted(path.stem for path in SYSTEMS.glob("*.toml"))
-
-
 def list_targets() -> list[str]:
     return sorted({*list_plugins(__name__), *list_systems()})
 
@@ -123,8 +111,7 @@ def _find_target(wanted: str) -> tuple[Callable[..., Target], type[BaseModel] | 
     if wanted.endswith(".toml"):
         name, argument = wanted, ""
     if wanted.endswith(".toml") or name in ("http", *list_systems()):
-        module = load_plugin(__name__, "http")[0]
-        return partial(module.Server, name, argument or None), module.settings_of(name)
+        return partial(load_plugin(__name__, "http")[0].Server, name, argument or None), settings_of(name)
     if name not in list_plugins(__name__):
         names = ", ".join(other.replace("_", "-") for other in list_targets() if other != "function")
         raise ToolkitError(f"no target {name!r}; the targets are {names}, or a file of your own: FILE.toml")
@@ -158,8 +145,7 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
 
 # ---------------------------------------------------------------- asking in several threads
 
-AskOne = Callable[[Case, Deadline], Reply]
-"""Ask one question once; raise HttpError if there is no reply."""
+AskOne = Callable[[Case, Deadline], Reply]  # ask one question once; raise HttpError if there is no reply
 _MAX_FAILED_IN_ROW = 3
 """After this many consecutive questions failed with all retries, later questions are asked only once."""
 

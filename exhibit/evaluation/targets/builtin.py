@@ -25,8 +25,7 @@ from exhibit.storage.bundle import sha256_of
 from exhibit.storage.locations import Location
 
 _log = logging.getLogger(__name__)
-_AT_ONCE = 32
-"""Questions per batch: enough to embed them together, few to repeat after an interruption."""
+_AT_ONCE = 32  # questions per batch: enough to embed them together, few to repeat after an interruption
 GRADED_DEPTH = 500
 """The number of ranked passages if files have grades: after ungraded files are left out, ten graded files must remain.
 On ACORD nDCG@10 is 39.8 with 64 passages of `rcts`, 52.4 with 256, and 54.0 with 500 and with 1,000.
@@ -67,8 +66,7 @@ class Builtin:
             # if the user gives no value, OPENAI_TIMEOUT or the model's default of one minute applies
             timeout=options.timeout if options.timeout != TargetOptions.timeout else None,
         )
-        self._sha256: dict[Location, str] = {}
-        """The checksums of the documents, which determine the name of the index."""
+        self._sha256: dict[Location, str] = {}  # the checksums of the documents, which determine the name of the index
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         return []

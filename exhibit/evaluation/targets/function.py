@@ -19,8 +19,7 @@ from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.http import Deadline, HttpError
 
-_MAX_DEPTH = 6
-"""The number of nested levels that are read: a passage's metadata is at the third level."""
+_MAX_DEPTH = 6  # the number of nested levels that are read: a passage's metadata is at the third level
 
 
 def open(_argument: str | None, options: TargetOptions) -> "Function":

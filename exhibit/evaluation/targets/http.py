@@ -5,47 +5,26 @@ and a reply is read by known keys (`evaluation.replies`). A TOML file describes 
 """
 
 import json
-import os
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model
 
 from exhibit.evaluation import replies
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.replies import FileNamer, Parts, ReplyError, ReplyPaths, search
-from exhibit.evaluation.targets import (
-    SYSTEMS,
-    Ingestion,
-    NumberedReply,
-    TargetOptions,
-    ask_all,
-    choose_probed,
-    count_only,
-    list_systems,
-)
-from exhibit.evaluation.templates import (
-    MESSAGES,
-    JmesPath,
-    UrlPath,
-    fill,
-    fill_path,
-    make_body,
-    read_template,
-)
-from exhibit.evaluation.uploads import REFUSED, Collection, DocumentInterface
-from exhibit.runtime.secrets import HIDDEN, is_secret_name
-from exhibit.schemas.bundle import read_text
+from exhibit.evaluation.replies import FileNamer, Parts, ReplyError, search
+from exhibit.evaluation.server_files import ServerSettings, describe_system, list_secrets, read_headers
+from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, choose_probed, count_only
+from exhibit.evaluation.templates import MESSAGES, fill, fill_path, make_body
+from exhibit.evaluation.uploads import REFUSED, Collection
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml
 from exhibit.storage.http import (
     STREAMED,
     Deadline,
@@ -58,104 +37,9 @@ from exhibit.storage.http import (
     strip_address,
 )
 
-_DESCRIPTION_SECONDS = 10.0
-"""Seconds to wait for `openapi.json`; a slower server is asked without it."""
+_DESCRIPTION_SECONDS = 10.0  # seconds to wait for `openapi.json`; a slower server is asked without it
 _ABSENT = (404, 405, 410)
 _FAULT = 500  # the status with which many servers answer a body of an unexpected form
-
-# ---------------------------------------------------------------- the file that describes a server
-
-
-class TargetSetting(BaseModel, extra="forbid", frozen=True):
-    default: Any = ""
-    help: str = ""
-    required: bool = False
-
-
-class Ask(BaseModel, extra="forbid", frozen=True):
-    """The request that asks a question; `{question}` and the settings are filled in."""
-
-    method: str = "POST"
-    path: UrlPath = ""
-    body: Any = None
-
-
-def _check_variable(name: str) -> str:
-    if name and not re.fullmatch(r"EXHIBIT_TARGET_[A-Z0-9_]+", name):
-        raise ValueError("a target file may use only variables named EXHIBIT_TARGET_…; or --set target_key=VARIABLE")
-    return name
-
-
-class System(BaseModel, extra="forbid", frozen=True):
-    url: str = ""
-    key: Annotated[str, AfterValidator(_check_variable)] = ""
-    """The environment variable with the server's key, unless `target_key` names another variable."""
-    key_header: str = "Authorization: Bearer {key}"
-    settings: dict[str, TargetSetting] = {}
-    ask: Ask = Ask()
-    reply: ReplyPaths = ReplyPaths()
-    ingest: DocumentInterface | None = None
-
-
-def read_system(wanted: str) -> System:
-    if wanted == "http":
-        return System()
-    path = SYSTEMS / f"{wanted}.toml" if wanted in list_systems() else Path(wanted)
-    try:
-        return System.model_validate(parse_toml(read_text(path).removeprefix("\ufeff"), where=path))
-    except ValidationError as error:
-        raise ToolkitError(f"{path}: {format_faults(error, most=5)}") from error
-
-
-def _parse_pairs(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return value
-    return dict(parse_pair(pair, example="X-Key=MY_KEY") for pair in ([value] if isinstance(value, str) else value))
-
-
-class ServerSettings(BaseModel, extra="forbid", frozen=True):
-    url: str = Field("", description="the server's address; for http, the address to which questions are posted")
-    key: str | None = Field(None, description="VARIABLE of the environment that holds the server's API key")
-    header: Annotated[dict[str, str], BeforeValidator(_parse_pairs)] = Field(
-        {}, description="NAME=VARIABLE: an HTTP header with its value from the environment; repeat for several"
-    )
-    parameters: Annotated[dict[str, Any], BeforeValidator(read_template)] = Field(
-        {}, description="JSON for the system's own settings, sent with every question"
-    )
-
-
-class HttpSettings(ServerSettings, frozen=True):
-    """The settings of a server without a TOML file."""
-
-    request: Annotated[Any, BeforeValidator(read_template)] = Field(
-        "", description="the request body, as JSON or a JSON file, with {question}, {as_of}, {parameters}"
-    )
-    response_answer_jmespath: JmesPath | None = Field(None, description="the path of the answer; '' = no answer")
-    response_context_jmespath: JmesPath | None = Field(None, description="the path of the passages; '' = no passages")
-
-
-def settings_of(wanted: str) -> type[ServerSettings]:
-    if wanted == "http":
-        return HttpSettings
-    fields: dict[str, Any] = {
-        name: (type(setting.default), Field(setting.default, description=setting.help))
-        for name, setting in read_system(wanted).settings.items()
-    }
-    return create_model(f"{Path(wanted).stem.title()}Settings", __base__=ServerSettings, **fields)
-
-
-def _read_headers(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return HTTP headers with values from environment variables; an error names variables, never their values."""
-    values = {name: os.environ.get(variable, "") for name, variable in variables.items()}
-    for name, value in values.items():
-        if not value:
-            raise ToolkitError(f"target_header: the environment has no variable {variables[name]}; set it")
-        if not (value.isprintable() and value.isascii()):
-            raise ToolkitError(f"target_header: the value of {variables[name]} is not printable ASCII")
-    return values
-
-
-# ---------------------------------------------------------------- the server
 
 
 class Server:
@@ -164,29 +48,18 @@ class Server:
     exact = False
 
     def __init__(self, wanted: str, argument: str | None, options: TargetOptions, settings: ServerSettings) -> None:
-        self._options = options
-        self.values = settings.model_dump()
-        name, system = Path(wanted).stem, read_system(wanted)
-        if isinstance(settings, HttpSettings):
-            paths = {"answer": settings.response_answer_jmespath, "passages": settings.response_context_jmespath}
-            given = {part: path for part, path in paths.items() if path is not None}
-            system = System(ask=Ask(body=settings.request or None), reply=ReplyPaths.model_validate(given))
+        self._options, self.values = options, settings.model_dump()
+        name, system = Path(wanted).stem, describe_system(wanted, settings)
         self.system, self.paths = system, system.reply
-        for key, declared in system.settings.items():
-            if declared.required and not self.values[key]:
-                raise ToolkitError(f"--target {name} needs --set target_{key}=VALUE: {declared.help}")
         url = _parse_url(settings.url or argument or system.url)
         self.url = str(url.copy_with(username=None, password=None))
         self.name = f"{name}:{strip_address(self.url)}"
         self._place = self.name.removeprefix("http:") if name == "http" else self.name
-        headers = _read_headers(settings.header)
-        if key_variable := settings.key or system.key:
-            header, _, form = system.key_header.partition(":")
-            headers = {header: form.strip().format(key=_read_headers({header: key_variable})[header]), **headers}
+        headers = read_headers(system, settings)
         if url.userinfo:
             headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
         hidden = [url.username, url.password, *url.params.values()]
-        hidden += _list_secrets(settings.model_dump(mode="json", exclude={"header", "key"}))
+        hidden += list_secrets(settings.model_dump(mode="json", exclude={"header", "key"}))
         self.client = HttpClient(headers, connections=options.threads, secrets=Secrets([*headers.values(), *hidden]))
         self._method = "GET" if "{question}" in self.url else system.ask.method
         known = system.ask.body is not None or self._method == "GET"
@@ -206,12 +79,7 @@ class Server:
 
     def _exchange(self, case: Case, body: Any, deadline: Deadline, collection: str) -> Parts:
         """Ask a question once and return the parts of the reply; raise an error if there is no valid reply."""
-        values = {
-            **self.values,
-            "question": case.question,
-            "as_of": case.labels.get("as_of"),
-            "collection": collection,
-        }
+        values = {**self.values, "question": case.question, "as_of": case.labels.get("as_of"), "collection": collection}
         path, url = fill_path(self.system.ask.path, values), fill_path(self.url, values)
         sent = None if self._method == "GET" else fill(body, values)
         kind, data = self._send(path, sent, deadline=deadline, method=self._method, url=url)
@@ -429,30 +297,3 @@ def _parse_url(address: str) -> httpx.URL:
     if url.scheme not in ("http", "https") or not url.host:
         raise ToolkitError(f"--target-url {address!r} is not an address; an example is http://localhost:8000/ask")
     return url
-
-
-# ---------------------------------------------------------------- secrets in settings
-
-
-def _list_secrets(value: Any, name: str = "") -> Iterator[str]:
-    """Yield the values of the settings whose names mark a secret."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _list_secrets(inner, str(key))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _list_secrets(inner, name)
-    elif isinstance(value, str) and is_secret_name(name):
-        yield value
-
-
-def hide_secrets(value: Any, name: str = "") -> Any:
-    """Return settings with their secrets hidden, and addresses without password and query."""
-    if isinstance(value, Mapping):
-        # a header is stored as the name of the variable that holds its value
-        return {key: inner if key == "header" else hide_secrets(inner, str(key)) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [hide_secrets(inner, name) for inner in value]
-    if isinstance(value, str) and is_secret_name(name):
-        return HIDDEN
-    return strip_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value

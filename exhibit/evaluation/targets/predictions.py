@@ -45,8 +45,7 @@ class Predictions:
     """A target whose replies are the rows of a file; a question without a row fails, and is not scored as wrong."""
 
     exact = False
-    prompts = False
-    """Whether the question of a row may be a prompt that contains the question of the bundle."""
+    prompts = False  # whether the question of a row may be a prompt that contains the question of the bundle
 
     def __init__(self, path: Path, options: TargetOptions) -> None:
         self.name = f"predictions:{path.name}"
@@ -201,7 +200,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 def read_table(path: Path) -> list[dict[str, Any]]:
     """Return the rows of a table in JSON, JSONL, CSV or Parquet; cells of a CSV with lists or objects are parsed."""
-    text = "" if path.suffix.lower() == ".parquet" else read_text(path).removeprefix("\ufeff")
+    text = "" if path.suffix.lower() == ".parquet" else read_text(path)
     if path.suffix.lower() not in (".csv", ".tsv"):
         data = text.encode("utf-8", "surrogatepass")
         return [record.cells for record in read_records(path, data, Tally(strict=True), accounted=False)]

@@ -28,8 +28,7 @@ from exhibit.schemas.bundle import CORPUS, TRAIN, load_json, read_text
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import list_files, replace_folder
 
-ACCOUNT = "recheck.json"
-"""The file in a run's folder with the other tool's scores, and the rows that match no question."""
+ACCOUNT = "recheck.json"  # the file in a run's folder with the other tool's scores, and the rows that match no question
 _MAX_LISTED = 5  # most unmatched rows that the terminal shows; the file lists all
 _MAX_MEMBER_BYTES = 256 << 20  # of a sample in Inspect's archive
 
@@ -195,8 +194,7 @@ _LISTS = {
     "golds": ("reference_contexts", "context"),
 }  # fmt: skip
 """The JMESPaths of a row's fields in the records of all tools; the first path with a value counts."""
-_LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""Inspect's marks: correct, partly correct, incorrect, no answer."""
+_LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # Inspect's marks: correct, partly correct, incorrect, no answer
 
 
 def _make_row(record: Row, scores: Mapping[str, Any]) -> Row:
@@ -257,8 +255,7 @@ _TOOLS: dict[str, tuple[str, Callable[[Row], Row]]] = {
     "Inspect": ("samples", _list_inspect_marks),
     "Langfuse or LangSmith": ("", _list_column_marks),
     "ragas": ("", _list_ragas_marks),
-}
-"""The JMESPath of a tool's records (empty for a table), and the function that returns a record's marks."""
+}  # the JMESPath of a tool's records (empty for a table), and the function that returns a record's marks
 
 
 def _list_objects(path: str, content: Any) -> list[Row]:
@@ -284,7 +281,7 @@ def _read_content(path: Path) -> Any:
         if path.suffix.lower() == ".eval":
             return {"samples": list(_read_inspect_archive(path))}
         if path.suffix.lower() == ".json":
-            return json.loads(read_text(path).removeprefix("\ufeff"))
+            return json.loads(read_text(path))
     except (ValueError, RecursionError, KeyError, pa.ArrowException, zipfile.BadZipFile) as error:
         raise ToolkitError(f"{path}: cannot be read: {error}") from error
     return [_nest(row) for row in read_table(path)]

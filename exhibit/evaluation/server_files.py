@@ -1,0 +1,234 @@
+"""The TOML file that describes a server under test, and the settings of the server (docs/targets.md).
+
+`targets/*.toml` describe known servers. With `--target http` there is no file: the settings have the request and the
+paths, and what they leave open is found by asking.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import jmespath
+from jmespath.exceptions import JMESPathError, JMESPathTypeError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model
+
+from exhibit.evaluation.templates import read_template
+from exhibit.runtime.secrets import HIDDEN, is_secret_name
+from exhibit.schemas.bundle import read_text
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml
+from exhibit.storage.http import strip_address
+
+_FOLDER = Path(__file__).with_name("targets")
+
+
+def list_systems() -> list[str]:
+    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+# ---------------------------------------------------------------- paths
+
+
+def _check_path(path: str) -> str:
+    """Return a JMESPath unchanged; raise ValueError if it is invalid or nested too deeply."""
+    try:
+        if path:
+            jmespath.compile(path).search({})
+    except JMESPathTypeError:  # a function that does not accept null is valid
+        pass
+    except (JMESPathError, RecursionError) as error:
+        raise ValueError(f"{path!r:.200} is not JMESPath: {str(error).partition(', for expression')[0]}") from error
+    return path
+
+
+JmesPath = Annotated[str, AfterValidator(_check_path)]
+Paths = Annotated[tuple[JmesPath, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+"""The first path with a value counts; an empty path means that there is no such value."""
+UrlPath = Annotated[str, Field(pattern=r"^(/|\?|$)")]
+"""The path after the server's address; the leading slash prevents a change of the host."""
+
+# ---------------------------------------------------------------- the file
+
+
+class TargetSetting(BaseModel, extra="forbid", frozen=True):
+    default: Any = ""
+    help: str = ""
+    required: bool = False
+
+
+class Ask(BaseModel, extra="forbid", frozen=True):
+    """The request that asks a question; `{question}` and the settings are filled in."""
+
+    method: str = "POST"
+    path: UrlPath = ""
+    body: Any = None
+
+
+class ReplyPaths(BaseModel, extra="forbid", frozen=True):
+    """The paths of the parts of a reply or of a stream's event; a part without a path is read by known keys."""
+
+    answer: Paths | None = None
+    passages: Paths | None = None
+    # the passages before the reranker, after it, and in the context, if a reply has several lists
+    retrieved: Paths = ()
+    reranked: Paths = ()
+    context: Paths = ()
+    fields: dict[str, JmesPath] = {}
+    """The paths of a passage's fields (`text`, `filename`, `page`, `score` …) that have unusual names."""
+    usage: dict[str, JmesPath] = {}
+    pages_from: int = 1
+    selected: bool = False  # whether the answer was made from exactly the passages of the reply
+    error: JmesPath = ""
+    end: JmesPath = ""  # the field that only the last event of a stream has
+
+
+class Step(BaseModel, extra="forbid", frozen=True):
+    """A request that uploads, lists or deletes documents."""
+
+    path: UrlPath
+    method: str = "GET"
+    body: Any = None
+    file: str = ""  # the form field for the file
+    form: dict[str, Any] = {}
+    items: JmesPath = ""
+    name: JmesPath = "name"
+    error: JmesPath = ""  # the path of the reason for a failed upload in a reply with a good status
+
+
+class DocumentInterface(BaseModel, extra="forbid", frozen=True):
+    """The requests to upload, list and delete a server's documents; only `add` is required."""
+
+    setting: str = ""  # the setting with the address of a separate server for documents; empty = the same server
+    find: Step | None = None  # lists the collections, if a server has several
+    create: Step | None = None
+    list: Step | None = None
+    add: Step
+    delete_each: Step | None = None
+    delete: Step | None = None
+
+
+def _check_variable(name: str) -> str:
+    if name and not re.fullmatch(r"EXHIBIT_TARGET_[A-Z0-9_]+", name):
+        raise ValueError("a target file may use only variables named EXHIBIT_TARGET_…; or --set target_key=VARIABLE")
+    return name
+
+
+class System(BaseModel, extra="forbid", frozen=True):
+    url: str = ""
+    key: Annotated[str, AfterValidator(_check_variable)] = ""
+    """The environment variable with the server's key, unless `target_key` names another variable."""
+    key_header: str = "Authorization: Bearer {key}"
+    settings: dict[str, TargetSetting] = {}
+    ask: Ask = Ask()
+    reply: ReplyPaths = ReplyPaths()
+    ingest: DocumentInterface | None = None
+
+
+def read_system(wanted: str) -> System:
+    path = _FOLDER / f"{wanted}.toml" if wanted in list_systems() else Path(wanted)
+    try:
+        return System.model_validate(parse_toml(read_text(path), where=path))
+    except ValidationError as error:
+        raise ToolkitError(f"{path}: {format_faults(error, most=5)}") from error
+
+
+# ---------------------------------------------------------------- the settings
+
+
+def _parse_pairs(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return value
+    return dict(parse_pair(pair, example="X-Key=MY_KEY") for pair in ([value] if isinstance(value, str) else value))
+
+
+class ServerSettings(BaseModel, extra="forbid", frozen=True):
+    url: str = Field("", description="the server's address; for http, the address to which questions are posted")
+    key: str | None = Field(None, description="VARIABLE of the environment that holds the server's API key")
+    header: Annotated[dict[str, str], BeforeValidator(_parse_pairs)] = Field(
+        {}, description="NAME=VARIABLE: an HTTP header with its value from the environment; repeat for several"
+    )
+    parameters: Annotated[dict[str, Any], BeforeValidator(read_template)] = Field(
+        {}, description="JSON for the system's own settings, sent with every question"
+    )
+
+
+class HttpSettings(ServerSettings, frozen=True):
+    """The settings of a server without a TOML file."""
+
+    request: Annotated[Any, BeforeValidator(read_template)] = Field(
+        "", description="the request body, as JSON or a JSON file, with {question}, {as_of}, {parameters}"
+    )
+    response_answer_jmespath: JmesPath | None = Field(None, description="the path of the answer; '' = no answer")
+    response_context_jmespath: JmesPath | None = Field(None, description="the path of the passages; '' = no passages")
+
+
+def settings_of(wanted: str) -> type[ServerSettings]:
+    if wanted == "http":
+        return HttpSettings
+    fields: dict[str, Any] = {
+        name: (type(setting.default), Field(setting.default, description=setting.help))
+        for name, setting in read_system(wanted).settings.items()
+    }
+    return create_model(f"{Path(wanted).stem.title()}Settings", __base__=ServerSettings, **fields)
+
+
+def describe_system(wanted: str, settings: ServerSettings) -> System:
+    """Return the description of a server with these settings; raise an error if a required setting is missing."""
+    if isinstance(settings, HttpSettings):
+        paths = {"answer": settings.response_answer_jmespath, "passages": settings.response_context_jmespath}
+        given = {part: path for part, path in paths.items() if path is not None}
+        return System(ask=Ask(body=settings.request or None), reply=ReplyPaths.model_validate(given))
+    system = read_system(wanted)
+    for key, declared in system.settings.items():
+        if declared.required and not getattr(settings, key):
+            raise ToolkitError(f"--target {Path(wanted).stem} needs --set target_{key}=VALUE: {declared.help}")
+    return system
+
+
+# ---------------------------------------------------------------- secrets
+
+
+def read_headers(system: System, settings: ServerSettings) -> dict[str, str]:
+    """Return the HTTP headers with values from environment variables, that with the server's key among them."""
+    headers = _read_variables(settings.header)
+    if key_variable := settings.key or system.key:
+        name, _, form = system.key_header.partition(":")
+        headers = {name: form.strip().format(key=_read_variables({name: key_variable})[name]), **headers}
+    return headers
+
+
+def _read_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of environment variables; an error names variables, never their values."""
+    values = {name: os.environ.get(variable, "") for name, variable in variables.items()}
+    for name, value in values.items():
+        if not value:
+            raise ToolkitError(f"target_header: the environment has no variable {variables[name]}; set it")
+        if not (value.isprintable() and value.isascii()):
+            raise ToolkitError(f"target_header: the value of {variables[name]} is not printable ASCII")
+    return values
+
+
+def list_secrets(value: Any, name: str = "") -> Iterator[str]:
+    """Yield the values of the settings whose names mark a secret."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from list_secrets(inner, str(key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from list_secrets(inner, name)
+    elif isinstance(value, str) and is_secret_name(name):
+        yield value
+
+
+def hide_secrets(value: Any, name: str = "") -> Any:
+    """Return settings with their secrets hidden, and addresses without password and query."""
+    if isinstance(value, Mapping):
+        # a header is stored as the name of the variable that holds its value
+        return {key: inner if key == "header" else hide_secrets(inner, str(key)) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [hide_secrets(inner, name) for inner in value]
+    if isinstance(value, str) and is_secret_name(name):
+        return HIDDEN
+    return strip_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value
