@@ -152,12 +152,14 @@ def describe(value: Any, *, depth: int = 4) -> str:
 
 
 def read_number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """Return a finite number, given as a number or, as in a CSV file, as text; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:
+        number = float(value)
+    except (ValueError, OverflowError):
         return None
+    return number if math.isfinite(number) else None
 
 
 def _read_count(value: Any) -> int | None:
@@ -360,7 +362,7 @@ def read_reply(row: Mapping[str, Any], names: FileNamer) -> Reply:
     parts, fields = find_parts(row), unwrap(row)
     if fields.get("error"):
         return Reply(error=str(fields["error"]))
-    if fields.get("latency") == -1:  # evaltools writes an error as the answer, with a latency of -1
+    if read_number(fields.get("latency")) == -1:  # evaltools writes an error as the answer, with a latency of -1
         return Reply(error=parts.answer or "the row is marked as failed")
     try:
         reply = make_reply(parts, names=names)

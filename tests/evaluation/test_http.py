@@ -242,6 +242,7 @@ def test_read_passages_rejects_values_without_passages(given):
     [
         ({"confidence": 0.7}, 0.7),
         ({"metadata": {"confidence_score": 1}}, 1.0),
+        ({"confidence": "0.7"}, 0.7),
         ({"confidence": 70}, None),
         ({"confidence": True}, None),
         ({"confidence": "high"}, None),

@@ -206,11 +206,8 @@ def _make_row(record: Row, scores: Mapping[str, Any]) -> Row:
 
 
 def _read_mark(value: Any) -> float | None:
-    if isinstance(value, str):
-        try:
-            return _LETTERS[value] if value in _LETTERS else read_number(float(value))
-        except ValueError:
-            return None
+    if isinstance(value, str) and value in _LETTERS:
+        return _LETTERS[value]
     return float(value) if isinstance(value, bool) else read_number(value)
 
 
