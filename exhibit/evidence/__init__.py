@@ -6,14 +6,5 @@ from exhibit.evidence.locate import Match, locate
 from exhibit.evidence.read import is_readable, read_document
 
 __all__ = [
-    "Box",
-    "Document",
-    "Match",
-    "Page",
-    "Span",
-    "fold",
-    "is_readable",
-    "locate",
-    "read_document",
-    "subtract_spans",
-]
+    "Box", "Document", "Match", "Page", "Span", "fold", "is_readable", "locate", "read_document", "subtract_spans",
+]  # fmt: skip

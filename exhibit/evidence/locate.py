@@ -164,16 +164,12 @@ def _locate_loosely(quote: str, document: Document) -> list[Match]:
         for start in _find(needle, haystack.text):
             if haystack.cuts(start, start + len(needle)):
                 continue
-            spans = _cut_furniture(Span(*haystack.span(start, start + len(needle))), document)
+            spans = document.cut_furniture(Span(*haystack.span(start, start + len(needle))))
             whole = _is_whole(spans[0], document.text) and _is_whole(spans[-1], document.text)
             matches.append(Match(spans, "parts" if len(spans) > 1 else "folded", whole=whole))
         if matches:
             return matches
     return []
-
-
-def _cut_furniture(span: Span, document: Document) -> tuple[Span, ...]:
-    return document.cut_furniture(span) or (span,)
 
 
 def _is_whole(span: Span, text: str) -> bool:
@@ -270,7 +266,7 @@ def _locate_alike(quote: str, document: Document) -> list[Match]:
         if part is not None:
             best[start + part.start, start + part.end] = round(1 - part.distance / len(needle), 4)
     return [
-        Match(_cut_furniture(Span(*document.body.span(*place)), document), "fuzzy", score)
+        Match(document.cut_furniture(Span(*document.body.span(*place))), "fuzzy", score)
         for place, score in _keep_apart(best)
     ]
 

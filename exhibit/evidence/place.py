@@ -356,7 +356,7 @@ def _make_piece(stretch: Stretch, needle: Fold, text: str, document: Document) -
     after = int(needle.offsets[stretch.end]) if stretch.end < len(needle.offsets) else len(text)
     signs = text[before:start], text[end:after]
     spans = (_with_signs(span, signs, document.text) for span in stretch.hits)
-    return PlacedPiece(start, end, tuple(document.cut_furniture(span) or (span,) for span in spans), stretch.letters)
+    return PlacedPiece(start, end, tuple(map(document.cut_furniture, spans)), stretch.letters)
 
 
 def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:

@@ -20,8 +20,7 @@ from pathlib import Path
 from huggingface_hub import HfApi
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-from exhibit.hub.publish import restore_card
-from exhibit.hub.remote import KIND, connect, explain_errors
+from exhibit.hub.publish import KIND, connect, explain_errors, restore_card
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.schemas.bundle import CARD, INFO, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError

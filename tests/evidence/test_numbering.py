@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from exhibit.evidence.numbering import W, format_numeral, read_numbering
+from exhibit.evidence.readers.word import W, format_numeral, read_numbering
 
 NAMESPACE = W.strip("{}")
 
