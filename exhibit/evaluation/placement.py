@@ -123,8 +123,9 @@ class Documents:
             return self._find_holders(words, _UNNAMED_SHARE)
         placement = self._placement(words, named)
         document = self.get(named)
-        whole = document is not None and letters_of(words).text in document.letters.text
-        if placement.share < _ACCEPTED_SHARE and not whole:
+        if placement.share < _ACCEPTED_SHARE and (
+            document is None or letters_of(words).text not in document.letters.text
+        ):
             return self._find_holders(words, max(_ACCEPTED_SHARE, 2 * placement.share)) or [named]
         if placement.share < _WHOLE_SHARE and _has_gaps(placement):
             return [file.filename for file in self._find_likely(words)[0] if file.filename != named] or [named]

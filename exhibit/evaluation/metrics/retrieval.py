@@ -61,7 +61,10 @@ def _score_characters(case: Case, options: Options, k: int) -> tuple[float | Non
 
 @once_per_case
 def _score_cutoffs(case: Case, as_published: bool, ks: Sequence[int]) -> list[tuple[float, float]]:
-    return [(_score_as_published if as_published else _score_union)(case, k) for k in ks]
+    score = _score_as_published if as_published else _score_union
+    depths = [min(k, len(case.reply.passages)) for k in ks]
+    scores = {depth: score(case, depth) for depth in dict.fromkeys(depths)}
+    return [scores[depth] for depth in depths]
 
 
 def _score_union(case: Case, k: int) -> tuple[float, float]:
