@@ -38,15 +38,22 @@ def test_load_plugin_lists_known_names_for_an_unknown_name(package, name):
         load_plugin(package, name)
 
 
-def test_broken_plugin_is_named_with_its_distribution(package, tmp_path):
-    (tmp_path / "fires.py").write_text("import nowhere_to_be_found", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("import nowhere_to_be_found", "ModuleNotFoundError: .*nowhere_to_be_found"),
+        ("import sys; sys.exit(0)", "SystemExit: 0"),
+    ],
+)
+def test_broken_plugin_is_named_with_its_distribution(package, tmp_path, text, fault):
+    (tmp_path / "fires.py").write_text(text, encoding="utf-8")
     about = tmp_path / "house_toasters-1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: house-toasters\nVersion: 1\n", encoding="utf-8")
     (about / "entry_points.txt").write_text("[exhibit.toasters]\nfires = fires\n", encoding="utf-8")
     assert "fires" in list_plugins(package)
-    told = r"^fires \(exhibit.toasters\) of house-toasters cannot be loaded: ModuleNotFoundError: .*nowhere_to_be_found"
-    with pytest.raises(ToolkitError, match=f"{told}.*; fix fires or uninstall house-toasters$"):
+    told = rf"^fires \(exhibit.toasters\) of house-toasters cannot be loaded: {fault}.*; fix fires or uninstall"
+    with pytest.raises(ToolkitError, match=f"{told} house-toasters$"):
         load_plugin(package, "fires")
 
 

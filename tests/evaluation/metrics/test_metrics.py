@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -22,10 +19,10 @@ from exhibit.evaluation.metrics import (
     registered,
     shorten_metrics,
 )
+from exhibit.runtime import plugins
 from exhibit.schemas.errors import ToolkitError
 from tests.evaluation.metrics.build import at, case, gold
 
-ROOT = Path(__file__).parents[3]
 ROW = case([gold((0, 9))], [at(0, 9)], answer="The rent is £900.", truth="£900")
 
 
@@ -174,26 +171,34 @@ def commas(case):
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "told"),
-    [
-        (SOUND, 0, "{'commas': [0.5]}"),
-        (SOUND.replace("def commas", "def recall"), 1, "the metric recall"),
-        ("raise KeyError('x')", 1, "commas (exhibit.metrics) of house cannot be loaded: KeyError"),
-        ("import sys; sys.exit(0)", 1, "commas (exhibit.metrics) of house cannot be loaded: SystemExit"),
-    ],
-)
-def test_metric_plugin_of_installed_distribution_loads_or_reports_error(tmp_path, text, code, told):
-    (tmp_path / "commas.py").write_text(text, encoding="utf-8")
-    (tmp_path / "house-1.dist-info").mkdir()
-    (tmp_path / "house-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: house\nVersion: 1\n")
-    (tmp_path / "house-1.dist-info" / "entry_points.txt").write_text("[exhibit.metrics]\ncommas = commas\n")
-    script = (
-        "import sys\nfrom exhibit.evaluation.metrics import measure\nfrom exhibit.runtime.command import guarded\n"
-        "from tests.evaluation.metrics.build import case\n@guarded()\ndef main():\n"
-        "    print(measure([case()], names=['commas']))\n    return 0\nsys.exit(main())"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False, cwd=tmp_path)
-    assert done.returncode == code and told in done.stdout + done.stderr and "Traceback" not in done.stderr
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """A function that installs a distribution with this text as its module of metrics."""
+
+    def write(text):
+        (tmp_path / "house_commas.py").write_text(text, encoding="utf-8")
+        about = tmp_path / "house-1.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: house\nVersion: 1\n", encoding="utf-8")
+        (about / "entry_points.txt").write_text("[exhibit.metrics]\ncommas = house_commas\n", encoding="utf-8")
+        monkeypatch.syspath_prepend(tmp_path)
+        forget()
+
+    def forget():
+        for cached in (plugins.points_of, plugins._load, metrics._load_plugins):
+            cached.cache_clear()
+        sys.modules.pop("house_commas", None)
+
+    yield write
+    forget()
+
+
+def test_metric_of_installed_distribution_is_measured(install):
+    install(SOUND)
+    assert measure([ROW], names=["commas"]) == {"commas": [0.5]}
+
+
+def test_metric_of_installed_distribution_cannot_take_name_of_existing_metric(install):
+    install(SOUND.replace("def commas", "def recall"))
+    with pytest.raises(ToolkitError, match="the metric recall .*house_commas.py.*the name is taken"):
+        measure([ROW], names=["recall"])
