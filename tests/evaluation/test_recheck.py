@@ -128,6 +128,19 @@ def test_read_finished_run_finds_question_answer_passages_and_scores(tmp_path, w
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        {"samples": [{"input": RENT, "scores": [1]}]},
+        {"results": {"results": [{"vars": {"question": RENT}, "namedScores": [1]}]}},
+        {"testCases": [{"input": RENT, "metricsData": [{"name": [1], "score": "high"}]}]},
+    ],
+)
+def test_read_finished_run_ignores_scores_of_unknown_form(tmp_path, content):
+    _, [row] = read_finished_run(write_json(tmp_path / "run.json", content))
+    assert row["question"] == RENT and row["scores"] == {}
+
+
+@pytest.mark.parametrize(
     ("name", "content"),
     [("a.json", "{"), ("b.json", '{"x": 1}'), ("c.csv", "a,b\n1,2\n"), ("d.eval", "no archive"), ("e.parquet", "PAR1")],
 )

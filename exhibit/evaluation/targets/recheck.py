@@ -216,23 +216,22 @@ def _read_mark(value: Any) -> float | None:
 
 def _list_deepeval_marks(record: Row) -> Row:
     marks = _list_objects("metricsData || metrics_data", record)
-    return {mark["name"]: mark.get("score") for mark in marks if "name" in mark}
+    return {str(mark["name"]): mark.get("score") for mark in marks if "name" in mark}
 
 
 def _list_promptfoo_marks(record: Row) -> Row:
-    return {"score": record.get("score"), **(record.get("namedScores") or {})}
+    return {"score": record.get("score"), **_find_object(record, "namedScores")}
 
 
 def _list_inspect_marks(record: Row) -> Row:
-    return {name: search("value", mark) for name, mark in (record.get("scores") or {}).items()}
+    return {name: search("value", mark) for name, mark in _find_object(record, "scores").items()}
 
 
 def _list_column_marks(record: Row) -> Row:
     """Return the marks of LangSmith or Langfuse, which are in columns such as `feedback.NAME`."""
-    nested = record.get("scores")
-    marks = dict(nested) if isinstance(nested, Mapping) else {}
     parts = [(str(key).partition("."), value) for key, value in record.items()]
-    return marks | {name: value for (prefix, _, name), value in parts if name and prefix in _MARK_COLUMNS}
+    columns = {name: value for (prefix, _, name), value in parts if name and prefix in _MARK_COLUMNS}
+    return {**_find_object(record, "scores"), **columns}
 
 
 def _list_ragas_marks(record: Row) -> Row:
@@ -253,6 +252,11 @@ _TOOLS: dict[str, tuple[str, Callable[[Row], Row]]] = {
     "Langfuse or LangSmith": ("", _list_column_marks),
     "ragas": ("", _list_ragas_marks),
 }  # the JMESPath of a tool's records (empty for a table), and the function that returns a record's marks
+
+
+def _find_object(record: Row, name: str) -> Row:
+    value = record.get(name)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _list_objects(path: str, content: Any) -> list[Row]:
