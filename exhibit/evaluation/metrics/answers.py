@@ -120,11 +120,18 @@ def answer_must_not(case: Case) -> float | None:
 
 def _share_stated(case: Case, label: str, *, strict: bool) -> float | None:
     """Return the share of a label's items that the answer states; one alternative of an item is enough."""
-    text = str(case.labels.get(label) or "[]")
-    items = json.loads(text) if text.startswith("[") else [text]
-    lists = [item if isinstance(item, list) else [item] for item in items]
+    lists = [item if isinstance(item, list) else [item] for item in _read_items(str(case.labels.get(label) or "[]"))]
     stated = [any(_says_item(str(text), case.reply.answer or "", strict=strict) for text in own) for own in lists]
     return sum(stated) / len(stated) if stated else None
+
+
+def _read_items(text: str) -> list[Any]:
+    """Return the items of a label, which is a JSON list or one text."""
+    try:
+        items = json.loads(text)
+    except ValueError:
+        return [text]
+    return items if isinstance(items, list) else [text]
 
 
 def _says_item(item: str, answer: str, *, strict: bool) -> bool:

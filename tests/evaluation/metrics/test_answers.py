@@ -76,6 +76,11 @@ def test_answer_must_contain_gives_share_of_required_items_in_answer(answer, ite
     assert apply("answer_must_contain", [listed(answer, must_contain=items)]) == {"answer_must_contain": [expected]}
 
 
+def test_answer_must_contain_reads_label_that_is_no_list_as_one_text():
+    row = case(answer="The buyer gives notice [1].", labels={"must_contain": "[the] buyer"})
+    assert apply("answer_must_contain", [row]) == {"answer_must_contain": [1.0]}
+
+
 @pytest.mark.parametrize(
     ("answer", "items", "expected"),
     [
