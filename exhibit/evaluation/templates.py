@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -74,7 +75,9 @@ MESSAGES = [{"role": "user", "content": "{question}"}]
 _QUESTION_FIELDS = (
     "question", "query", "message", "q", "prompt", "input", "user_input", "user_query", "text", "search", "content",
 )  # fmt: skip
-_MAX_REFERENCES = 8  # the number of nested references that are followed, because a description may refer to itself
+# a description may refer to itself
+_MAX_REFERENCES = 8  # followed for one field
+_MAX_DEPTH = 4  # nested objects that are searched for the question
 
 
 def make_body(openapi: Any, path: str) -> Any:
@@ -85,16 +88,17 @@ def make_body(openapi: Any, path: str) -> Any:
     return template if isinstance(template, Mapping) else None
 
 
-def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_REFERENCES) -> Any:
-    schema = _resolve(schema, root, depth)
+def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_DEPTH) -> Any:
+    schema = _resolve(schema, root)
     fields = schema.get("properties")
     if not isinstance(fields, Mapping) or not depth:
-        return "{question}" if schema.get("type") == "string" else None
-    inner = {name: _resolve(field, root, depth) for name, field in fields.items()}
-    required = {name: _choose_value(inner[name]) for name in schema.get("required") or () if name in inner}
+        return "{question}" if _find_type(schema) == "string" else None
+    inner = {name: _resolve(field, root) for name, field in fields.items()}
+    needed = schema.get("required")
+    required = {name: _choose_value(inner[name]) for name in inner if isinstance(needed, list) and name in needed}
     questions = ((name, _make_template(inner.get(name), root, depth - 1)) for name in _QUESTION_FIELDS)
-    chat = [("messages", MESSAGES)] if inner.get("messages", {}).get("type") == "array" else []
-    name, body = next((pair for pair in (*questions, *chat) if pair[1] is not None), ("", None))
+    chat = [("messages", MESSAGES)] if _find_type(inner.get("messages")) == "array" else []
+    name, body = next((pair for pair in chain(questions, chat) if pair[1] is not None), ("", None))
     template = {**required, name: body}
     return None if None in template.values() else template
 
@@ -102,19 +106,26 @@ def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_REFER
 def _choose_value(schema: Mapping[str, Any]) -> Any:
     """Return a value for a required field: its default, constant, first listed value or example, or an empty value."""
     stated = jmespath.search("not_null(default, const, enum[0], examples[0], example)", schema)
-    empty: dict[Any, Any] = {"array": [], "object": {}, "boolean": False}
-    return empty.get(schema.get("type")) if stated is None else stated
+    empty: dict[str, Any] = {"array": [], "object": {}, "boolean": False}
+    return empty.get(_find_type(schema)) if stated is None else stated
 
 
-def _resolve(schema: Any, root: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
+def _find_type(schema: Any) -> str:
+    """Return the type of a schema, of several the first that is not null; empty if it states none."""
+    kind = jmespath.search("not_null(type[?@!='null'] | [0], type)", schema)
+    return kind if isinstance(kind, str) else ""
+
+
+def _resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a schema with its references resolved; of several alternatives, the first that is not null."""
-    for _ in range(depth):
-        several = jmespath.search("not_null(anyOf, oneOf, allOf)", schema)
-        if reference := jmespath.search('"$ref"', schema):
+    for _ in range(_MAX_REFERENCES):
+        reference = jmespath.search('"$ref"', schema)
+        chosen = jmespath.search("not_null(anyOf, oneOf, allOf)[?type!='null'] | [0]", schema)
+        if isinstance(reference, str):
             steps = reference.removeprefix("#/").split("/")
             schema = jmespath.search(".".join(map(json.dumps, steps)), root)
-        elif several:
-            schema = next((one for one in several if one.get("type") != "null"), {})
+        elif chosen is not None:
+            schema = chosen
         else:
             break
     return schema if isinstance(schema, Mapping) else {}

@@ -77,14 +77,17 @@ SCHEMA = {
             "properties": {
                 "user_query": {"anyOf": [{"type": "null"}, {"type": "string"}]},
                 "top": {"type": "integer", "default": 5},
+                "filters": {"type": ["array", "null"]},
                 "mode": {"enum": ["fast", "slow"]},
                 "chat_history": {"type": "array"},
             },
-            "required": ["user_query", "mode", "chat_history"],
+            "required": ["user_query", "mode", "chat_history", "filters"],
         },
-        "Inner": {"properties": {"input": {"properties": {"text": {"type": "string"}}}}},
+        "Inner": {"properties": {"input": {"properties": {"text": {"type": ["string", "null"]}}}}},
         "Chat": {"properties": {"messages": {"type": "array"}}},
         "None": {"properties": {"weather": {"type": "string"}}, "required": ["weather"]},
+        "Invalid": {"properties": {"q": {"anyOf": [True, 7]}, "text": {"$ref": 7}}, "required": 7},
+        "Itself": {"properties": {name: {"$ref": "#/d/Itself"} for name in ("q", "query", "text", "input", "message")}},
     },
 }
 
@@ -92,10 +95,12 @@ SCHEMA = {
 @pytest.mark.parametrize(
     ("name", "body"),
     [
-        ("Ask", {"user_query": "{question}", "mode": "fast", "chat_history": []}),
+        ("Ask", {"user_query": "{question}", "mode": "fast", "chat_history": [], "filters": []}),
         ("Inner", {"input": {"text": "{question}"}}),
         ("Chat", {"messages": [{"role": "user", "content": "{question}"}]}),
         ("None", None),
+        ("Itself", None),
+        ("Invalid", None),
     ],
 )
 def test_make_body_finds_question_field_in_openapi_schema(name, body):

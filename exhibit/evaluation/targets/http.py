@@ -202,8 +202,9 @@ class Server:
             openapi = self.fetch("/openapi.json", deadline=deadline, method="GET", url=url)
         except HttpError:  # a server that does not answer is reported when the questions are asked
             return None, []
-        paths = [path for path, methods in (search("paths", openapi) or {}).items() if "post" in methods]
-        return make_body(openapi, parts.path.rstrip("/")), paths
+        described = search("paths", openapi)
+        methods = described if isinstance(described, Mapping) else {}
+        return make_body(openapi, parts.path.rstrip("/")), [path for path in methods if search("post", methods[path])]
 
     def _explain(self, errors: Sequence[HttpError], paths: Sequence[str]) -> str:
         error = next((error for error in errors if isinstance(error, ReplyError)), errors[0])
