@@ -191,11 +191,11 @@ def write_day(day: date, system: LegalSystem) -> str:
 
 # ---------------------------------------------------------------- finding values
 
-_DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d{1,4})?|\d{1,12}(?:\.\d{1,4})?"
-_NUMBER = (
-    rf"(?:(?P<words>\b{NUMBER_WORDS})\s{{0,3}}\(\s?(?P<both>{_DIGITS})\s?\)|(?<![\w.,$€£])(?P<digits>{_DIGITS})"
-    rf"|\b(?P<spelt>{NUMBER_WORDS}))"
-)
+_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d{1,4})?|\d{1,12}(?:\.\d{1,4})?)"
+_SCALE = rf"(?:\s{{1,3}}(?:{'|'.join(_SCALES)})|\s?(?:{make_word_pattern(_ABBREVIATED_SCALES)})\b)"
+_BOTH = rf"\b{NUMBER_WORDS}\s{{0,3}}\(\s?{_DIGITS}\s?\)"  # `thirty (30)`
+_NUMBER = rf"(?:{_BOTH}|(?<![\w.,$€£]){_DIGITS}|\b{NUMBER_WORDS})"
+_NUMBER_PART = re.compile(rf"(?P<digits>{_DIGITS})(?P<scale>{_SCALE})?|\b{NUMBER_WORDS}", re.IGNORECASE)
 _UNITS = {
     "minute": ("minute", 1), "hour": ("hour", 1), "day": ("day", 1), "week": ("day", 7), "month": ("month", 1),
     "quarter": ("month", 3), "year": ("month", 12),
@@ -203,8 +203,8 @@ _UNITS = {
 _QUALIFIERS = {"business": "business", "working": "business", "trading": "business"}
 """Words between a number and its unit that change the period; `calendar` and `consecutive` do not."""
 _PERIOD = re.compile(
-    rf"{_NUMBER}(?P<gap>\s{{0,3}}-?\s{{0,3}})(?:(?P<sort>calendar|business|working|consecutive|full|clear|trading)"
-    rf"[\s-]{{1,3}})?(?P<unit>{'|'.join(_UNITS)})s?(?![a-z])",
+    rf"{_NUMBER}\s{{0,3}}-?\s{{0,3}}(?:(?P<sort>calendar|business|working|consecutive|full|clear|trading)[\s-]{{1,3}})?"
+    rf"(?P<unit>{'|'.join(_UNITS)})s?(?![a-z])",
     re.IGNORECASE,
 )
 _SIGNS = {"$": "USD", "US$": "USD", "U.S.$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
@@ -213,34 +213,29 @@ _CURRENCY_WORDS = {"dollars": "USD", "euros": "EUR", "euro": "EUR", "pounds": "G
 _CURRENCIES = {code.lower(): code for code in _CODES} | {
     word.lower(): code for word, code in (_SIGNS | _CURRENCY_WORDS).items()
 }
-_SCALE = rf"\s{{1,3}}(?:{'|'.join(_SCALES)})|\s?(?:{make_word_pattern(_ABBREVIATED_SCALES)})\b"
 _AMOUNT = re.compile(
     rf"(?:(?P<words>\b{NUMBER_WORDS})\s{{1,3}}(?:(?:U\.?S\.?\s)?dollars|euros|pounds(?:\ssterling)?)\s{{0,3}}\(\s?)?"
-    rf"(?<![\w])(?P<sign>{make_word_pattern([*_SIGNS, *_CODES])})\s?(?P<digits>{_DIGITS})(?P<scale>{_SCALE})?"
-    r"(?![\d%]|,\d)(?P<close>\s?\))?"
-    rf"|(?<![\w.,$€£])(?<!\d[ \xa0])(?P<digits2>{_DIGITS})(?P<scale2>{_SCALE})?"
+    rf"(?<![\w])(?P<sign>{make_word_pattern([*_SIGNS, *_CODES])})\s?{_DIGITS}{_SCALE}?(?![\d%]|,\d)(?P<close>\s?\))?"
+    rf"|(?<![\w.,$€£])(?<!\d[ \xa0]){_DIGITS}(?<!\.\d{{3}}){_SCALE}?"  # `20.000 €`: `write_plain_numbers` first
     rf"\s{{0,3}}(?P<sign2>{make_word_pattern(['dollars', 'euros', 'euro', 'Kč', 'zł', '€', *_CODES])})(?!\w)",
     re.IGNORECASE,
 )
 _PER_CENT = r"per\s?cent(?:um)?"
 _PERCENTAGE = re.compile(
-    rf"(?P<words>\b{NUMBER_WORDS})\s{{1,3}}{_PER_CENT}\s{{0,3}}\(\s?(?P<both>{_DIGITS})\s?%\s?\)"
-    rf"|(?P<words2>\b{NUMBER_WORDS})\s{{0,3}}\(\s?(?P<both2>{_DIGITS})\s?%?\s?\)\s{{0,3}}(?:{_PER_CENT}|%)"
-    rf"|(?P<words4>\b{NUMBER_WORDS})\s{{0,3}}\(\s?(?P<both4>{_DIGITS})\s?%\s?\)"
-    rf"|(?<![\w.,$€£])(?P<digits>{_DIGITS})\s{{0,3}}(?:%|{_PER_CENT})"
-    rf"|(?P<words3>\b{NUMBER_WORDS})\s{{1,3}}{_PER_CENT}(?!\s{{0,3}}\()",
+    rf"\b{NUMBER_WORDS}(?:\s{{1,3}}{_PER_CENT})?\s{{0,3}}\(\s?{_DIGITS}\s?%?\s?\)(?:\s{{0,3}}(?:{_PER_CENT}|%))?"
+    rf"|(?<![\w.,$€£]){_DIGITS}\s{{0,3}}(?:%|{_PER_CENT})|\b{NUMBER_WORDS}\s{{1,3}}{_PER_CENT}(?!\s{{0,3}}\()",
     re.IGNORECASE,
 )
-_STATES = (
-    "Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|Idaho|Illinois|"
-    "Indiana|Iowa|Kansas|Louisiana|Maine|Maryland|Michigan|Minnesota|Mississippi|Missouri|Montana|Nebraska|Nevada|"
-    "New Hampshire|New Jersey|New Mexico|New York|North Carolina|North Dakota|Ohio|Oklahoma|Oregon|Rhode Island|"
-    "South Carolina|South Dakota|Tennessee|Texas|Utah|Vermont|Washington|West Virginia|Wisconsin|Wyoming"
-)
 GROUPS = {
-    "state": tuple(_STATES.split("|")),
-    "commonwealth": ("Kentucky", "Massachusetts", "Pennsylvania", "Virginia"),
-    "province": ("Alberta", "British Columbia", "Manitoba", "New Brunswick", "Nova Scotia", "Ontario", "Saskatchewan"),
+    "state": (
+        "Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|Idaho|"
+        "Illinois|Indiana|Iowa|Kansas|Louisiana|Maine|Maryland|Michigan|Minnesota|Mississippi|Missouri|Montana|"
+        "Nebraska|Nevada|New Hampshire|New Jersey|New Mexico|New York|North Carolina|North Dakota|Ohio|Oklahoma|"
+        "Oregon|Rhode Island|South Carolina|South Dakota|Tennessee|Texas|Utah|Vermont|Washington|West Virginia|"
+        "Wisconsin|Wyoming"
+    ).split("|"),
+    "commonwealth": "Kentucky|Massachusetts|Pennsylvania|Virginia".split("|"),
+    "province": "Alberta|British Columbia|Manitoba|New Brunswick|Nova Scotia|Ontario|Saskatchewan".split("|"),
     "country": (
         "Austria|Australia|Belgium|Canada|China|Denmark|England|Finland|France|Germany|Hong Kong|India|Ireland|Israel|"
         "Italy|Japan|Luxembourg|New Zealand|Norway|Poland|Portugal|Scotland|Singapore|Spain|Sweden|Switzerland|Taiwan"
@@ -323,14 +318,20 @@ def _format_plain(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _read_stated_number(match: re.Match[str]) -> Decimal | None:
+def _read_number_part(part: re.Match[str]) -> Decimal:
+    if part["digits"] is None:
+        return Decimal(read_words(part[0]) or 0)
+    return _parse_decimal(part["digits"]) * _find_scale(part)
+
+
+def _find_scale(part: re.Match[str]) -> int:
+    return (_SCALES | _ABBREVIATED_SCALES).get((part["scale"] or "").strip().lower(), 1)
+
+
+def _read_stated_number(text: str) -> Decimal | None:
     """Return the number in words, digits or both, `thirty (30)`; None if words and digits differ."""
-    words = _find_group(match, "words") or match.groupdict().get("spelt") or ""
-    digits = _find_group(match, "both") or _find_group(match, "digits")
-    spelt = read_words(words) if words else None
-    if digits and spelt is not None and Decimal(spelt) != _parse_decimal(digits):
-        return None
-    return _parse_decimal(digits) if digits else Decimal(spelt) if spelt is not None else None
+    numbers = {_read_number_part(part) for part in _NUMBER_PART.finditer(text)}
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 def _make_value(kind: ValueKind, match: re.Match[str], key: str, number: Decimal, unit: str = "") -> Value:
@@ -338,9 +339,9 @@ def _make_value(kind: ValueKind, match: re.Match[str], key: str, number: Decimal
 
 
 def _read_period(match: re.Match[str]) -> Value | None:
-    number = _read_stated_number(match)
+    number = _read_stated_number(match[0])
     before = match.string[max(0, match.start() - _MAX_NUMBER_WORD_CHARS) : match.start()]
-    if number is None or (match["digits"] and _WORD_BEFORE.search(before)):
+    if number is None or (match[0][0].isdigit() and _WORD_BEFORE.search(before)):
         return None  # "sixty 60 days" is a drafting error that no rule can resolve
     unit, qualifier = match["unit"].lower(), _QUALIFIERS.get((match["sort"] or "").lower(), "")
     base, factor = _UNITS[unit]
@@ -349,24 +350,17 @@ def _read_period(match: re.Match[str]) -> Value | None:
 
 
 def _read_amount(match: re.Match[str]) -> Value | None:
-    number = _parse_decimal(_find_group(match, "digits")) * _find_scale(match)
-    if re.search(r"\.\d{3}$", match["digits2"] or ""):
-        return None  # `20.000 €` has no decimals: `write_plain_numbers` first
-    if match["words"]:
-        if read_words(match["words"]) != number or not match["close"]:
-            return None
-    elif match["close"]:  # the closing bracket is not part of the amount
+    number = _read_stated_number(match[0])
+    if number is None or (match["words"] and not match["close"]):
+        return None
+    if match["close"] and not match["words"]:  # the closing bracket is not part of the amount
         match = _AMOUNT.match(match.string, match.start(), match.start("close")) or match
-    currency = _CURRENCIES[_find_group(match, "sign").lower()]
+    currency = _CURRENCIES[(match["sign"] or match["sign2"]).lower()]
     return _make_value("amount", match, f"{currency} {_format_plain(number)}", number, currency)
 
 
-def _find_scale(match: re.Match[str]) -> int:
-    return (_SCALES | _ABBREVIATED_SCALES).get(_find_group(match, "scale").strip().lower(), 1)
-
-
 def _read_percentage(match: re.Match[str]) -> Value | None:
-    number = _read_stated_number(match)
+    number = _read_stated_number(match[0]) if re.search(r"(?i)%|cent", match[0]) else None
     return None if number is None else _make_value("percentage", match, _format_plain(number), number)
 
 
@@ -382,17 +376,16 @@ def _read_place(match: re.Match[str]) -> Value | None:
 
 
 def _read_number(match: re.Match[str]) -> Value | None:
-    number = _read_stated_number(match)
+    number = _read_stated_number(match[0])
     if number is None or match[0].lower() == "one":  # "one" is mostly a pronoun
         return None
-    number *= _find_scale(match)
     return _make_value("number", match, _format_plain(number), number)
 
 
 _PATTERNS: dict[ValueKind, re.Pattern[str]] = {
     "amount": _AMOUNT, "percentage": _PERCENTAGE, "period": _PERIOD, "place": _PLACE,
 }  # fmt: skip
-_ANY_NUMBER = re.compile(rf"{_NUMBER}(?P<scale>{_SCALE})?(?![\w]|\.\d)", re.IGNORECASE)
+_ANY_NUMBER = re.compile(rf"{_NUMBER}{_SCALE}?(?![\w]|\.\d)", re.IGNORECASE)
 _CHARS_BEFORE_UNIT, _CHARS_AFTER_UNIT = 120, 60
 """Most characters of a number and its bracket before and after a unit or sign."""
 _ANCHORS: dict[ValueKind, re.Pattern[str]] = {
@@ -412,19 +405,18 @@ def write_value(value: Value, number: Decimal | None = None, *, name: str = "") 
     """Return a value's text with another number, date or place; all other characters stay the same."""
     if value.kind == "place":
         return name.upper() if value.text.isupper() else name
-    pattern = _make_date_pattern() if value.kind == "date" else _PATTERNS[value.kind]
-    match = pattern.fullmatch(value.text)
-    if match is None or number is None:
-        raise ValueError(f"the number {number} cannot be put into {value.text!r}")
+    if number is None:
+        raise ValueError(f"no number to put into {value.text!r}")
     if value.kind == "date":
-        return _write_date(match, date.fromordinal(int(number)))
-    parts = {}
-    for group, text in match.groupdict().items():
-        if text and group.startswith(("words", "spelt")):
-            parts[group] = write_words(int(number), text)
-        elif text and group.startswith(("digits", "both")):
-            parts[group] = write_digits(number / _find_scale(match), text)
-    return _replace_parts(match, parts)
+        match = _make_date_pattern().fullmatch(value.text)
+        return _write_date(match, date.fromordinal(int(number))) if match else value.text
+
+    def write_part(part: re.Match[str]) -> str:
+        if part["digits"] is None:
+            return write_words(int(number), part[0])
+        return write_digits(number / _find_scale(part), part["digits"]) + (part["scale"] or "")
+
+    return _NUMBER_PART.sub(write_part, value.text)
 
 
 def _replace_parts(match: re.Match[str], parts: dict[str, str]) -> str:
