@@ -13,7 +13,7 @@ from exhibit.law.editions import LawName
 from exhibit.law.language import LegalSystem, load_systems
 from exhibit.law.sentences import split_sentences
 from exhibit.law.structure import read_structure
-from exhibit.law.structure.labels import parse_roman
+from exhibit.law.structure.headings import parse_roman
 from exhibit.law.structure.tree import Section
 from exhibit.schemas.parsing import read_beside
 

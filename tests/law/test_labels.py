@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.law.structure.labels import Label, read_label
+from exhibit.law.structure.headings import Label, read_label
 from exhibit.law.structure.lines import Line
 
 

@@ -22,8 +22,7 @@ from exhibit.law.references import find_references
 from exhibit.law.references.corpus import list_own_places
 from exhibit.law.sentences import split_sentences, tile_clauses
 from exhibit.law.structure import format_section_path, read_structure
-from exhibit.law.structure.headings import find_headings
-from exhibit.law.structure.labels import is_prose, is_shout, is_title, is_title_case
+from exhibit.law.structure.headings import find_headings, is_prose, is_shout, is_title, is_title_case
 from exhibit.law.structure.lines import find_contents, is_entry, read_lines
 from exhibit.law.values import read_statement
 

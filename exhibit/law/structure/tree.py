@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from exhibit.evidence import Document, Span
 from exhibit.law.language import FREE
-from exhibit.law.structure.headings import BARE, COUNTED, Heading, find_headings
-from exhibit.law.structure.labels import parse_roman
+from exhibit.law.structure.headings import BARE, COUNTED, Heading, find_headings, parse_roman
 from exhibit.law.structure.lines import Outline, make_typed_outline
 
 _NOWHERE = Span(0, 0)
