@@ -330,8 +330,8 @@ def _find_scale(part: re.Match[str]) -> int:
 
 def _read_stated_number(text: str) -> Decimal | None:
     """Return the number in words, digits or both, `thirty (30)`; None if words and digits differ."""
-    numbers = {_read_number_part(part) for part in _NUMBER_PART.finditer(text)}
-    return numbers.pop() if len(numbers) == 1 else None
+    numbers = list(map(_read_number_part, _NUMBER_PART.finditer(text)))
+    return numbers[-1] if len(set(numbers)) == 1 else None
 
 
 def _make_value(kind: ValueKind, match: re.Match[str], key: str, number: Decimal, unit: str = "") -> Value:

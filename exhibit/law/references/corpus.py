@@ -12,12 +12,11 @@ from exhibit.law.editions import LawName, find_units, label_key, make_law_name, 
 from exhibit.law.language import LegalSystem, choose_system, language_of, load_systems, system_of
 from exhibit.law.provisions import find_provisions
 from exhibit.law.references import courts
-from exhibit.law.references.european import find_european
 from exhibit.law.references.reference import Kind, Path, Reference, blank_spans, is_same_source
 from exhibit.law.references.statutes import find_numbered, find_statutes
 
 # full names are read before names that may be their parts: "Part 1 of the Limitation Act 1980" is not CPR Part 1
-_IN_FULL = (courts.find_cases, courts.find_tribunals, find_european, find_statutes, find_numbered)
+_IN_FULL = (courts.find_cases, courts.find_tribunals, find_statutes, find_numbered)
 _FINDERS = (*_IN_FULL, courts.find_directions, courts.find_guides, courts.find_rules)
 # The abbreviation of a law, such as `BGB` or `BDSG`.
 _ABBREVIATION = re.compile(r"(?<!\w)[A-ZÄÖÜ][A-Za-zÄÖÜäöü]{0,7}[A-Z](?!\w)")

@@ -1,11 +1,9 @@
-"""Finds references to the law of the European Union: acts by number or name, articles, recitals and annexes."""
+"""Finds the acts of the European Union that a text names, by number or by a short name."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import pairwise
 
-from exhibit.law.references.reference import Mention, Named, NumberedUnit, make_mention, read_units
+from exhibit.law.references.reference import Named
 
 _BODY = r"(?:EU|EC|EEC|ECSC|Euratom)"
 _ACT = re.compile(rf"""(?x)(?<!\w)(?P<maker>(?:Council|Commission)\s{{1,3}})?
@@ -42,69 +40,17 @@ _NAMES: dict[str, str] = {
 _NAMED = re.compile(
     rf"(?<![\w-])(?:{'|'.join(f'(?P<n{at}>{name})' for at, name in enumerate(_NAMES.values()))})(?![\w-])"
 )
-_POINT = re.compile(r"[Pp]oint\s{1,3}\(([a-z]{1,3})\)\s{1,3}of\s{1,3}")
-_PROVISION = re.compile(
-    rf"(?:{_POINT.pattern})?(?<!\w)(?P<unit>[Aa]rticles?|[Aa]rts?\.?(?=\s{{0,3}}\d)|[Rr]ecitals?|"
-    r"[Aa]nnex(?:es)?)\s{0,3}(?=[\dIVX])"
-)
-_OF = re.compile(r",?\s{1,3}(?:of|to|in|under)\s{1,3}(?:(?:the|that|this)\s{1,3})?|,?\s{1,3}")
-_AGAIN = re.compile(r"(?:the|that|this)\s{1,3}(?P<sort>Regulation|Directive|Decision)\b(?!\s{0,3}[(\d])")
-_OF_AGAIN = re.compile(rf",?\s{{1,3}}(?:of|to|in|under)\s{{1,3}}{_AGAIN.pattern}")
-_LIST = re.compile(r",?\s{1,3}(?:and|or)\s{1,3}|,\s{1,3}")
-_ALIAS = re.compile(r"\s{0,3}\((?:[Tt]he\s{1,3})?['\"“‘]?(?:the\s{1,3})?")
-_AFTER = re.compile(r"(?:\s{1,3}\([^()\n]{1,60}\))?(?:,|:|\s{0,3}[-–—])?\s{0,3}(?:\(|(?:at|in|under)\s{1,3})?")
 _OLDEST, _NEWEST = 1952, 2099  # years of acts: the first acts are those of the Coal and Steel Community
 _YEAR_FIRST_FROM = 2015  # the first year of regulations with the year before the number; in `No 44/2001` it is last
-_MAX_EARLIER_ACTS = 100  # most earlier acts to which `the Directive` may refer; limits the time for a hostile text
 
 
-def find_european(text: str) -> Iterator[Mention]:
+def find_european_acts(text: str) -> list[Named]:
     named = (Named(*match.span(), [*_NAMES][int(str(match.lastgroup)[1:])]) for match in _NAMED.finditer(text))
-    acts = sorted([*_find_numbered(text), *named])
-    by_start = {act.start: act for act in acts}
-    units = list(read_units(text, _PROVISION, roman=("annex",)))
-    owners: dict[int, Named] = {}
-    # an act may have another name in brackets after it: `Regulation (EU) 2016/679 (GDPR)`
-    used = {b.start for a, b in pairwise(acts) if a.name == b.name and _ALIAS.fullmatch(text, a.end, b.start)}
-    for unit in reversed(units):  # in "Article 3 and Article 5 of the Directive" the later article names the act
-        owner, end = _find_owner(text, unit, acts, by_start) or (None, unit.end)
-        if owner is None:
-            beside = _LIST.match(text, unit.end)
-            owner = owners.get(beside.end()) if beside else None
-        if owner is None:
-            continue
-        owners[unit.start] = owner
-        if not _AGAIN.search(text, unit.end, end):
-            used.add(owner.start)  # "the Directive" is another mention; "of Directive 95/46/EC" is part of this one
-        point = _POINT.match(text, unit.start)
-        paths = [(*path, point[1]) if point else path for path in unit.paths]
-        yield make_mention("statute", owner.name, paths, unit.start, end)
-    for act in acts:
-        yield make_mention("statute", act.name, [] if act.start in used else [()], act.start, act.end)
+    return sorted([*_find_numbered(text), *named])
 
 
-def _find_owner(
-    text: str, unit: NumberedUnit, acts: list[Named], by_start: dict[int, Named]
-) -> tuple[Named, int] | None:
-    before = bisect_left(acts, unit.start, key=lambda act: act.start)
-    gap = _OF.match(text, unit.end)
-    if gap and (act := by_start.get(gap.end())):
-        return act, act.end
-    again = _OF_AGAIN.match(text, unit.end)
-    if again:
-        sort = again["sort"].lower()
-        near = reversed(acts[max(0, before - _MAX_EARLIER_ACTS) : before])
-        last = next((act for act in near if _sort(act) == sort), None)
-        return (last, again.end()) if last else None
-    for act in reversed(acts[max(0, before - 2) : before]):  # another name may come between, in brackets
-        after = _AFTER.match(text, act.end)
-        if after and after.end() == unit.start:
-            return act, unit.end
-    return None
-
-
-def _sort(act: Named) -> str:
-    return "regulation" if act.name == "uk gdpr" else act.name.split()[1] if " " in act.name else ""
+def is_european(name: str) -> bool:
+    return name.startswith("eu ") or name in _NAMES
 
 
 def _find_numbered(text: str) -> Iterator[Named]:

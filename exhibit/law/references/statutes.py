@@ -1,14 +1,18 @@
-"""Finds references to Acts, regulations, orders and rules, by full or short name or number (`SI 2002/618`)."""
+"""Finds references to Acts, regulations, orders and rules, by full or short name or number, and to acts of the EU."""
 
 import math
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
+from exhibit.evidence import Span
+from exhibit.law.references.european import find_european_acts, is_european
 from exhibit.law.references.reference import (
     Mention,
     Named,
     NumberedUnit,
     Path,
+    blank_spans,
     is_same_source,
     make_mention,
     read_numbers,
@@ -35,13 +39,22 @@ _SHORT = re.compile(
     rf"Regulations|Order|Rules|Measure)(?:\s+(?P<after>{_YEARS}))?\b"
 )
 _ABBREVIATED = re.compile(rf"(?P<name>(?!SI\b)[A-Z]{{2,6}}|[A-Z][A-Za-z]{{1,8}}[A-Z])\s+(?P<year>{_YEARS})\b(?!/)")
+# `point (f) of Article 6(1)` begins with the last part of the provision.
+_POINT = re.compile(r"[Pp]oint\s{1,3}\(([a-z]{1,3})\)\s{1,3}of\s{1,3}")
 _HEAD = re.compile(
+    rf"(?:{_POINT.pattern})?"
     r"(?<![\w.])(?P<unit>[Ss]ections?|SECTIONS?|ss?\.?(?=\s?\d)|§§?|[Rr]egulations?|[Rr]egs?\.?(?=\s?\d)|[Aa]rticles?|"
     r"[Aa]rts?\.?(?=\s?\d)|[Rr]ules?|rr?\.?(?=\s?\d)|[Ss]chedules?|[Ss]chs?\.?(?=\s?\d)|[Pp]arts?|PARTS?|"
-    r"Pts?\.?(?=\s?\d)|[Cc]hapters?|[Pp]aragraphs?|[Pp]aras?\.?(?=\s?\d))[^\S\n]*+(?:\n[^\S\n]*+)?(?=\d|[IVX]{1,9}\b)"
+    r"Pts?\.?(?=\s?\d)|[Cc]hapters?|[Pp]aragraphs?|[Pp]aras?\.?(?=\s?\d)|[Rr]ecitals?|[Aa]nnex(?:es)?)"
+    r"[^\S\n]*+(?:\n[^\S\n]*+)?(?=\d|[IVX]{1,9}\b)"
 )
 _APART = re.compile(r"\n\s*\n|•|\bc\. ?\d")
-_OF = re.compile(r"(?:,?\s+|(?<=\)))(?:of|to|in)\s+(?:the\s+|that\s+|those\s+|this\s+|same\s+)*")
+_OF = re.compile(r"(?:,?\s+|(?<=\)))(?:of|to|in|under)\s+(?:the\s+|that\s+|those\s+|this\s+|same\s+)*")
+_AGAIN = re.compile(
+    r"(?P<sort>Regulation|Directive|Decision)\b(?!\s{0,3}[(\d])"
+)  # an act of the EU that was named before
+# Another name of an act, in brackets after it: `Regulation (EU) 2016/679 (GDPR)`.
+_ALIAS = re.compile(r"\s{0,3}\((?:[Tt]he\s{1,3})?['\"“‘]?(?:the\s{1,3})?")
 _THEN = re.compile(r",?\s+")
 _CHAIN = re.compile(r",?\s*(?:(?:of|to|in)\s+(?:the\s+)?)?")
 _LIST = re.compile(r"\s*+(?:[,;]\s*+)?(?:(?:and|or|and/or|to)\s*+)?(?:under\s+)?")
@@ -92,27 +105,39 @@ _UNIT_WORDS: dict[str, str] = {
     "part": "part parts pt pts",
     "chapter": "chapter chapters",
     "para": "paragraph paragraphs para paras",
+    "recital": "recital recitals",
+    "annex": "annex annexes",
 }
 _NAME_CHARS = 160  # most characters of a name: the titles of cited Acts are shorter
 _OURS = frozenset({"rules", "civil procedure rules", "civil procedure rules 1998"})
 _UNITS = {word: unit for unit, words in _UNIT_WORDS.items() for word in words.split()}
 _OWN = {"section": ("act", "measure"), "regulation": ("regulations",), "article": ("order",), "rule": ("rules",)}
 """The instruments whose usual unit a word names; such a provision needs no word before its number."""
+_EUROPEAN = ("article", "recital", "annex")  # the units of an act of the EU; other instruments have only articles
 _LARGE = frozenset({"sch", "part", "chapter"})
 _MAX_CHARS_TO_ACT = 400  # greatest distance in characters from a bare `section 33` back to its Act
 
 
 def sort_of(name: str) -> str:
-    return re.sub(r" ?\d{4}$", "", name).rpartition(" ")[2]
+    if name.startswith("eu "):
+        return name.split()[1]
+    return "regulation" if name == "uk gdpr" else re.sub(r" ?\d{4}$", "", name).rpartition(" ")[2]
 
 
 class Instruments:
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.named = _keep_longest(
+        acts = find_european_acts(text)
+        self.aliases = {
+            b.start for a, b in pairwise(acts) if a.name == b.name and _ALIAS.fullmatch(text, a.end, b.start)
+        }
+        self.text = text = blank_spans(text, [Span(act.start, act.end) for act in acts])
+        self._national = _keep_longest(
             [named for match in _ENDING.finditer(text) if (named := _read_instrument(text, match))]
         )
+        self.named = sorted([*acts, *self._national])
         self.by_start = {named.start: named for named in self.named}
+        self.by_end = {gap.end(): named for named in self.named if (gap := _AFTER_NAME.match(text, named.end))}
+        """The instruments by the position where a provision may follow: `GDPR art 17`."""
         dated = [
             Named(*match.span(), self._expand(f"{match['sort'].lower()} {match['year']}", match.start()))
             for match in _BY_YEAR.finditer(text)
@@ -127,6 +152,9 @@ class Instruments:
             return Named(start, match.end(), f"{match['name'].lower()} {match['year']}")
         if match := _CODE.match(self.text, start):
             return Named(start, match.end(), CODES[match[0]])
+        if match := _AGAIN.match(self.text, start) if joined else None:
+            last = self.find_last(start, match["sort"].lower())
+            return Named(start, match.end(), last.name) if last else None
         match = _SHORT.match(self.text, start) if joined else None
         if match is None or (plain := _normalise_name(match.group())) in _OURS:
             return None
@@ -140,7 +168,7 @@ class Instruments:
 
     def _expand(self, short: str, start: int) -> str:
         """Return the full name behind a short name such as `act 1980`: the last full name before it, else the first."""
-        same = [named for named in self.named if is_same_source("statute", short, named.name)]
+        same = [named for named in self._national if is_same_source("statute", short, named.name)]
         earlier = [named for named in same if named.end <= start]
         return (earlier[-1:] or same[:1] or [Named(0, 0, short)])[0].name
 
@@ -184,42 +212,43 @@ def _normalise_name(name: str) -> str:
 
 def find_statutes(text: str) -> Iterator[Mention]:
     instruments = Instruments(text)
+    text = instruments.text
     heads = _find_provisions(text)
     by_start = {head.start: head for head in heads}
     owners: dict[int, tuple[Named, int] | None] = {}
-    used: set[int] = set()
+    used = instruments.aliases
     outer = {o.start for head in heads if (o := _find_outer(text, head, by_start))}
     for head in reversed(heads):  # in "section 33 and section 35 of the Act" the later section names the Act
-        owner = owners[head.start] = _find_owner(text, head, instruments, by_start, owners)
+        owner = owners[head.start] = _find_owner(head, instruments, by_start, owners)
         if owner is None:
             continue
         instrument, end = owner
         used.add(instrument.start)
         if head.start in outer:
             continue  # "paragraph 6 of Schedule 18" is one reference
-        paths = list(_list_paths(head, instrument, by_start, text)) if instrument.name else []
+        paths = list(_list_paths(head, by_start, text)) if instrument.name else []
         yield make_mention("statute", instrument.name, paths, head.start, end)
     for match in _CODE_ALONE.finditer(text):
         numbers = read_numbers(text, match.end(), plural=True)
         if numbers:
             yield make_mention("statute", CODES[match["code"]], numbers.paths, match.start(), numbers.end)
     for instrument in instruments.named:
-        if instrument.start not in used:
-            yield make_mention("statute", instrument.name, [()], instrument.start, instrument.end)
+        paths = [] if instrument.start in used else [()]
+        yield make_mention("statute", instrument.name, paths, instrument.start, instrument.end)
 
 
 def _find_provisions(text: str) -> list[NumberedUnit]:
-    units = read_units(text, _HEAD, roman=("part", "pt", "chapter", "sch"))
+    units = read_units(text, _HEAD, roman=("part", "pt", "chapter", "sch", "annex"))
     return [unit._replace(unit=_UNITS[unit.unit]) for unit in units]
 
 
 def _find_owner(
-    text: str,
     head: NumberedUnit,
     instruments: Instruments,
     by_start: dict[int, NumberedUnit],
     owners: dict[int, tuple[Named, int] | None],
 ) -> tuple[Named, int] | None:
+    text = instruments.text
     others = _OTHER_RULES.search(text, head.start - 30, head.start)
     if others and head.unit in {"rule", "part"}:
         name = CODES[others["code"]] if others["code"] else f"{others['name'].lower()} rules"
@@ -228,21 +257,28 @@ def _find_owner(
         return owners.get(following.start)
     for gap, joined in ((_OF.match(text, head.end), True), (_THEN.match(text, head.end), False)):
         instrument = instruments.find_at(gap.end(), joined=joined) if gap else None
-        if instrument and (head.unit != "rule" or sort_of(instrument.name) not in {"act", "order", "regulations"}):
+        if instrument and _can_have(instrument.name, head.unit):
             return instrument, instrument.end
     listed = _LIST.match(text, head.end)
     beside = by_start.get(listed.end()) if listed else None
-    if beside and beside.unit == head.unit and (owner := owners.get(beside.start)):
+    owner = owners.get(beside.start) if beside else None
+    if beside and owner and (beside.unit == head.unit or (is_european(owner[0].name) and head.unit in _EUROPEAN)):
         return owner[0], head.end
-    return _find_owner_before(text, head, instruments)
+    return _find_owner_before(head, instruments)
 
 
-def _find_owner_before(text: str, head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
-    for instrument in reversed(instruments.named):
-        gap = _AFTER_NAME.match(text, instrument.end)
-        if instrument.end <= head.start and gap and gap.end() == head.start:
-            fits = head.unit not in _OWN or sort_of(instrument.name) in _OWN[head.unit]
-            return (instrument, head.end) if fits else None
+def _can_have(name: str, unit: str) -> bool:
+    """Return whether an instrument may have a unit of a kind: acts of the EU have no sections."""
+    if is_european(name):
+        return unit in _EUROPEAN
+    return unit not in {"recital", "annex"} and (unit != "rule" or sort_of(name) not in {"act", "order", "regulations"})
+
+
+def _find_owner_before(head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
+    text = instruments.text
+    if instrument := instruments.by_end.get(head.start):
+        usual = head.unit not in _OWN or is_european(instrument.name) or sort_of(instrument.name) in _OWN[head.unit]
+        return (instrument, head.end) if usual and _can_have(instrument.name, head.unit) else None
     undotted = "." not in text[head.number : head.end]
     if head.unit == "section" and undotted and not _OF.match(text, head.end):
         near = instruments.find_last(head.start, "act")
@@ -260,12 +296,13 @@ def _find_outer(text: str, head: NumberedUnit, by_start: dict[int, NumberedUnit]
     return following if following and following.unit in _LARGE and following.unit != head.unit else None
 
 
-def _list_paths(head: NumberedUnit, instrument: Named, by_start: dict[int, NumberedUnit], text: str) -> Iterator[Path]:
-    outer = _find_outer(text, head, by_start)
-    prefix: Path = next(iter(_list_paths(outer, instrument, by_start, text))) if outer else ()
+def _list_paths(head: NumberedUnit, by_start: dict[int, NumberedUnit], text: str) -> Iterator[Path]:
+    outer, point = _find_outer(text, head, by_start), _POINT.match(text, head.start)
+    prefix: Path = next(iter(_list_paths(outer, by_start, text))) if outer else ()
     for path in head.paths:
-        plain = head.unit in {"section", "regulation", "article", "rule"} or (head.unit == "para" and prefix)
-        yield (*prefix, *path) if plain else (*prefix, f"{head.unit} {path[0]}", *path[1:])
+        plain = head.unit in _OWN or head.unit in _EUROPEAN or (head.unit == "para" and prefix)
+        below = (*path[1:], point[1]) if point else path[1:]
+        yield (*prefix, path[0] if plain else f"{head.unit} {path[0]}", *below)
 
 
 def find_numbered(text: str) -> Iterator[Mention]:
