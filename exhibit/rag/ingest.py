@@ -25,7 +25,7 @@ from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
 from exhibit.rag.documents import read_names
 from exhibit.rag.index import Entry, Index
-from exhibit.rag.lexicon import LANGUAGE_CHARS, DocumentWords, count_words
+from exhibit.rag.lexicon import DocumentWords, count_terms
 from exhibit.rag.protocols import Keys, Layer, make_section_keys
 from exhibit.rag.summaries import Summariser, Summary
 from exhibit.runtime.plugins import load_plugin
@@ -36,6 +36,7 @@ from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location, fetch_file
 
 _BATCH_TEXTS = 512  # texts that are embedded together, across documents
+_LANGUAGE_CHARS = 20_000  # at a document's start, which determine its language
 _PICTURE_DPI = 200.0  # resolution of a PDF page made from a picture that states none
 
 
@@ -85,7 +86,8 @@ class Preparation:
         entry = Entry(-1, document.filename, sha256, len(text), len(document.pages) or None, profile, "", sections)
         words = None
         if config.lexicon:
-            counted = count_words(text, chunks=texts, headings=[path for path, _, _ in sections])
+            parts = language_of(text[:_LANGUAGE_CHARS]) != "en"
+            counted = (count_terms(some, parts=parts) for some in (texts, [path for path, _, _ in sections]))
             words = DocumentWords(read_names(document.filename, profile, text), *counted)
         summary = self.summarise.summarise(document, root, profile) if self.summarise else None
         whole = None if self.summarise else (document, root)
@@ -211,7 +213,7 @@ class _Vectors:
         config = self._index.config
         languages: Collection[str] | None = getattr(self._embedder, "languages", None)
         known = languages is None or prepared.words is None
-        known = known or language_of(prepared.text[:LANGUAGE_CHARS]) in (languages or ())
+        known = known or language_of(prepared.text[:_LANGUAGE_CHARS]) in (languages or ())
         front = f"{entry.summary}\n" if config.augment == "summary" and entry.summary else ""
         texts = (front + words if known else "" for words in prepared.texts)
         self._waiting["chunk"] += zip(keys.tolist(), texts, strict=True)

@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.law.language import PART, is_content, language_of, list_numbers, list_word_parts, list_written_words, stem
+from exhibit.law.language import PART, is_content, list_numbers, list_word_parts, list_written_words, stem
 from exhibit.models.protocols import Vectors
 from exhibit.rag.database import Database
 from exhibit.rag.protocols import Keys, Scores
@@ -20,7 +20,6 @@ FIELDS = ("words", "headings", "stated", "title", "initials", "opening", "pairs"
 SATURATION = 1.2
 """BM25's k1, with the textbook's value: the larger it is, the more further occurrences of a word count."""
 LENGTH = 0.5  # BM25's b, below the textbook's 0.75, because all chunks have about the same size
-LANGUAGE_CHARS = 20_000  # at a document's start, which determine its language
 _PART_WEIGHT = 1 / 3
 """The weight of a part of a compound word. With weights from a quarter to a half, the right decision of LegalQuAD is
 first for 82 or 83 of 100 questions; without parts, for 78.
@@ -73,11 +72,6 @@ def count_digests(counts: Mapping[str, int]) -> tuple[Array, Array]:
     return terms, np.fromiter((min(count, 0xFFFF) for count in counts.values()), np.uint16, len(counts))
 
 
-def count_words(text: str, *, chunks: Iterable[str], headings: Iterable[str]) -> tuple[Counted, Counted]:
-    foreign = language_of(text[:LANGUAGE_CHARS]) != "en"
-    return count_terms(chunks, parts=foreign), count_terms(headings, parts=foreign)
-
-
 @lru_cache(1 << 16)
 def _digest_word(word: str) -> int:
     return digest(stem(word)) if is_content(word) else _STOP_WORD
@@ -110,23 +104,22 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
     )
 
 
-class Postings:
-    """A snapshot of a field's sorted inverted lists; only objects created after `save` or `remove` show the change."""
+class Columns:
+    """A row of a table with arrays of equal length, sorted by the first; the array before the last has the owners.
 
-    def __init__(self, database: Database, field: str) -> None:
-        self._database, self._field = database, FIELDS.index(field)
-        # a section's key contains its document's number, and needs more bits
-        owners = np.int64 if field == "headings" else np.uint32
-        counts = np.uint8 if field in ("words", "headings") else np.uint16
-        self._dtypes = (np.dtype(np.uint32), np.dtype(owners), np.dtype(counts))
+    An object is a snapshot: only objects created after `save` or `remove` show the change.
+    """
+
+    def __init__(self, database: Database, table: str, field: str, dtypes: Sequence[npt.DTypeLike]) -> None:
+        self._database, self._table, self._field = database, table, FIELDS.index(field)
+        self._dtypes = [np.dtype(dtype) for dtype in dtypes]
         self._pending: list[list[Array]] = []
-        self.find = lru_cache(_MAX_FOUND)(self._find)  # the owners of a word, in order, and its counts
 
-    def add(self, terms: Array, owners: Array, counts: Array) -> None:
-        self._pending.append([np.asarray(*pair) for pair in zip((terms, owners, counts), self._dtypes, strict=True)])
+    def add(self, *columns: Array) -> None:
+        self._pending.append([np.asarray(*pair) for pair in zip(columns, self._dtypes, strict=True)])
 
     def remove(self, owners: Keys) -> None:
-        rest = ~np.isin(self.entries[1], owners)
+        rest = ~np.isin(self.entries[-2], owners)
         self._write([column[rest] for column in self.entries])
 
     def save(self) -> None:
@@ -136,18 +129,29 @@ class Postings:
             self._write([column[order] for column in columns])
 
     @cached_property
-    def entries(self) -> Sequence[Array]:
-        rows = self._database.read("SELECT terms, owners, counts FROM postings WHERE field = ?", self._field)
+    def entries(self) -> list[Array]:
+        rows = self._database.read(f"SELECT * FROM {self._table} WHERE field = ?", self._field)
+        blobs = rows[0][1:] if rows else [b""] * len(self._dtypes)
         with self._database.report_damage():
-            blobs = zip(rows[0] if rows else (b"", b"", b""), self._dtypes, strict=True)
-            columns = [np.frombuffer(blob, dtype) for blob, dtype in blobs]
-            if len(set(map(len, columns))) > 1:
-                raise ValueError("the columns of its table of words have different lengths")
+            columns = [np.frombuffer(*pair) for pair in zip(blobs, self._dtypes, strict=True)]
+            if len(set(map(len, columns))) > 1 or (columns[0][1:] < columns[0][:-1]).any():
+                raise ValueError(f"the columns of its table {self._table} are incomplete or out of order")
         return columns
 
     def _write(self, columns: Sequence[Array]) -> None:
         row = (self._field, *(column.tobytes() for column in columns))
-        self._database.write("INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?)", [row])
+        self._database.write(f"INSERT OR REPLACE INTO {self._table} VALUES ({', '.join('?' * len(row))})", [row])
+
+
+class Postings(Columns):
+    """A field's inverted lists, sorted by word and by owner."""
+
+    def __init__(self, database: Database, field: str) -> None:
+        # a section's key contains its document's number, and needs more bits
+        owners = np.int64 if field == "headings" else np.uint32
+        counts = np.uint8 if field in ("words", "headings") else np.uint16
+        super().__init__(database, "postings", field, (np.uint32, owners, counts))
+        self.find = lru_cache(_MAX_FOUND)(self._find)  # the owners of a word, in order, and its counts
 
     def _find(self, term: str) -> tuple[Keys, Array]:
         (terms, owners, counts), number = self.entries, np.uint32(digest(term))  # another type would copy the column
@@ -156,52 +160,32 @@ class Postings:
 
 
 class Words:
-    """The words of chunks or headings, with BM25 search, under ascending keys; changes work as in `Postings`."""
+    """The words of chunks or headings, with BM25 search, under ascending keys; changes work as in `Columns`."""
 
     def __init__(self, database: Database, field: str = "words") -> None:
-        self._database, self._field = database, FIELDS.index(field)
         self._postings = Postings(database, field)
-        self._pending: list[tuple[Keys, Scores]] = []
+        self._lengths = Columns(database, "lengths", field, (np.int64, np.float32))
 
     def __len__(self) -> int:
-        return len(self._columns[0])
+        return len(self._lengths.entries[0])
 
     def add(self, keys: Sequence[int] | Keys, counted: Counted) -> None:
         """Add texts by their term counts; each key must be greater than all earlier keys."""
         owners = np.asarray(keys, np.int64)
         self._postings.add(counted.terms, np.repeat(owners, counted.sizes), counted.counts)
-        self._pending.append((owners, counted.lengths))
+        self._lengths.add(owners, counted.lengths)
 
     def remove(self, keys: Keys) -> None:
-        known, lengths = self._columns
-        rest = ~np.isin(known, keys)
-        self._write(known[rest], lengths[rest])
+        self._lengths.remove(keys)
         self._postings.remove(keys)
 
     def save(self) -> None:
-        if self._pending:
-            keys, lengths = zip(self._columns, *self._pending, strict=True)
-            self._write(np.concatenate(keys), np.concatenate(lengths))
+        self._lengths.save()
         self._postings.save()
-
-    def _write(self, keys: Keys, lengths: Scores) -> None:
-        row = (self._field, keys.tobytes(), lengths.tobytes())
-        self._database.write("INSERT OR REPLACE INTO lengths VALUES (?, ?, ?)", [row])
-
-    @cached_property
-    def _columns(self) -> tuple[Keys, Scores]:
-        """All keys in order, and the number of words of each text."""
-        rows = self._database.read("SELECT keys, lengths FROM lengths WHERE field = ?", self._field)
-        with self._database.report_damage():
-            stored = rows[0] if rows else (b"", b"")
-            keys, lengths = np.frombuffer(stored[0], np.int64), np.frombuffer(stored[1], np.float32)
-            if len(lengths) != len(keys) or not (np.diff(keys) > 0).all():
-                raise ValueError("the keys in its table of text lengths are out of order or incomplete")
-        return keys, lengths
 
     @cached_property
     def _mean(self) -> float:
-        lengths = self._columns[1]
+        lengths = self._lengths.entries[1]
         return (float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0) or 1.0
 
     def compute_rarity(self, terms: Sequence[str]) -> Scores:
@@ -221,7 +205,7 @@ class Words:
                 table[hits, column] = counts[at[hits]] & _MAX_COUNT
         rows, here = self._find_rows(keys)
         lengths = np.zeros(len(keys), np.float32)
-        lengths[here] = self._columns[1][rows[here]]
+        lengths[here] = self._lengths.entries[1][rows[here]]
         return self._saturate(table, lengths[:, None])
 
     def scores(self, terms: Sequence[str], keys: Keys) -> Scores:
@@ -231,7 +215,7 @@ class Words:
 
     def search(self, terms: Sequence[str], k: int, *, method: str = "bm25") -> tuple[Vectors, Keys]:
         """Return the scores and keys of the k best texts; a score of `tfidf` is a cosine times the question's norm."""
-        keys, lengths = self._columns
+        keys, lengths = self._lengths.entries
         total = np.zeros(len(keys), np.float32)
         for term, weight in zip(terms, self.compute_rarity(terms), strict=True):
             owners, stored = self._postings.find(term)
@@ -269,7 +253,7 @@ class Words:
 
     def _find_rows(self, keys: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
         """Return the row of each key, and for each key whether it exists; the row of an unknown key has no meaning."""
-        own = self._columns[0]
+        own = self._lengths.entries[0]
         if not len(own):
             return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
         if own[-1] - own[0] == len(own) - 1:  # no key was removed, so the rows are consecutive

@@ -71,11 +71,12 @@ def test_word_index_reloads_without_removed_texts(tmp_path):
     words.save()
     Words(database).remove(np.array([4, 77]))
     database.save()
-    again = Words(Database(tmp_path / "w.sqlite"))
+    database = Database(tmp_path / "w.sqlite")
+    again = Words(database)
     assert again.search(["rent"], 5)[1].tolist() == [3, 9] and not len(again.search(["deposit"], 5)[1])
     again.add([12], count_terms(["deposit"]))
     again.save()
-    more = Words(again._database)
+    more = Words(database)
     assert more.search(["deposit"], 5)[1].tolist() == [12] and len(more) == 3
 
 
