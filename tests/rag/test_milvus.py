@@ -36,15 +36,6 @@ def test_milvus_parse_refuses_wrong_address_without_showing_password(argument):
     assert "secret" not in str(error.value)
 
 
-@pytest.mark.parametrize("step", [1, 2, 7])
-def test_milvus_conditions_match_each_wanted_key_exactly_once(step):
-    wanted = np.concatenate([np.arange(10), np.arange(20, 4000, step)])
-    held: list[int] = []
-    for condition in milvus._make_conditions(wanted):
-        held += [key for key in range(4100) if eval(condition, {"key": key})]
-    assert held == wanted.tolist() or sorted(held) == wanted.tolist()
-
-
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
@@ -56,7 +47,9 @@ def vectors() -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_milvus_search_returns_same_results_as_faiss(tmp_path, vectors):
+def test_milvus_search_returns_same_results_as_faiss(tmp_path, vectors, monkeypatch):
+    for limit in ("_MAX_KEYS", "_MAX_QUERIES"):  # several messages for one search
+        monkeypatch.setattr(milvus, limit, 2)
     stores = [module.open(tmp_path, None, name="chunk", dimensions=16) for module in (milvus, faiss)]
     for store in stores:
         store.add(np.arange(200), vectors)

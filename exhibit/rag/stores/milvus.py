@@ -10,10 +10,10 @@ import logging
 import os
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -44,25 +44,23 @@ _KINDS = {
 _TOKEN = "MILVUS_TOKEN"
 _NAME = re.compile(r"exhibit_[0-9a-f]{16}")
 _MAX_RESULTS = 16384  # most results of one search
-_MAX_KEYS = 8192  # in one message
-_MAX_RANGES = 32  # in one condition: Milvus refuses a chain of fifty
+_MAX_KEYS = 8192  # in one message or condition
 _MAX_BYTES = 4 << 20  # of vectors in one message; Milvus accepts 64 MiB
 _MAX_QUERIES = 64  # in one message
 _CONNECT_SECONDS = 10.0
 _log = logging.getLogger(__name__)
+Item = TypeVar("Item")
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "MilvusStore":
-    """Create the collection of a layer, or reopen the collection of an interrupted run with the same settings."""
+    """Open the collection of a layer, or create it."""
     record = _record_path(folder)
     wanted: dict[str, Any] = {"store": argument or "lite", "dimensions": dimensions}
-    about = _read_record(folder) if record.is_file() else {}
-    if about and {key: about.get(key) for key in wanted} != wanted:
-        if (folder / "manifest.json").is_file():
+    if record.is_file():
+        about = _read_record(folder)
+        if {key: about.get(key) for key in wanted} != wanted:
             raise BundleError(f"{record}: built for {about}, not for {wanted}; build the index again")
-        drop(folder, argument)  # an interrupted run with other settings left it
-        about = {}
-    if not about:
+    else:
         about = {**wanted, "name": f"exhibit_{uuid.uuid4().hex[:16]}"}
         record.parent.mkdir(parents=True, exist_ok=True)
         record.write_text(f"{json.dumps(about)}\n", encoding="utf-8")
@@ -183,20 +181,20 @@ class MilvusStore:
         check_rows(f"{self._uri} {self.collection}", numbers, vectors, self.dimensions)
         self._last = max(self._last, int(numbers.max()))
         step = max(1, _MAX_BYTES // (4 * self.dimensions))
-        for at in range(0, len(numbers), step):
-            pairs = zip(numbers[at : at + step].tolist(), np.asarray(vectors[at : at + step], np.float32), strict=True)
-            self._call("upsert", data=[{"key": key, "vector": row} for key, row in pairs])
+        rows = zip(numbers.tolist(), np.asarray(vectors, np.float32), strict=True)
+        for some in _batch([{"key": key, "vector": row} for key, row in rows], step):
+            self._call("upsert", data=some)
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
-        wanted = np.asarray(keys, np.int64)
-        for at in range(0, len(wanted), _MAX_KEYS):
-            self._call("delete", ids=wanted[at : at + _MAX_KEYS].tolist())
+        for some in _batch(np.asarray(keys, np.int64).tolist(), _MAX_KEYS):
+            self._call("delete", ids=some)
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
-        conditions: Iterable[str] = [f"key <= {self._last}"]
+        conditions = [f"key <= {self._last}"]
         if within is not None:
             wanted = np.unique(np.asarray(within, np.int64))
-            conditions = _make_conditions(wanted[wanted <= self._last])
+            wanted = wanted[wanted <= self._last]
+            conditions = [f"key in {some}" for some in _batch(wanted.tolist(), _MAX_KEYS)]
         results = [self._search(queries, min(k, _MAX_RESULTS), condition) for condition in conditions]
         empty = make_empty_hits(len(queries), 0)
         scores, keys = (np.concatenate(columns, axis=1) for columns in zip(empty, *results, strict=True))
@@ -207,10 +205,11 @@ class MilvusStore:
         parameters = dict(self._search_parameters)
         if "ef" in parameters:
             parameters["ef"] = max(limit, parameters["ef"])
-        for at in range(0, len(queries), _MAX_QUERIES):
-            replies = self._call(
+        replies: list[list[dict[str, Any]]] = []
+        for some in _batch(list(np.asarray(queries, np.float32)), _MAX_QUERIES):
+            replies += self._call(
                 "search",
-                data=list(np.asarray(queries[at : at + _MAX_QUERIES], np.float32)),
+                data=some,
                 filter=condition,
                 limit=limit,
                 anns_field="vector",
@@ -218,17 +217,17 @@ class MilvusStore:
                 # a search sees all rows of this process, and does not wait 200 ms for the server's next tick
                 consistency_level="Session",
             )
-            for row, hits in enumerate(replies, at):
-                scores[row, : len(hits)] = [hit["distance"] for hit in hits]
-                keys[row, : len(hits)] = [hit["key"] for hit in hits]
+        for row, hits in enumerate(replies):
+            scores[row, : len(hits)] = [hit["distance"] for hit in hits]
+            keys[row, : len(hits)] = [hit["key"] for hit in hits]
         return scores, keys
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
         wanted = np.asarray(keys, np.int64).tolist()
         rows: dict[int, list[float]] = {}
-        for at in range(0, len(wanted), _MAX_KEYS):
-            some = self._call("get", ids=wanted[at : at + _MAX_KEYS], output_fields=["key", "vector"])
-            rows.update((row["key"], row["vector"]) for row in some)
+        for some in _batch(wanted, _MAX_KEYS):
+            stored = self._call("get", ids=some, output_fields=["key", "vector"])
+            rows.update((row["key"], row["vector"]) for row in stored)
         return np.array([rows[key] for key in wanted if key in rows], np.float32).reshape(-1, self.dimensions)
 
     def save(self, keys: Keys) -> None:
@@ -256,12 +255,5 @@ class MilvusStore:
             return getattr(self._client, verb)(self.collection, **options)
 
 
-def _make_conditions(wanted: Keys) -> Iterator[str]:
-    """Yield filter expressions that together select exactly the keys in `wanted`, which is sorted; each key once."""
-    runs = np.split(wanted, np.flatnonzero(np.diff(wanted) != 1) + 1) if len(wanted) else []
-    ranges = [f"(key >= {run[0]} and key <= {run[-1]})" for run in runs if len(run) > 4]
-    singles = [int(key) for run in runs if len(run) <= 4 for key in run]
-    for at in range(0, len(ranges), _MAX_RANGES):
-        yield " or ".join(ranges[at : at + _MAX_RANGES])
-    for at in range(0, len(singles), _MAX_KEYS):
-        yield f"key in {singles[at : at + _MAX_KEYS]}"
+def _batch(items: list[Item], size: int) -> Iterator[list[Item]]:
+    return (items[at : at + size] for at in range(0, len(items), size))
