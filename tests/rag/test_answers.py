@@ -9,10 +9,10 @@ import pytest
 from exhibit.evidence import Span
 from exhibit.models.llms import Completion, Prompt, count_tokens
 from exhibit.models.reader import AnswerSpan, Reading
-from exhibit.rag.answerers import add_locations, answer_all, cite_section
-from exhibit.rag.answerers.extractive import ExtractiveAnswerer, format_quotable
-from exhibit.rag.answerers.llm import LLMAnswerer
-from exhibit.rag.answerers.reader import ReaderAnswerer, make_windows
+from exhibit.rag.answerers import add_locations, answer_all, cite_section, extractive, reader
+from exhibit.rag.answerers.extractive import format_quotable
+from exhibit.rag.answerers.llm import answer_all as answer_by_model
+from exhibit.rag.answerers.reader import make_windows
 from exhibit.rag.config import Config
 from exhibit.rag.context import AnswerContext, Source, assemble
 from exhibit.rag.protocols import Hit
@@ -120,7 +120,7 @@ def test_cite_section_formats_rules_practice_directions_and_contract_clauses(doc
 
 def test_llm_answerer_accepts_supported_answer_without_second_request():
     llm = Script(GOOD)
-    [answer] = LLMAnswerer(llm).answer_all([(QUESTION, make_context(*LEASE))])
+    [answer] = answer_by_model([(QUESTION, make_context(*LEASE))], Config(), llm)
     assert (answer.text, answer.citations, answer.unsupported) == (GOOD, (1,), ())
     assert len(llm.prompts) == 1 and "QUESTION\nConsider the Lease" in llm.prompts[0].user
 
@@ -128,7 +128,7 @@ def test_llm_answerer_accepts_supported_answer_without_second_request():
 @pytest.mark.parametrize("weak", ["Five years.", "The term is ninety years [1].", "The term is five years [7]."])
 def test_llm_answerer_asks_again_when_citations_do_not_support_answer(weak):
     llm = Script(weak, GOOD)
-    [answer] = LLMAnswerer(llm).answer_all([(QUESTION, make_context(*LEASE))])
+    [answer] = answer_by_model([(QUESTION, make_context(*LEASE))], Config(), llm)
     assert answer.text == GOOD and answer.usage["requests"] == 2
     assert weak in llm.prompts[1].user and "not acceptable" in llm.prompts[1].user
 
@@ -136,7 +136,7 @@ def test_llm_answerer_asks_again_when_citations_do_not_support_answer(weak):
 def test_llm_answerer_asks_again_when_no_source_contains_quotation():
     reply = "The initial term continues for “five (5) years from the first opening of the shop” [1]."
     llm = Script(reply, GOOD)
-    [answer] = LLMAnswerer(llm).answer_all([(QUESTION, make_context(*LEASE))])
+    [answer] = answer_by_model([(QUESTION, make_context(*LEASE))], Config(), llm)
     assert answer.text == GOOD and "first opening of the shop" in llm.prompts[1].user
 
 
@@ -145,12 +145,12 @@ def test_llm_answerer_asks_again_when_no_source_contains_quotation():
     [(IMPOSSIBLE_ANSWER, True, ""), (Completion(error="no reply"), False, "no reply"), ("  ", False, "nothing")],
 )
 def test_llm_answerer_returns_refusals_and_errors_without_citations(reply, refused, error):
-    [answer] = LLMAnswerer(Script(reply)).answer_all([(QUESTION, make_context(*LEASE))])
+    [answer] = answer_by_model([(QUESTION, make_context(*LEASE))], Config(), Script(reply))
     assert answer.refused == refused and error in answer.error and not answer.citations
 
 
 def test_llm_answerer_refuses_without_sources():
-    [answer] = LLMAnswerer(Script()).answer_all([(QUESTION, make_context())])
+    [answer] = answer_by_model([(QUESTION, make_context())], Config(), Script())
     assert answer.refused and answer.text == IMPOSSIBLE_ANSWER
 
 
@@ -158,9 +158,9 @@ def test_llm_answerer_refuses_without_sources():
 
 
 def test_extractive_answerer_quotes_matching_sentence_or_refuses():
-    answer = ExtractiveAnswerer().answer(QUESTION, make_context(*LEASE))
+    answer = extractive.answer(QUESTION, make_context(*LEASE))
     assert "continue for five (5) years. [1]" in answer.text and 1 in answer.citations
-    assert ExtractiveAnswerer().answer("Who insures the aircraft?", make_context(*LEASE)).refused
+    assert extractive.answer("Who insures the aircraft?", make_context(*LEASE)).refused
 
 
 def test_format_quotable_marks_fragments_and_hides_citations():
@@ -189,16 +189,16 @@ class FakeReader:
 
 
 def test_reader_answer_quotes_whole_sentences_with_citations():
-    answerer = ReaderAnswerer(refuse_below=0.3, reader=FakeReader("five (5) years"))
-    answer = answerer.answer("How long is the initial term?", make_context(*LEASE))
+    model = FakeReader("five (5) years")
+    answer = reader.answer("How long is the initial term?", make_context(*LEASE), refuse_below=0.3, reader=model)
     assert "“The initial term of this Lease" in answer.text.replace("2.1 Term. ", "") and answer.citations == (1,)
     assert answer.confidence == 0.9
 
 
 def test_reader_refuses_below_its_threshold_and_without_sources():
-    answerer = ReaderAnswerer(refuse_below=0.3, reader=FakeReader("absent words"))
-    assert answerer.answer("How long is the term?", make_context(*LEASE)).refused
-    assert answerer.answer("How long is the term?", make_context()).refused
+    model = FakeReader("absent words")
+    assert reader.answer("How long is the term?", make_context(*LEASE), refuse_below=0.3, reader=model).refused
+    assert reader.answer("How long is the term?", make_context(), refuse_below=0.3, reader=model).refused
 
 
 def test_make_windows_joins_adjacent_passages_into_single_window():

@@ -1,10 +1,13 @@
-"""Answerers: each module is one method of answering from sources. `--answerer` selects a module by file name."""
+"""Answerers: each module is one method of answering from sources. `--answerer` selects a module by file name.
+
+A module has `answer_all(asked, config, llm)`, which returns one answer per question, in order: from the sources alone,
+a refusal, or an error.
+"""
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Protocol
 
 from exhibit.law.citations import SOURCES, find_citations
 from exhibit.models.llms import LLM
@@ -25,17 +28,9 @@ _LOCATING_WORDS = 8  # words of a quoted sentence that suffice to locate it in i
 _MAX_HEADING_CHARS = 80  # a longer heading includes the start of the text
 
 
-class Answerer(Protocol):
-    name: str
-
-    def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
-        """Return one answer per question, in order: from the sources alone, a refusal, or an error."""
-
-
 def answer_all(asked: Sequence[tuple[str, AnswerContext]], config: Config, llm: LLM | None) -> list[Answer]:
     wanted = ("llm" if llm is not None else "reader") if config.answerer == "auto" else config.answerer
-    answerer: Answerer = load_plugin(__name__, wanted)[0].open(config, llm=llm)
-    answers = answerer.answer_all(asked)
+    answers: list[Answer] = load_plugin(__name__, wanted)[0].answer_all(asked, config, llm)
     return [
         answer if answer.refused or answer.error else replace(answer, text=add_locations(answer.text, context.sources))
         for answer, (_, context) in zip(answers, asked, strict=True)

@@ -32,11 +32,6 @@ TITLE = re.compile(r"(?<!\s)\s*consider\b[^;]{1,1000};\s*(?=\S)", re.IGNORECASE)
 """Matches the clause before the question that names the document: "Consider the Lease of X; when does it end?"."""
 
 
-def open(config: Config, *, llm: LLM | None) -> "ExtractiveAnswerer":  # noqa: ARG001
-    # the reranker's confidence, which is more reliable than words, has already refused: bench/results/models.md
-    return ExtractiveAnswerer(near=NEAR if config.refuse_below is None or config.reranker == "none" else 0.0)
-
-
 @dataclass(frozen=True)
 class _Candidate:
     source: Source
@@ -45,24 +40,21 @@ class _Candidate:
     words: frozenset[str]
 
 
-class ExtractiveAnswerer:
-    name = "extractive"
+def answer_all(asked: Sequence[tuple[str, AnswerContext]], config: Config, _llm: LLM | None) -> list[Answer]:
+    # the reranker's confidence, which is more reliable than words, has already refused: bench/results/models.md
+    near = NEAR if config.refuse_below is None or config.reranker == "none" else 0.0
+    return [answer(question, context, near=near) for question, context in asked]
 
-    def __init__(self, *, near: float = NEAR) -> None:
-        self._near = near
 
-    def answer(self, question: str, context: AnswerContext) -> Answer:
-        asked = frozenset(list_content_words(TITLE.sub("", question, count=1)))
-        candidates = [candidate for source in context.sources for candidate in _list_candidates(source)]
-        chosen = _choose(asked, candidates, context.sources, least=self._near)
-        if not chosen:
-            return Answer(IMPOSSIBLE_ANSWER, refused=True)
-        text = " ".join(f"{candidate.text} [{candidate.source.number}]" for candidate in chosen)
-        verdict = verify(claims_of(text), context.sources, given=question)
-        return Answer(text, verdict.citations, verdict.unsupported)
-
-    def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
-        return [self.answer(question, context) for question, context in asked]
+def answer(question: str, context: AnswerContext, *, near: float = NEAR) -> Answer:
+    asked = frozenset(list_content_words(TITLE.sub("", question, count=1)))
+    candidates = [candidate for source in context.sources for candidate in _list_candidates(source)]
+    chosen = _choose(asked, candidates, context.sources, least=near)
+    if not chosen:
+        return Answer(IMPOSSIBLE_ANSWER, refused=True)
+    text = " ".join(f"{candidate.text} [{candidate.source.number}]" for candidate in chosen)
+    verdict = verify(claims_of(text), context.sources, given=question)
+    return Answer(text, verdict.citations, verdict.unsupported)
 
 
 def _list_candidates(source: Source) -> list[_Candidate]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from exhibit.evidence import fold
 from exhibit.law.citations import claims_of, normalise, verify
@@ -59,37 +60,25 @@ def insist(question: str, context: AnswerContext, reply: str, unsupported: Seque
     return Prompt(f"{ask(question, context).user}\n\n{demand}", SYSTEM)
 
 
-def open(config: Config, *, llm: LLM | None) -> "LLMAnswerer":
+def answer_all(asked: Sequence[tuple[str, AnswerContext]], config: Config, llm: LLM | None) -> list[Answer]:
+    """Return one answer per question, in order; all questions go to the model in one batch."""
     if llm is None:
         raise ToolkitError("the answerer llm needs a model; give one, as in --llm openai:gpt-4o-mini")
-    return LLMAnswerer(llm, max_tokens=config.max_tokens, temperature=config.temperature)
-
-
-class LLMAnswerer:
-    def __init__(self, llm: LLM, *, max_tokens: int = 1000, temperature: float = 0.1) -> None:
-        self.name = f"llm:{llm.name}"
-        self._llm, self._max_tokens, self._temperature = llm, max_tokens, temperature
-
-    def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
-        """Return one answer per question, in order; all questions go to the model in one batch."""
-        answers = [Answer(IMPOSSIBLE_ANSWER, refused=True) for _ in asked]
-        # a question without sources is not sent
-        with_sources = [index for index, (_, context) in enumerate(asked) if context.sources]
-        first = dict(zip(with_sources, self._complete([ask(*asked[index]) for index in with_sources]), strict=True))
-        for index, reply in first.items():
-            answers[index] = _judge(*asked[index], [reply])
-        replied = [index for index in with_sources if not answers[index].error and not answers[index].refused]
-        weak = [index for index in replied if answers[index].unsupported or not answers[index].citations]
-        again = [insist(*asked[index], answers[index].text, answers[index].unsupported) for index in weak]
-        for index, reply in zip(weak, self._complete(again), strict=True):
-            second = _judge(*asked[index], [first[index], reply])
-            answers[index] = replace(min(second, answers[index], key=_rank_weakness), usage=second.usage)
-        return answers
-
-    def _complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        if not prompts:
-            return []
-        return self._llm.complete(prompts, max_tokens=self._max_tokens, temperature=self._temperature)
+    complete = partial(llm.complete, max_tokens=config.max_tokens, temperature=config.temperature)
+    answers = [Answer(IMPOSSIBLE_ANSWER, refused=True) for _ in asked]
+    # a question without sources is not sent
+    with_sources = [index for index, (_, context) in enumerate(asked) if context.sources]
+    prompts = [ask(*asked[index]) for index in with_sources]
+    first = dict(zip(with_sources, complete(prompts) if prompts else [], strict=True))
+    for index, reply in first.items():
+        answers[index] = _judge(*asked[index], [reply])
+    replied = [index for index in with_sources if not answers[index].error and not answers[index].refused]
+    weak = [index for index in replied if answers[index].unsupported or not answers[index].citations]
+    again = [insist(*asked[index], answers[index].text, answers[index].unsupported) for index in weak]
+    for index, reply in zip(weak, complete(again) if again else [], strict=True):
+        second = _judge(*asked[index], [first[index], reply])
+        answers[index] = replace(min(second, answers[index], key=_rank_weakness), usage=second.usage)
+    return answers
 
 
 def _judge(question: str, context: AnswerContext, replies: Sequence[Completion]) -> Answer:

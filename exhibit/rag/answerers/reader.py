@@ -12,7 +12,8 @@ from exhibit.law.questions import asks_yes_or_no, denies, has_exception, says_co
 from exhibit.law.sentences import extend_to_sentences
 from exhibit.models.llms import LLM
 from exhibit.models.reader import Also, AnswerSpan, QuestionKind, Reader, Reading, shared_kinds, shared_reader
-from exhibit.rag.answerers.extractive import TITLE, ExtractiveAnswerer, format_quotable
+from exhibit.rag.answerers import extractive
+from exhibit.rag.answerers.extractive import TITLE, format_quotable
 from exhibit.rag.config import Config
 from exhibit.rag.context import Answer, AnswerContext, Source
 from exhibit.rag.passages import MAX_COMPLETED_CHARS
@@ -50,8 +51,8 @@ _SEVERAL = re.compile(
 )
 
 
-def open(config: Config, *, llm: LLM | None) -> "ReaderAnswerer":  # noqa: ARG001
-    return ReaderAnswerer(refuse_below=config.refuse_below)
+def answer_all(asked: Sequence[tuple[str, AnswerContext]], config: Config, _llm: LLM | None) -> list[Answer]:
+    return [answer(question, context, refuse_below=config.refuse_below or 0.0) for question, context in asked]
 
 
 def can_read(question: str, kind: str) -> bool:
@@ -140,43 +141,33 @@ class _Quote:
         return f"“{self.text}” " + "".join(f"[{source.number}]" for source, _ in self.parts)
 
 
-class ReaderAnswerer:
-    name = "reader"
-
-    def __init__(self, *, refuse_below: float | None, reader: Reader | None = None) -> None:
-        self._refuse_below = refuse_below or 0.0
-        self._given_reader = reader
-
-    def answer_all(self, asked: Sequence[tuple[str, AnswerContext]]) -> list[Answer]:
-        return [self.answer(question, context) for question, context in asked]
-
-    def answer(self, question: str, context: AnswerContext) -> Answer:
-        if not can_read(question, context.kind):
-            return ExtractiveAnswerer().answer(question, context)
-        several = bool(_SEVERAL.search(TITLE.sub("", question, count=1)))
-        windows = make_windows(context.sources)[: None if several else MAX_WINDOWS]
-        if not windows:
-            return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=context.confidence)
-        asks, meant = context.asks or question, "" if several else windows[0].document
-        also = _list_cases(asks, context)
-        kind = QuestionKind()
-        if "short" not in also and context.vector is not None:  # kinds were learnt from benchmarks' contracts
-            kind = shared_kinds().of(asks, context.vector)
-        reader = self._given_reader or shared_reader()
-        judge = partial(reader.confidence, found=context.confidence, usual=kind.usual, also=also)
-        read, sure = _read(reader, (asks, kind.asks), windows, judge, meant)
-        if sure < self._refuse_below:
-            return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
-        quotes = _choose_quotes(read, meant, whole=asks.strip().lower() != kind.asks.lower())
-        if not quotes:  # an answer is probable, but no span is probable enough to quote
-            best = max(read, key=lambda pair: pair[1].score)[0]
-            few = replace(context, sources=tuple(source for source, _ in best.parts(0, len(best.text))))
-            return replace(ExtractiveAnswerer(near=0.0).answer(question, few), confidence=sure)
-        value = _find_short_answer(question, asks, kind, quotes, several=several)
-        text = (f"{value}: " if value else "") + "\n\n".join(quote.cited for quote in quotes)
-        verdict = verify(claims_of(text), context.sources, given=question)
-        sentence = tuple((source.number, span) for source, span in max(quotes, key=lambda quote: quote.score).parts)
-        return Answer(text, verdict.citations, verdict.unsupported, confidence=sure, best=sentence)
+def answer(question: str, context: AnswerContext, *, refuse_below: float, reader: Reader | None = None) -> Answer:
+    if not can_read(question, context.kind):
+        return extractive.answer(question, context)
+    several = bool(_SEVERAL.search(TITLE.sub("", question, count=1)))
+    windows = make_windows(context.sources)[: None if several else MAX_WINDOWS]
+    if not windows:
+        return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=context.confidence)
+    asks, meant = context.asks or question, "" if several else windows[0].document
+    also = _list_cases(asks, context)
+    kind = QuestionKind()
+    if "short" not in also and context.vector is not None:  # kinds were learnt from benchmarks' contracts
+        kind = shared_kinds().of(asks, context.vector)
+    reader = reader or shared_reader()
+    judge = partial(reader.confidence, found=context.confidence, usual=kind.usual, also=also)
+    read, sure = _read(reader, (asks, kind.asks), windows, judge, meant)
+    if sure < refuse_below:
+        return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
+    quotes = _choose_quotes(read, meant, whole=asks.strip().lower() != kind.asks.lower())
+    if not quotes:  # an answer is probable, but no span is probable enough to quote
+        best = max(read, key=lambda pair: pair[1].score)[0]
+        few = replace(context, sources=tuple(source for source, _ in best.parts(0, len(best.text))))
+        return replace(extractive.answer(question, few, near=0.0), confidence=sure)
+    value = _find_short_answer(question, asks, kind, quotes, several=several)
+    text = (f"{value}: " if value else "") + "\n\n".join(quote.cited for quote in quotes)
+    verdict = verify(claims_of(text), context.sources, given=question)
+    sentence = tuple((source.number, span) for source, span in max(quotes, key=lambda quote: quote.score).parts)
+    return Answer(text, verdict.citations, verdict.unsupported, confidence=sure, best=sentence)
 
 
 def _list_cases(asks: str, context: AnswerContext) -> list[Also]:
