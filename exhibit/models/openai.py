@@ -37,7 +37,10 @@ Wait = Callable[[float], object]  # a function that waits for some seconds befor
 
 
 class Endpoint:
-    def __init__(self, *, timeout: float | None = None, azure: bool = False) -> None:
+    """A server; `kind` is `openai` or `azure`."""
+
+    def __init__(self, kind: str, timeout: float | None) -> None:
+        azure = kind == "azure"
         self._key_name = "AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"
         self._version = _read_variable("OPENAI_API_VERSION") if azure else ""
         key, self.address = _read_variable(self._key_name), _read_address(azure=azure)
@@ -125,7 +128,7 @@ def open_model(kind: str, model: str | None, options: Mapping[str, Any]) -> "Ope
     model = model or os.environ.get("OPENAI_MODEL")
     if not model:
         raise ToolkitError(f"{kind}: no model or deployment is named; give {kind}:NAME, or set OPENAI_MODEL")
-    return OpenAI(model, azure=kind == "azure", **options)
+    return OpenAI(model, kind, **options)
 
 
 class OpenAI:
@@ -138,27 +141,25 @@ class OpenAI:
     def __init__(
         self,
         model: str,
+        kind: str = "openai",
         *,
-        azure: bool = False,
         cache: Path | None = None,
         timeout: float | None = None,
-        retries: int = 4,
         top_p: float | None = None,
         max_requests: int | None = None,
         wait: Wait | None = None,
     ) -> None:
-        self.name = f"{'azure' if azure else 'openai'}:{model}"
-        self.requests = 0
-        self._model, self._timeout, self._retries, self._top_p, self._wait = model, timeout, retries, top_p, wait
-        self._max_requests = max_requests
+        self.name = f"{kind}:{model}"
+        self._model, self._timeout, self._top_p, self._wait = model, timeout, top_p, wait
+        self._requests, self._max_requests = 0, max_requests
         self._lock = threading.Lock()
-        self._endpoint = Endpoint(timeout=timeout, azure=azure)
+        self._endpoint = Endpoint(kind, timeout)
         self._cache = Cache(Path(cache) / "replies.sqlite") if cache else None
         self._rejected: set[str] = set()  # the parameters that the server has rejected
 
     def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
         stop = threading.Event()
-        retries = Retries(self._retries, _BACKOFF_SECONDS, stopped=stop, sleep=self._wait)
+        retries = Retries(4, _BACKOFF_SECONDS, stopped=stop, sleep=self._wait)
         pool = ThreadPoolExecutor(_CONCURRENCY, thread_name_prefix="llm")
         sent: dict[str, Future[Completion]] = {}
         futures = []
@@ -210,10 +211,10 @@ class OpenAI:
             with self._lock:
                 if stop.is_set():
                     return Completion(error=f"{self.name}: stopped")
-                if self._max_requests is not None and self.requests >= self._max_requests:
+                if self._max_requests is not None and self._requests >= self._max_requests:
                     limit = f"the limit of {self._max_requests} requests is reached; raise max_requests to go on"
                     return Completion(error=f"{self.name}: {limit}")
-                self.requests += 1
+                self._requests += 1
                 sent = {_RENAMED[name] if name in self._rejected else name: value for name, value in body.items()}
             sent.pop("", None)
             try:
@@ -260,23 +261,23 @@ def open_embedder(kind: str, argument: str | None, *, timeout: float | None = No
         raise ToolkitError(f"{kind}: no model is named; give one, for instance {kind}:text-embedding-3-large")
     model, _, length = argument.rpartition("@")
     model, dimensions = (model, int(length)) if model and length.isdecimal() else (argument, None)
-    return OpenAIEmbedder(model, dimensions=dimensions, timeout=timeout, azure=kind == "azure")
+    return OpenAIEmbedder(model, kind, dimensions=dimensions, timeout=timeout)
 
 
 class OpenAIEmbedder:
     def __init__(
         self,
         model: str,
+        kind: str = "openai",
         *,
         dimensions: int | None = None,
         timeout: float | None = None,
-        azure: bool = False,
         wait: Wait = time.sleep,
     ) -> None:
         self._model, self._wanted, self._timeout = model, dimensions, timeout
         self._retries = Retries(5, _BACKOFF_SECONDS, sleep=wait)
-        self._endpoint = Endpoint(timeout=timeout, azure=azure)
-        self.name = f"{'azure' if azure else 'openai'}:{model}" + (f"@{dimensions}" if dimensions else "")
+        self._endpoint = Endpoint(kind, timeout)
+        self.name = f"{kind}:{model}" + (f"@{dimensions}" if dimensions else "")
         self.dimensions = dimensions or _DIMENSIONS.get(model) or 0
         if not self.dimensions:
             self.dimensions = int(to_unit(self._request(["dimensions"]), ["dimensions"], name=self.name).shape[1])

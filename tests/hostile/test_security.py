@@ -107,7 +107,7 @@ def test_redirect_receives_no_api_token(monkeypatch):
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
         monkeypatch.setenv("OPENAI_BASE_URL", named)
         with pytest.raises(HttpError):
-            Endpoint(timeout=30).post("chat/completions", {"a": 1})
+            Endpoint("openai", 30).post("chat/completions", {"a": 1})
         assert [headers["Authorization"] for headers in heard] == ["Bearer sk-secret"]
         assert stolen == []
 

@@ -23,7 +23,6 @@ from exhibit.models.network import (
 from exhibit.models.protocols import Role, Vectors
 
 LOCAL = True
-_SLAB_TEXTS = 2048  # most texts whose tokens are in memory
 _INT8_TOKENS = 128
 """The most tokens of short texts of equal length that a CPU runs together in 8-bit integers.
 
@@ -51,14 +50,13 @@ class MiniLM:
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - trained without prompts
         vectors = np.empty((len(texts), WIDTH), np.float32)
+        encodings = self._tokenizer.encode_batch_fast(list(map(clean_text, texts)))
+        ids = [np.array([encoding.ids], np.int64) for encoding in encodings]
+        batches = group_by_length(ids, self._tokens)
         with ThreadPoolExecutor(self.threads) as pool:
-            for start in range(0, len(texts), _SLAB_TEXTS):
-                slab = list(map(clean_text, texts[start : start + _SLAB_TEXTS]))
-                ids = [np.array([encoding.ids], np.int64) for encoding in self._tokenizer.encode_batch_fast(slab)]
-                batches = group_by_length(ids, self._tokens)
-                joined = (np.concatenate([ids[row] for row in rows]) for rows in batches)
-                for rows, batch_vectors in zip(batches, pool.map(self.run, joined), strict=True):
-                    vectors[start + np.array(rows)] = batch_vectors
+            joined = (np.concatenate([ids[row] for row in rows]) for rows in batches)
+            for rows, batch_vectors in zip(batches, pool.map(self.run, joined), strict=True):
+                vectors[rows] = batch_vectors
         return to_unit(vectors, texts, name=self.name)
 
     def run(self, ids: Ids) -> Vectors:
