@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.models.loopback import Reply, Request, serve
 
 KEY = "sk-planted-4f9a1c77b2e64d50"
 """A key that must be in no output."""
@@ -43,65 +43,39 @@ def chat(content: str | None, **choice: object) -> dict[str, Any]:
     return {"choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop", **choice}]}
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server_: OpenAIServer
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Write no log."""
-
-    def do_POST(self) -> None:
-        server = self.server_
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with server.lock:
-            server.asked.append(body)
-            named = {name.title(): value for name, value in self.headers.items()}  # the case of a name says nothing
-            server.headers.append({**named, "path": self.path})
-        prompt = body["messages"][-1]["content"]
-        fault = server.fault_for(prompt)
-        with suppress(BrokenPipeError, ConnectionResetError):  # whoever asked has given up
-            if fault is not None:
-                self._fail(fault)
-            else:
-                usage = {"prompt_tokens": 100, "completion_tokens": 10}
-                self._send(json.dumps({**chat(server.reply(prompt)), "usage": usage}).encode())
-
-    def _send(self, data: bytes, status: int = 200) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def _fail(self, fault: Fault) -> None:
-        if isinstance(fault, int):  # the way services do: the key is quoted back
-            told = f"something about {self.headers.get('Authorization')}, also known as {KEY[:7]}****{KEY[-4:]}"
-            self._send(json.dumps({"error": {"message": told, "code": None}}).encode(), fault)
-        elif isinstance(fault, dict):
-            self._send(json.dumps(fault.get("body", fault)).encode(), int(fault.get("status", 200)))
-        elif fault == "nothing":
-            self.close_connection = True
-            self.connection.close()
-        elif fault == "drip":
-            self.send_response(200)
-            self.end_headers()
-            while not self.server_.closing.wait(0.02):
-                self.wfile.write(b" ")
-        else:
-            self._send({"array": b"[]", "nonsense": b"<html>502 in disguise</html>", "blank": b""}[fault])
-
-
 @contextmanager
 def serve_openai() -> Iterator[OpenAIServer]:
     """Run the server on a free port."""
-    shared = OpenAIServer()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"server_": shared}))
-    server.daemon_threads = True
-    shared.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield shared
-    finally:
-        shared.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
+    server = OpenAIServer()
+
+    def answer(request: Request) -> Reply | None:
+        body = request.json
+        with server.lock:
+            server.asked.append(body)
+            named = {name.title(): value for name, value in request.headers.items()}
+            server.headers.append({**named, "path": request.path})
+        prompt = body["messages"][-1]["content"]
+        fault = server.fault_for(prompt)
+        if fault is not None:
+            return _fail(server, fault, request)
+        return Reply({**chat(server.reply(prompt)), "usage": {"prompt_tokens": 100, "completion_tokens": 10}})
+
+    with serve(answer) as url:
+        server.url = f"{url}/v1"
+        try:
+            yield server
+        finally:
+            server.closing.set()
+
+
+def _fail(server: OpenAIServer, fault: Fault, request: Request) -> Reply | None:
+    if isinstance(fault, int):  # services quote the key
+        words = f"something about {request.headers.get('Authorization')}, also known as {KEY[:7]}****{KEY[-4:]}"
+        return Reply({"error": {"message": words, "code": None}}, fault)
+    if isinstance(fault, dict):
+        return Reply(fault.get("body", fault), int(fault.get("status", 200)))
+    if fault == "nothing":
+        return None
+    if fault == "drip":
+        return Reply(b" " for _ in iter(lambda: server.closing.wait(0.02), True))
+    return Reply({"array": b"[]", "nonsense": b"<html>502 in disguise</html>", "blank": b""}[fault])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
-import threading
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from exhibit.models.embedders import hashing, legal, minilm
 from exhibit.models.embedders.minilm import MiniLM
 from exhibit.models.network import File, find_file
 from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
+from tests.models.loopback import Reply, serve
 from tests.rag.models import opened
 
 CLAUSE = "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party."
@@ -71,30 +71,19 @@ def test_minilm_embeds_empty_malformed_and_very_long_texts(model):
 # ---------------------------------------------------------------- the weights
 
 
-class _Hub(http.server.BaseHTTPRequestHandler):
-    content: bytes | None = b""
-    asked: list[str] = []
-
-    def log_message(self, format, *args):
-        pass
-
-    def do_GET(self):
-        self.asked.append(self.path)
-        self.send_response(200 if self.content is not None else 404)
-        self.end_headers()
-        self.wfile.write(self.content or b"")
-
-
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    handler = type("Hub", (_Hub,), {"asked": []})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}/")
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
-    yield handler
-    server.shutdown()
-    server.server_close()
+    """The paths of the requests to a stub of the Hub, and the content of its file."""
+    stub = SimpleNamespace(content=b"", asked=[])
+
+    def answer(request):
+        stub.asked.append(request.path)
+        return Reply(b"", 404) if stub.content is None else Reply(stub.content)
+
+    with serve(answer) as url:
+        monkeypatch.setenv("HF_ENDPOINT", f"{url}/")
+        monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
+        yield stub
 
 
 FILE = File("tiny.bin", hashlib.sha256(b"weights").hexdigest(), 7)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import http.server
-import json
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,60 +13,37 @@ from exhibit.models.openai import OpenAIEmbedder
 from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline
 from exhibit.schemas.errors import ServiceError, ToolkitError
+from tests.models.loopback import Reply, serve
 
 KEY = "sk-planted-93c1d05e77aa42f1"
 
 
-class _Embeddings(http.server.BaseHTTPRequestHandler):
-    """A stub of the embeddings API; `faults` are its next faults, one per request."""
-
-    requests: list[dict] = []
-    faults: list[object] = []
-
-    def log_message(self, format, *args):
-        pass
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.requests.append({**body, "path": self.path, "key": self.headers.get("Authorization")})
-        fault = self.faults.pop(0) if self.faults else None
-        if isinstance(fault, int):
-            self.reply({"error": {"message": f"no, {self.headers.get('Authorization')}"}}, fault)
-        elif callable(fault):
-            self.reply(fault(self.vectors(body)))
-        elif fault is not None:
-            self.send(fault, 200)
-        else:
-            self.reply(self.vectors(body))
-
-    def vectors(self, body):
-        width = body.get("dimensions", 4)
-        rows = [[float(len(text)), 1.0, *[0.5] * (width - 2)] for text in body["input"]]
-        data = [{"index": position, "embedding": row} for position, row in enumerate(rows)]
-        return {"data": data[::-1]}  # servers promise no order
-
-    def reply(self, value, status=200):
-        self.send(json.dumps(value).encode(), status)
-
-    def send(self, data, status):
-        self.send_response(status)
-        if status == 429:
-            self.send_header("Retry-After", "7")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+def make_vectors(body):
+    width = body.get("dimensions", 4)
+    rows = [[float(len(text)), 1.0, *[0.5] * (width - 2)] for text in body["input"]]
+    data = [{"index": position, "embedding": row} for position, row in enumerate(rows)]
+    return {"data": data[::-1]}  # servers promise no order
 
 
 @pytest.fixture
 def server(monkeypatch):
-    handler = type("Embeddings", (_Embeddings,), {"requests": [], "faults": []})
-    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
-    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{running.server_port}/v1")
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    yield handler
-    running.shutdown()
-    running.server_close()
+    """The requests to a stub of the embeddings API, and its next faults, one per request."""
+    stub = SimpleNamespace(requests=[], faults=[])
+
+    def answer(request):
+        key = request.headers.get("Authorization")
+        stub.requests.append({**request.json, "path": request.path, "key": key})
+        fault = stub.faults.pop(0) if stub.faults else None
+        if isinstance(fault, int):
+            return Reply({"error": {"message": f"no, {key}"}}, fault, {"Retry-After": "7"} if fault == 429 else {})
+        if callable(fault):
+            return Reply(fault(make_vectors(request.json)))
+        return Reply(make_vectors(request.json) if fault is None else fault)
+
+    with serve(answer) as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        yield stub
 
 
 def read_lengths(vectors):

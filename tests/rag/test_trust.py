@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from exhibit.rag.index import open_index
 from exhibit.rag.inspect import main as inspect_main
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.bundle import sha256_of
+from tests.models.loopback import Reply, Request, serve
 
 LEASE = "LEASE AGREEMENT\n\nbetween Alder Ltd and Birch LLP.\n\n1. Rent. The tenant pays the rent monthly.\n"
 
@@ -54,21 +53,12 @@ def change_config(index: Path, **settings) -> None:
 def server() -> Iterator[tuple[str, list[str]]]:
     heard: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            pass
+    def answer(request: Request) -> Reply:
+        heard.extend((request.data.decode(), str(request.headers)))
+        return Reply(b"")
 
-        def do_POST(self) -> None:
-            heard.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            heard.append(str(self.headers))
-            self.send_response(200)
-            self.end_headers()
-
-    running = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=running.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{running.server_port}", heard
-    running.shutdown()
-    running.server_close()
+    with serve(answer) as url:
+        yield url, heard
 
 
 @pytest.mark.parametrize("setting", ["reranker", "llm", "embedder", "store"])
