@@ -23,8 +23,6 @@ class Summary(NamedTuple):
 class Summariser(Protocol):
     """A summariser of documents. A module in `rag/summaries/` has `open(argument, *, config, llm)`."""
 
-    name: str
-    """The summariser, its style and its model. Summarisers of the same name write the same summaries."""
     alone: bool  # whether the summariser needs only the document; then the worker that reads it also summarises it
 
     def summarise(self, document: Document, root: Section, profile: Profile) -> Summary:

@@ -52,7 +52,6 @@ def open(argument: str | None, *, config: Config, llm: LLM | None) -> "Extractiv
 
 
 class ExtractiveSummariser:
-    name = "extractive"
     alone = True
 
     def __init__(self, config: Config) -> None:

@@ -58,7 +58,6 @@ class LLMSummariser:
     def __init__(self, llm: LLM, config: Config, style: str) -> None:
         if style not in _TASKS:
             raise ToolkitError(f"no style {style!r} of summaries; there are {', '.join(_TASKS)}")
-        self.name = f"llm:{style}:{llm.name}"
         self._llm, self._config, self._style = llm, config, style
         self._extractive = ExtractiveSummariser(config)
 
