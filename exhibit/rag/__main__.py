@@ -6,7 +6,6 @@ exhibit ask index "Which law governs the distributor agreement?"
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -19,18 +18,14 @@ from exhibit.rag.index import open_index
 from exhibit.rag.ingest import Report
 from exhibit.rag.pipeline import Answered, Pipeline
 from exhibit.rag.protocols import Retrieved
-from exhibit.runtime.command import Parser, add_json, guarded, print_results
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.storage.locations import parse_location
 
 _WIDTH = 100  # characters of a line on a terminal
 
 
 def _make_parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="exhibit",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = build_parser("exhibit", __doc__)
     actions = parser.add_subparsers(dest="action", required=True)
     index = actions.add_parser("index", help="build an index of a folder or of one file")
     index.add_argument("source", type=parse_location, help="a folder of documents, or one document; also s3://, gs://")
@@ -66,9 +61,10 @@ def main(argv: list[str] | None = None) -> int:
     index = open_index(options.index, own=choose_given_settings(vars(options)))
     pipeline = Pipeline(index.config).open(options.index)
     if options.action == "search":
-        _show([_describe_passages(retrieved) for retrieved in pipeline.search(options.questions)], options.json)
+        records = [_describe_passages(retrieved) for retrieved in pipeline.search(options.questions)]
     else:
-        _show([_describe_answer(answered) for answered in pipeline.answer(options.questions)], options.json)
+        records = [_describe_answer(answered) for answered in pipeline.answer(options.questions)]
+    print_results(records, "\n".join(map(_format_record, records)), as_json=options.json)
     return 0
 
 
@@ -102,18 +98,15 @@ def _describe_answer(answered: Answered) -> dict[str, Any]:
     return record | ({"error": answer.error} if answer.error else {})
 
 
-def _show(records: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(records, ensure_ascii=False, indent=1))
-        return
-    for record in records:
-        print(f"\n{record['question']}")
-        if "answer" in record:
-            print(f"  {record.get('error') or record['answer']}")
-        for number, hit in enumerate(record["passages"], 1):
-            page = f"page {hit['page']}" if hit["page"] else ""
-            where = ", ".join(filter(None, [hit["document"], page, hit["section"]]))
-            print(f"  [{number}] {hit['score']:.3f}  {where}\n      {' '.join(hit['text'].split())[:_WIDTH]}")
+def _format_record(record: dict[str, Any]) -> str:
+    lines = [f"\n{record['question']}"]
+    if "answer" in record:
+        lines.append(f"  {record.get('error') or record['answer']}")
+    for number, hit in enumerate(record["passages"], 1):
+        page = f"page {hit['page']}" if hit["page"] else ""
+        where = ", ".join(filter(None, [hit["document"], page, hit["section"]]))
+        lines.append(f"  [{number}] {hit['score']:.3f}  {where}\n      {' '.join(hit['text'].split())[:_WIDTH]}")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

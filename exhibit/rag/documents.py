@@ -81,10 +81,6 @@ class Choice:
         order = order[before < share]
         return dict(zip(self.numbers[order].tolist(), self.log_weights[order].tolist(), strict=True))
 
-    def add(self, weights: Weights) -> "Choice":
-        """Return a new choice that adds another signal's log-weights."""
-        return Choice(self.numbers, _normalise(self.log_weights + weights))
-
 
 class DocumentNames:
     """The words that can name each document; like `Postings`, a snapshot of the database at the object's creation."""
@@ -143,7 +139,7 @@ class DocumentNames:
             phrases = phrases + self._keep_certain(more, query)
         title = self._weigh_title({word.term for word in words})
         signals = [_NAME_WEIGHT * named, _NAME_WEIGHT * phrases, _NAME_WEIGHT * title, self._weigh_kind(query.kind)]
-        return Choice(self._numbers, _normalise(np.sum(signals, axis=0)))
+        return Choice(self._numbers, normalise(np.sum(signals, axis=0)))
 
     @property
     def _zeros(self) -> Weights:
@@ -253,7 +249,7 @@ class DocumentNames:
         return rows
 
 
-def _normalise(scores: Weights) -> Weights:
+def normalise(scores: Weights) -> Weights:
     """Return scores shifted so that their exponentials sum to one (log-softmax)."""
     if not len(scores):
         return scores

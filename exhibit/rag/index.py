@@ -17,13 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from exhibit.evidence import Span
 from exhibit.law.profile import Profile
 from exhibit.rag.config import Config
 from exhibit.rag.database import Database
 from exhibit.rag.documents import DocumentNames
 from exhibit.rag.lexicon import DocumentWords, Words
-from exhibit.rag.protocols import Hit, Keys, Layer, VectorStore, make_section_keys
+from exhibit.rag.protocols import SECTION_BITS, Keys, Layer, VectorStore, make_section_keys
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.errors import BundleError
@@ -67,6 +66,7 @@ class Index:
         self._table: Keys | None = None
         self.document = lru_cache(_MAX_ENTRIES)(self._read_entry)
         self.text_of = lru_cache(_MAX_TEXTS)(self._read_text)
+        self.changes = lru_cache(_MAX_ENTRIES)(self._list_changes)
         self.cache: dict[Any, Any] = {}  # data that retrieval derives from the content, such as the sentences of chunks
         self.chunks = Words(self._database, "words")
         self.headings = Words(self._database, "headings")  # the headings above each section, under the section's key
@@ -137,15 +137,20 @@ class Index:
         with self._database.report_damage():
             return str(rows[0][0], "utf-8", "surrogatepass")
 
+    def _list_changes(self, number: int) -> list[tuple[int, str, int | None]]:
+        """Return the offsets in a document at which a section or a chunk begins, with the section and the page."""
+        low, high = np.searchsorted(self.table[:, DOCUMENT], [number, number + 1])
+        pages = dict(self.table[low:high, [START, PAGE]].tolist())
+        headings = {start: path for path, start, _ in self.document(number).sections}
+        path, page = "", 0
+        changes: list[tuple[int, str, int | None]] = [(0, path, None)]
+        for start in sorted(headings.keys() | pages.keys()):
+            path, page = headings.get(start, path), pages.get(start, page)
+            changes.append((start, path, page or None))
+        return changes
+
     def read_document_text(self, filename: str) -> str:
         return self.text_of(self.entry(filename).number)
-
-    def chunk(self, key: int) -> Hit:
-        _, number, start, end, page, section = self.table[int(np.searchsorted(self.table[:, KEY], key))].tolist()
-        entry = self.document(number)
-        path = entry.sections[section][0] if 0 <= section < len(entry.sections) else ""
-        text = self.text_of(number)[start:end]
-        return Hit(entry.filename, Span(start, end), text, section=path, page=page or None)
 
     def chunk_keys(self, numbers: Iterable[int]) -> Keys:
         wanted = np.isin(self.table[:, DOCUMENT], np.fromiter(numbers, dtype=np.int64))
@@ -154,11 +159,6 @@ class Index:
 
     def find_rows(self, keys: Keys) -> Keys:
         return np.searchsorted(self.table[:, KEY], keys)
-
-    def find_row(self, document: int, offset: int) -> int:
-        """Return the row of a document's last chunk that begins at or before an offset, or of its first chunk."""
-        low, high = map(int, np.searchsorted(self.table[:, DOCUMENT], [document, document + 1]))
-        return low + max(0, int(np.searchsorted(self.table[low:high, START], offset, side="right")) - 1)
 
     def add(self, entry: Entry, text: str, chunks: Keys, words: DocumentWords | None) -> Keys:
         """Add a document and its chunks (start, end, page, section); return the new chunks' keys."""
@@ -239,6 +239,11 @@ class Index:
         while self._stores:
             self._stores.popitem()[1].close()
         self._database.close()
+
+
+def list_section_keys(table: Keys) -> Keys:
+    """Return the key of the section of each chunk in a table."""
+    return table[:, DOCUMENT] << SECTION_BITS | np.maximum(table[:, SECTION], 0)
 
 
 def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:

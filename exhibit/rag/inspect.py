@@ -2,6 +2,11 @@
 
 An index of Azure AI Search is read through its REST interface. Its rows have the fields of Azure's search-openai-demo:
 `sourcefile`, `sourcepage`, `category` and `content`.
+
+exhibit index --inspect index search --query disclosure --category "Commercial Court"
+exhibit index --inspect index export --query "Part 36 offers" --out part36.json
+AZURE_SEARCH_KEY=… exhibit index --inspect https://NAME.search.windows.net/indexes/INDEX categories
+exhibit convert cpr --from-search part36.json --ground-truth-out questions.jsonl
 """
 
 import argparse
@@ -18,8 +23,10 @@ from urllib.parse import urlsplit
 from exhibit.law.names import normalise_name
 from exhibit.rag.config import ASKED, add_setting_flags, choose_given_settings, describe_settings
 from exhibit.rag.index import Entry, open_index
+from exhibit.rag.passages import make_hits
 from exhibit.rag.pipeline import Pipeline
-from exhibit.runtime.command import Parser, add_json, align_rows, guarded
+from exhibit.rag.rank import make_chunk_passages
+from exhibit.runtime.command import add_json, align_rows, build_parser, guarded, print_results
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.storage.http import Deadline, HttpClient, HttpError, Retries, Secrets
 
@@ -51,8 +58,8 @@ def kind_of(path: str) -> str:
 
 class Inspector:
     def __init__(self, folder: Path, own: Mapping[str, Any]) -> None:
-        self.index = open_index(folder, own=own)
-        self.pipeline = Pipeline(self.index.config).open(folder)
+        self.pipeline = Pipeline(open_index(folder, own=own).config).open(folder)
+        self.index = self.pipeline.opened
         self.category = {entry.filename: _category_of(entry) for entry in self.index.documents}
 
     def list_entries(self, category: str | None) -> list[Entry]:
@@ -85,15 +92,10 @@ class Inspector:
 
     def list_chunks(self, category: str | None) -> list[Row]:
         keys = self.index.chunk_keys(entry.number for entry in self.list_entries(category))
+        hits = make_hits(self.index, make_chunk_passages(self.index, self.index.find_rows(keys), [0.0] * len(keys)))
         return [
-            {
-                "document": chunk.document,
-                "section": chunk.section,
-                "page": chunk.page,
-                "span": list(chunk.span),
-                "content": chunk.text,
-            }
-            for chunk in map(self.index.chunk, keys.tolist())
+            {"document": hit.document, "section": hit.section, "page": hit.page, "span": hit.span, "content": hit.text}
+            for hit in hits
         ]
 
     def search(self, query: str, top: int, category: str | None) -> list[Row]:
@@ -219,16 +221,7 @@ def _format_table(rows: Sequence[Row]) -> str:
 
 
 def _make_parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="exhibit index --inspect",
-        description=__doc__ or "",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="examples:\n"
-        '  exhibit index --inspect index search --query disclosure --category "Commercial Court"\n'
-        '  exhibit index --inspect index export --query "Part 36 offers" --out part36.json\n'
-        "  AZURE_SEARCH_KEY=… exhibit index --inspect https://NAME.search.windows.net/indexes/INDEX categories\n"
-        "  exhibit convert cpr --from-search part36.json --ground-truth-out questions.jsonl",
-    )
+    parser = build_parser("exhibit index --inspect", __doc__)
     parser.add_argument("index", help="an index's folder, or https://NAME.search.windows.net/indexes/INDEX")
     parser.add_argument("action", choices=["list", "categories", "sections", "chunks", "search", "test", "export"])
     parser.add_argument("--query", help="what to search for (search, export)")
@@ -265,15 +258,15 @@ def main(argv: list[str] | None = None) -> int:
     else:
         lists = {"list": index.list_documents, "sections": index.list_sections, "chunks": index.list_chunks}
         rows = lists[action](category)
-    if action == "export":
-        text = json.dumps({"query": options.query, "results": rows}, ensure_ascii=False, indent=1)
-        if options.out is None:
-            print(text)
-        else:
-            options.out.write_text(f"{text}\n", encoding="utf-8")
-            print(f"{options.out}: {len(rows)} passages")
+    if action != "export":
+        print_results(rows, _format_table(rows), as_json=options.json)
+        return 0
+    text = json.dumps({"query": options.query, "results": rows}, ensure_ascii=False, indent=1)
+    if options.out is None:
+        print(text)
     else:
-        print(json.dumps(rows, ensure_ascii=False, indent=1) if options.json else _format_table(rows))
+        options.out.write_text(f"{text}\n", encoding="utf-8")
+        print(f"{options.out}: {len(rows)} passages")
     return 0
 
 

@@ -126,7 +126,7 @@ def _find_paragraph(index: Index, number: int, label: str, system: LegalSystem) 
     # of two units with one number, the longer is the provision, and the shorter is a line of the table of contents
     span = max(spans, key=lambda span: span.end - span.start)
     span = Span(span.start, min(span.start + len(text[slice(*span)].rstrip()), span.start + _MAX_CHARS))
-    return RankedPassage(number, span, 0.0, index.find_row(number, span.start))
+    return RankedPassage(number, span, 0.0)
 
 
 @lru_cache(maxsize=32)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from exhibit.evidence import Span, subtract_spans
 from exhibit.law.sentences import extend_to_sentences, tile_clauses
-from exhibit.rag.index import DOCUMENT, END, PAGE, START, Index
+from exhibit.rag.index import DOCUMENT, END, PAGE, Index
 from exhibit.rag.protocols import Hit
 
 MIN_PIECE_CHARS = 40  # least characters of an independent piece: a shorter piece is a number, a label or a line's end
@@ -29,12 +29,11 @@ Weigh = Callable[[str], float]  # a function that returns the evidence of a text
 
 
 class RankedPassage(NamedTuple):
-    """A span of a document that may answer a question; `row` is the row of the chunk around which it was formed."""
+    """A span of a document that may answer a question."""
 
     document: int
     span: Span
     score: float
-    row: int
 
 
 class _Seed(NamedTuple):
@@ -88,7 +87,7 @@ def form_passages(
             turn += 1
             heappush(queue, _Seed(seed.cost, turn, seed.row))
         if span := former.take(seed.row, first, last, grow=not trim):
-            passages.append(RankedPassage(int(index.table[seed.row, DOCUMENT]), span, -seed.cost, seed.row))
+            passages.append(RankedPassage(int(index.table[seed.row, DOCUMENT]), span, -seed.cost))
     return passages
 
 
@@ -184,30 +183,16 @@ class _Former:
 
 def make_hits(index: Index, passages: Sequence[RankedPassage]) -> list[Hit]:
     """Return passages as hits; each hit has the headings and page at its start and at each change inside it."""
-    starts = {number: [start for _, start, _ in index.document(number).sections] for number, *_ in passages}
-    return [_make_hit(index, passage, starts[passage.document]) for passage in passages]
+    return [_make_hit(index, passage) for passage in passages]
 
 
-def _make_hit(index: Index, passage: RankedPassage, starts: Sequence[int]) -> Hit:
-    entry, span, table, row = index.document(passage.document), passage.span, index.table, passage.row
+def _make_hit(index: Index, passage: RankedPassage) -> Hit:
+    name, span, changes = index.document(passage.document).filename, passage.span, index.changes(passage.document)
     words = index.text_of(passage.document)[slice(*span)]
     # a passage may begin with a line break that still belongs to the previous section
-    begins = span.end - len(words.lstrip())
-    while row and table[row, START] > span.start and table[row - 1, DOCUMENT] == passage.document:
-        row -= 1
-    pages = {int(table[row, START]): int(table[row, PAGE])}
-    while row + 1 < len(table) and table[row + 1, DOCUMENT] == passage.document and table[row + 1, START] < span.end:
-        row += 1
-        pages[int(table[row, START])] = int(table[row, PAGE])
-    first, last = max(bisect_right(starts, begins) - 1, 0), bisect_left(starts, span.end)
-    headings = {start: path for path, start, _ in entry.sections[first:last]}
-    path, page = "", 0
-    changes: list[tuple[int, str, int | None]] = [(0, "", None)]
-    for start in sorted(headings.keys() | pages.keys()):
-        path, page = headings.get(start, path), pages.get(start, page)
-        changes.append((start, path, page or None))
-    here = bisect_right(changes, begins, key=itemgetter(0)) - 1
-    return Hit(entry.filename, span, words, passage.score, *changes[here][1:], tuple(changes[here + 1 :]))
+    here = bisect_right(changes, span.end - len(words.lstrip()), key=itemgetter(0))
+    end = bisect_left(changes, span.end, key=itemgetter(0))
+    return Hit(name, span, words, passage.score, *changes[here - 1][1:], tuple(changes[here:end]))
 
 
 def complete_sentences(selected: Sequence[Hit], ranked: Sequence[Hit], index: Index) -> list[Hit]:
@@ -232,7 +217,7 @@ def complete_sentences(selected: Sequence[Hit], ranked: Sequence[Hit], index: In
             for start, end in zip([gap.start, *inner], [*inner, gap.end], strict=True):
                 if text[start:end].strip():
                     taken[name].append(Span(start, end))
-                    added.append(RankedPassage(number, Span(start, end), hit.score, index.find_row(number, start)))
+                    added.append(RankedPassage(number, Span(start, end), hit.score))
     return make_hits(index, added)
 
 
@@ -247,6 +232,5 @@ def move_to_front(words: Hit, ranked: Sequence[Hit], index: Index) -> list[Hit]:
     first = Span(start + inside.start, start + inside.end)
     rests = [rest for rest in subtract_spans([whole], [first]) if rest.end - rest.start >= MIN_REST_CHARS]
     scored = [(first, ranked[0].score), *((rest, passage.score) for rest in rests)]
-    made = [RankedPassage(number, span, score, index.find_row(number, span.start)) for span, score in scored]
-    head, *others = make_hits(index, made)
+    head, *others = make_hits(index, [RankedPassage(number, *each) for each in scored])
     return [head, *ranked[:at], *others, *ranked[at + 1 :]]

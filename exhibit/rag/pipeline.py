@@ -21,7 +21,7 @@ from exhibit.rag.answerers import answer_all
 from exhibit.rag.answerers.reader import can_read
 from exhibit.rag.config import DEFAULT, Config
 from exhibit.rag.context import Answer, AnswerContext, assemble
-from exhibit.rag.index import Index, index_kind, open_index
+from exhibit.rag.index import PAGE, START, Index, index_kind, open_index
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.passages import complete_sentences, move_to_front
 from exhibit.rag.protocols import Retrieved
@@ -153,7 +153,9 @@ class Pipeline:
     def chunk_spans(self, filename: str) -> list[Span]:
         if filename not in self.opened:
             return []
-        return [self.opened.chunk(key).span for key in self.opened.chunk_keys([self.opened.entry(filename).number])]
+        index = self.opened
+        rows = index.find_rows(index.chunk_keys([index.entry(filename).number]))
+        return [Span(*row) for row in index.table[rows, START:PAGE].tolist()]
 
     def search(
         self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +15,12 @@ Keys = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
 Layer = Literal["document", "section", "chunk"]
 
-Number = TypeVar("Number", int, Keys)
 SECTION_BITS = 20  # the bits of a key for the section's number: a million sections per document, and 2**43 documents
 
 
-def make_section_key(document: Number, section: Number) -> Number:
-    """Return the key of a section's vector: document and section in one number. Both may be arrays."""
-    return document << SECTION_BITS | section
-
-
 def make_section_keys(document: int, sections: int) -> Keys:
-    return make_section_key(document, 0) + np.arange(sections, dtype=np.int64)
+    """Return the keys of a document's sections: document and section in one number."""
+    return (document << SECTION_BITS) + np.arange(sections, dtype=np.int64)
 
 
 @dataclass(frozen=True)

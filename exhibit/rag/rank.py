@@ -16,10 +16,10 @@ from exhibit.law.language import PART, list_asked_terms, list_word_parts, search
 from exhibit.models.protocols import Embedder, Vectors
 from exhibit.models.rerankers import Reranker, estimate_confidence
 from exhibit.rag.config import Config
-from exhibit.rag.index import DOCUMENT, END, KEY, SECTION, START, Index
+from exhibit.rag.index import DOCUMENT, END, KEY, START, Index, list_section_keys
 from exhibit.rag.lexicon import compute_rarity, weigh_terms
 from exhibit.rag.passages import RankedPassage, form_passages
-from exhibit.rag.protocols import Keys, Scores, make_section_key
+from exhibit.rag.protocols import Keys, Scores
 from exhibit.rag.questions import Query
 
 PASSAGE_CHARS = 500  # most characters of a passage that is formed around chunks
@@ -71,12 +71,7 @@ def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mappin
     index, depth = parts.index, parts.depth
     asks, weights = (query.asks, WEIGHTS) if query.english else (query.question, WORDS_ALONE)
     terms = list_asked_terms(asks)
-    if documents:
-        numbers = sorted(documents)
-        edges = (np.searchsorted(index.table[:, DOCUMENT], numbers, side=side) for side in ("left", "right"))
-        rows = np.concatenate([np.arange(*edge) for edge in zip(*edges, strict=True)])
-    else:
-        rows = _choose_pool(terms, vector, index)
+    rows = index.find_rows(index.chunk_keys(documents)) if documents else _choose_pool(terms, vector, index)
     if not len(rows):
         return Ranking([])
     table = index.table[rows]  # `take` would copy the whole table, which is stored column by column
@@ -111,8 +106,8 @@ def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mappin
 
 
 def make_chunk_passages(index: Index, rows: Keys, scores: Sequence[float]) -> list[RankedPassage]:
-    chunks = zip(rows.tolist(), index.table[rows].tolist(), scores, strict=True)
-    return [RankedPassage(row[DOCUMENT], Span(row[START], row[END]), score, at) for at, row, score in chunks]
+    chunks = zip(index.table[rows].tolist(), scores, strict=True)
+    return [RankedPassage(row[DOCUMENT], Span(row[START], row[END]), score) for row, score in chunks]
 
 
 def _choose_pool(terms: Sequence[str], vector: Vectors, index: Index) -> Keys:
@@ -141,7 +136,7 @@ def _score_rows(
     coverage = np.repeat(_measure_coverage(matched, rarity, groups, sizes), sizes) if within else 1.0
     own = standardise(dense, groups) + weights.lexical * coverage * standardise(lexical, groups)
     if weights.heading:
-        sections, where = np.unique(_make_section_keys(table), return_inverse=True)
+        sections, where = np.unique(list_section_keys(table), return_inverse=True)
         own = own + weights.heading * standardise(index.headings.scores(terms, sections)[where], groups)
     return own, rarity
 
@@ -161,17 +156,13 @@ def _measure_coverage(matched: Scores, rarity: Scores, groups: Keys, sizes: Keys
 
 def add_context(own: Scores, table: Keys, weights: Weights = WEIGHTS) -> Scores:
     """Return the scores plus the weighted scores of the adjacent chunks and the weighted best score of the section."""
-    smooth: Scores = own
-    if weights.neighbours and len(own) > 1:
-        same = table[1:, DOCUMENT] == table[:-1, DOCUMENT]
-        before, after = own.copy(), own.copy()
-        before[1:][same] = own[:-1][same]
-        after[:-1][same] = own[1:][same]
-        mean = (before + after) / 2
-        smooth = ((own + weights.neighbours * mean) / (1 + weights.neighbours)).astype(np.float32)
-    if not weights.section:
-        return smooth
-    _, place = np.unique(_make_section_keys(table), return_inverse=True)
+    same = table[1:, DOCUMENT] == table[:-1, DOCUMENT]
+    before, after = own.copy(), own.copy()
+    before[1:][same] = own[:-1][same]
+    after[:-1][same] = own[1:][same]
+    mean = (before + after) / 2
+    smooth = ((own + weights.neighbours * mean) / (1 + weights.neighbours)).astype(np.float32)
+    _, place = np.unique(list_section_keys(table), return_inverse=True)
     best = np.full(place.max() + 1, -np.inf, np.float32)
     np.maximum.at(best, place, smooth)
     lifted: Scores = (smooth + weights.section * best[place]).astype(np.float32)
@@ -187,10 +178,6 @@ def standardise(values: npt.NDArray[np.floating], groups: Keys) -> Scores:
     spread[spread < 1e-6] = np.inf
     scores: Scores = (away / np.repeat(spread, sizes)).astype(np.float32)
     return scores
-
-
-def _make_section_keys(table: Keys) -> Keys:
-    return make_section_key(table[:, DOCUMENT], np.maximum(table[:, SECTION], 0))
 
 
 def _compare_vectors(vectors: Vectors, keys: Keys, index: Index) -> Scores:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -10,11 +11,11 @@ from exhibit.law.language import list_asked_terms
 from exhibit.models.llms import count_tokens
 from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
-from exhibit.rag.documents import Choice
-from exhibit.rag.index import DOCUMENT, SECTION, Index
+from exhibit.rag.documents import Choice, normalise
+from exhibit.rag.index import DOCUMENT, Index, list_section_keys
 from exhibit.rag.laws import route_to_law
 from exhibit.rag.passages import RankedPassage, make_hits
-from exhibit.rag.protocols import Hit, Keys, Retrieved, Scores, make_section_key, make_section_keys
+from exhibit.rag.protocols import Hit, Keys, Retrieved, Scores, make_section_keys
 from exhibit.rag.questions import Query, is_written_as_name, understand
 from exhibit.rag.rank import CANDIDATES_PER_K, Parts, make_chunk_passages, rank_passages, rerank
 
@@ -37,16 +38,11 @@ def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     routed = parts.config.method == "routed"
     carried = parts.index.names.has_rare_name if routed else is_written_as_name
     queries = [understand(question, carried) for question in questions]
-    results = [Retrieved(query, (), ()) for query in queries]
-    asked = [position for position, query in enumerate(queries) if query.question.strip()]
-    if not len(parts.index) or parts.only == ():
-        return results
+    asked = [query for query in queries if query.question.strip()] if len(parts.index) and parts.only != () else []
     search = _retrieve_passages if routed else _retrieve_chunks
-    for start in range(0, len(asked), _BATCH_QUESTIONS):
-        batch = asked[start : start + _BATCH_QUESTIONS]
-        for position, result in zip(batch, search([queries[position] for position in batch], parts), strict=True):
-            results[position] = result
-    return results
+    batches = (asked[start : start + _BATCH_QUESTIONS] for start in range(0, len(asked), _BATCH_QUESTIONS))
+    results = chain.from_iterable(search(batch, parts) for batch in batches)
+    return [next(results) if asked and query.question.strip() else Retrieved(query, (), ()) for query in queries]
 
 
 # ---------------------------------------------------------------- routed retrieval
@@ -104,7 +100,7 @@ def _add_content(choice: Choice, query: Query, index: Index) -> Choice:
     best = np.full(len(choice.numbers), scores[-1] if len(keys) == _WORDED_CHUNKS else 0.0)
     np.maximum.at(best, np.searchsorted(choice.numbers, owners), scores)
     names, words = (_NAMES_APART, _WORDS_APART) if query.apart else (_NAMES_WITHIN, _WORDS_WITHIN)
-    return choice.add(words * (best - best.max()) + (names - 1) * choice.log_weights)
+    return Choice(choice.numbers, normalise(names * choice.log_weights + words * (best - best.max())))
 
 
 def _put_first(named: Sequence[RankedPassage], passages: Sequence[RankedPassage]) -> list[RankedPassage]:
@@ -157,7 +153,7 @@ def _search_layers(vector: Vectors, parts: Parts) -> tuple[Scores, Keys]:
         within = np.concatenate([np.zeros(0, np.int64), *(make_section_keys(*pair) for pair in counts.items())])
         _, [near] = index.store("section").search(vector[None], config.layer_sections, within=within)
         rows = index.table[index.find_rows(keys)]
-        keys = keys[np.isin(make_section_key(rows[:, DOCUMENT], np.maximum(rows[:, SECTION], 0)), near)]
+        keys = keys[np.isin(list_section_keys(rows), near)]
     [scores], [nearest] = index.store("chunk").search(vector[None], parts.depth, within=keys)
     return scores, nearest
 

@@ -156,7 +156,7 @@ def test_make_hits_locates_section_at_each_offset(pipeline):
     number = index.entry("fox.txt").number
     text = index.text_of(number)
     start, end = text.index("1.2 Notice"), text.index("2.2 Late")
-    [hit] = make_hits(index, [RankedPassage(number, Span(start, end), 1.0, index.find_row(number, start))])
+    [hit] = make_hits(index, [RankedPassage(number, Span(start, end), 1.0)])
     assert "1.2" in hit.section and "2.1" in hit.locate(text.index("one thousand"))[0]
 
 
@@ -173,7 +173,7 @@ def test_complete_sentences_completes_cut_sentences(pipeline):
     number, text = index.entry("fox.txt").number, index.read_document_text("fox.txt")
     start = text.index("tenant pays a rent")
     span = Span(start, start + 12)
-    selected = make_hits(index, [RankedPassage(number, span, 1.0, index.find_row(number, start))])
+    selected = make_hits(index, [RankedPassage(number, span, 1.0)])
     beside = complete_sentences(selected, selected, index)
     whole = "".join(hit.text for hit in sorted([*selected, *beside], key=lambda hit: hit.span))
     assert "The tenant pays a rent of one thousand pounds a month." in whole
