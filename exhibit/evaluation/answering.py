@@ -16,8 +16,7 @@ from exhibit.evaluation.targets import NumberedReply, Target, TargetOptions
 from exhibit.evaluation.targets.builtin import renumber
 from exhibit.evaluation.targets.http import Server
 from exhibit.evidence import Span
-from exhibit.rag.answerers import answer_all
-from exhibit.rag.context import assemble
+from exhibit.rag.answerers import answer_all, assemble
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Hit
 from exhibit.schemas.run import Ingestion, RunQuestion

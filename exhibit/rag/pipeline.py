@@ -17,10 +17,9 @@ from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.models.reader import EMBEDDER
 from exhibit.models.rerankers import Reranker
-from exhibit.rag.answerers import answer_all
+from exhibit.rag.answerers import Answer, AnswerContext, answer_all, assemble
 from exhibit.rag.answerers.reader import can_read
 from exhibit.rag.config import DEFAULT, Config
-from exhibit.rag.context import Answer, AnswerContext, assemble
 from exhibit.rag.index import PAGE, START, Index, index_kind, open_index
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.passages import complete_sentences, move_to_front

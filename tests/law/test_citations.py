@@ -7,7 +7,7 @@ import pytest
 from exhibit.evidence import Span
 from exhibit.law.citations import Claim, claims_of, verify
 from exhibit.law.refusals import is_refusal
-from exhibit.rag.context import Source
+from exhibit.rag.answerers import Source
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 

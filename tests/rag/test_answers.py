@@ -9,12 +9,20 @@ import pytest
 from exhibit.evidence import Span
 from exhibit.models.llms import Completion, Prompt, count_tokens
 from exhibit.models.reader import AnswerSpan, Reading
-from exhibit.rag.answerers import add_locations, answer_all, cite_section, extractive, reader
+from exhibit.rag.answerers import (
+    AnswerContext,
+    Source,
+    add_locations,
+    answer_all,
+    assemble,
+    cite_section,
+    extractive,
+    reader,
+)  # fmt: skip
 from exhibit.rag.answerers.extractive import format_quotable
 from exhibit.rag.answerers.llm import answer_all as answer_by_model
 from exhibit.rag.answerers.reader import make_windows
 from exhibit.rag.config import Config
-from exhibit.rag.context import AnswerContext, Source, assemble
 from exhibit.rag.protocols import Hit
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError

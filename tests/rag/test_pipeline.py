@@ -21,6 +21,7 @@ from exhibit.rag.summaries.extractive import ExtractiveSummariser
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import lock_folder
 from tests.evidence import files
+from tests.rag.bundles import PARTIES, contract
 from tests.rag.test_answers import FakeReader
 
 ROOT = Path(__file__).parents[2]
@@ -42,20 +43,8 @@ class Counting(Hashing):
 def corpus(tmp_path) -> Path:
     folder = tmp_path / "corpus"
     folder.mkdir()
-    clause = "1.{n} {title}. {body}\n\n"
-    for name, party, law in (
-        ("alder", "Alder Ltd", "Norway"),
-        ("birch", "Birch Inc.", "Ohio"),
-        ("cedar", "Cedar SA", "Chile"),
-    ):
-        text = f"SUPPLY AGREEMENT\n\nThis Supply Agreement is made between {party} and Dune plc.\n\n"
-        bodies = [
-            ("Term", "The term of this Agreement is five years from the Effective Date."),
-            ("Governing Law", f"This Agreement is governed by the law of {law}."),
-            ("Notice", f"{party} shall give ninety days' notice of termination in writing."),
-        ]
-        text += "".join(clause.format(n=n, title=t, body=b) for n, (t, b) in enumerate(bodies, 1))
-        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    for name, (party, law) in PARTIES.items():
+        (folder / f"{name}.txt").write_text(contract(party, law), encoding="utf-8")
     return folder
 
 

@@ -10,8 +10,8 @@ from exhibit.law.citations import claims_of, find_citations, verify
 from exhibit.law.language import list_content_words
 from exhibit.law.sentences import split_sentences
 from exhibit.models.llms import LLM
+from exhibit.rag.answerers import Answer, AnswerContext, Source
 from exhibit.rag.config import Config
-from exhibit.rag.context import Answer, AnswerContext, Source
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 
 LOCAL = True

@@ -9,8 +9,8 @@ from exhibit.evidence import fold
 from exhibit.law.citations import claims_of, normalise, verify
 from exhibit.law.refusals import is_refusal
 from exhibit.models.llms import LLM, Completion, Prompt
+from exhibit.rag.answerers import Answer, AnswerContext
 from exhibit.rag.config import Config
-from exhibit.rag.context import Answer, AnswerContext
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 

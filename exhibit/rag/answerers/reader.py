@@ -12,10 +12,9 @@ from exhibit.law.questions import asks_yes_or_no, denies, has_exception, says_co
 from exhibit.law.sentences import extend_to_sentences
 from exhibit.models.llms import LLM
 from exhibit.models.reader import Also, AnswerSpan, QuestionKind, Reader, Reading, shared_kinds, shared_reader
-from exhibit.rag.answerers import extractive
+from exhibit.rag.answerers import Answer, AnswerContext, Source, extractive
 from exhibit.rag.answerers.extractive import TITLE, format_quotable
 from exhibit.rag.config import Config
-from exhibit.rag.context import Answer, AnswerContext, Source
 from exhibit.rag.passages import MAX_COMPLETED_CHARS
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 

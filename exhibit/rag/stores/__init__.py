@@ -1,6 +1,7 @@
 """Vector stores: each file is one store, selected by `--store NAME[:ARGUMENT]`."""
 
 import numpy as np
+import numpy.typing as npt
 
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
@@ -20,6 +21,17 @@ def rank_keys(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
 def make_empty_hits(rows: int, k: int) -> tuple[Vectors, Keys]:
     """Return the result of a search without hits: every score is -inf and every key is -1."""
     return np.full((rows, k), -np.inf, dtype=np.float32), np.full((rows, k), -1, dtype=np.int64)
+
+
+def find_rows(known: Keys, wanted: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
+    """Return the row of each key among sorted keys, and whether it is there; a missing key's row has no meaning."""
+    if not len(known):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
+    if known[-1] - known[0] == len(known) - 1:  # consecutive keys need no search
+        rows = np.clip(wanted - known[0], 0, len(known) - 1)
+    else:
+        rows = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return rows, known[rows] == wanted
 
 
 def check_rows(where: object, keys: Keys, vectors: Vectors, dimensions: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
-from exhibit.rag.stores import check_rows, make_empty_hits, rank_keys
+from exhibit.rag.stores import check_rows, find_rows, rank_keys
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import replace_file
 
@@ -28,9 +28,8 @@ class FaissStore:
 
     def __init__(self, path: Path, dimensions: int) -> None:
         self.path, self.dimensions = path, dimensions
-        self._index: Any = _load(path, dimensions) if path.is_file() else None
-        if self._index is None:
-            self._index = faiss.IndexIDMap2(faiss.IndexFlatIP(dimensions))
+        empty: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(dimensions))
+        self._index = _load(path, dimensions) if path.is_file() else empty
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
@@ -60,15 +59,10 @@ class FaissStore:
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
         queries = np.ascontiguousarray(queries, np.float32)
-        wanted = self._keys if within is None else np.unique(np.asarray(within, np.int64))
-        if not len(self) or not len(queries) or not len(wanted):
-            return make_empty_hits(len(queries), k)
-        if within is None and len(queries) > _MAX_QUERIES:
+        if within is None and len(queries) > _MAX_QUERIES and len(self):
             scores, keys = self._index.search(queries, min(k, len(self)))
             return rank_keys(scores, keys, k)
-        keys, rows = self._find(wanted)
-        if not len(keys):
-            return make_empty_hits(len(queries), k)
+        keys, rows = self._find(self._keys if within is None else np.unique(np.asarray(within, np.int64)))
         # for a few queries, starting several threads takes longer than the work
         few = len(queries) <= _MAX_QUERIES
         cosines: Vectors = np.einsum("ij,kj->ik", queries, rows) if few else queries @ rows.T
@@ -82,13 +76,11 @@ class FaissStore:
 
     def _find(self, wanted: Keys) -> tuple[Keys, Vectors]:
         """Return the keys of `wanted` that this store has, and their rows (as a view if they are adjacent)."""
-        if not len(self):
+        rows, here = find_rows(self._keys, wanted)
+        rows = rows[here]
+        if not len(rows):
             return wanted[:0], np.zeros((0, self.dimensions), np.float32)
-        keys = self._keys
-        places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        here = keys[places] == wanted
-        rows = places[here]
-        if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
+        if rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
             return wanted[here], self._rows()[rows[0] : rows[-1] + 1]
         return wanted[here], np.take(self._rows(), rows, axis=0)
 
