@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import lru_cache
 from importlib import metadata
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -194,14 +195,11 @@ def clean_text(text: str) -> str:
 
 def group_by_length(ids: Sequence[Ids], max_tokens: int) -> list[list[int]]:
     """Group the texts' positions, longest first: single texts, or short texts of equal length up to `max_tokens`."""
-    order = sorted(range(len(ids)), key=lambda row: -ids[row].shape[1])
+    lengths = [row.shape[1] for row in ids]
     batches: list[list[int]] = []
-    for row in order:
-        last, length = batches[-1] if batches else [], ids[row].shape[1]
-        if last and len(last) < max_tokens // length and ids[last[0]].shape[1] == length:
-            last.append(row)
-        else:
-            batches.append([row])
+    for length, group in groupby(sorted(range(len(ids)), key=lambda row: -lengths[row]), lengths.__getitem__):
+        rows, step = list(group), max(1, max_tokens // length)
+        batches += [rows[start : start + step] for start in range(0, len(rows), step)]
     return batches
 
 

@@ -2,11 +2,10 @@
 
 import pkgutil
 import sys
-from functools import cache, lru_cache
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
-from pathlib import Path
 from types import ModuleType
 
 from exhibit.schemas.errors import ToolkitError
@@ -41,13 +40,7 @@ def list_own_plugins(package: str) -> set[str]:
     loaded = sys.modules.get(package)
     # find the files without an import, because listing names must not import the plug-ins' libraries
     path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)
-    return set().union(*(_list_files(folder, Path(folder).stat().st_mtime_ns) for folder in path or []))
-
-
-@lru_cache
-def _list_files(folder: str, changed: int) -> frozenset[str]:  # noqa: ARG001 - a changed folder is read again
-    files = (module.name for module in pkgutil.iter_modules([folder]) if not module.ispkg)
-    return frozenset(name for name in files if not name.startswith("_"))
+    return {file.name for file in pkgutil.iter_modules(path or []) if not (file.ispkg or file.name.startswith("_"))}
 
 
 @cache

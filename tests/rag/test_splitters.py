@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -58,23 +57,21 @@ def test_rcts_split_equals_reference_implementation(text, size, separators, keep
 
 @given(st.text(max_size=300), SIZES, SEPARATORS)
 def test_split_spans_tile_text_and_stay_within_size(text, size, separators):
-    for split in (partial(splitters.split, separators=separators), naive.split):
-        spans = split(text, size=size)
-        assert all(isinstance(span, Span) and 0 < span.end - span.start <= size for span in spans)
-        assert [0, *(end for _, end in spans)] == [*(start for start, _ in spans), len(text)]
+    spans = splitters.split(text, size=size, separators=separators)
+    assert all(isinstance(span, Span) and 0 < span.end - span.start <= size for span in spans)
+    assert [0, *(end for _, end in spans)] == [*(start for start, _ in spans), len(text)]
 
 
 @given(TEXTS, SIZES, st.data())
 def test_split_with_overlap_covers_the_whole_text(text, size, data):
     overlap = data.draw(st.integers(0, size - 1))
-    for split in (splitters.split, naive.split):
-        spans = split(text, size=size, overlap=overlap)
-        assert all(0 < span.end - span.start <= size for span in spans)
-        reached = 0
-        for start, end in spans:
-            assert reached - overlap <= start <= reached < end
-            reached = end
-        assert reached == len(text)
+    spans = splitters.split(text, size=size, overlap=overlap)
+    assert all(0 < span.end - span.start <= size for span in spans)
+    reached = 0
+    for start, end in spans:
+        assert reached - overlap <= start <= reached < end
+        reached = end
+    assert reached == len(text)
 
 
 def test_rcts_overlap_begins_at_word_boundary():
@@ -103,16 +100,16 @@ def test_split_crosses_no_section_boundary(text, size, edges, overlap):
     assert sum(end - start for start, end in spans) >= len(text) and (not text or spans[-1].end == len(text))
 
 
-def test_naive_split_cuts_at_fixed_size_with_overlap():
-    assert naive.split("abcdefgh", size=3) == [Span(0, 3), Span(3, 6), Span(6, 8)]
-    assert naive.split("abcdefgh", size=4, overlap=2) == [Span(0, 4), Span(2, 6), Span(4, 8)]
+def test_naive_split_cuts_at_fixed_size_across_words_and_sections():
+    split = naive.open(None)
+    assert split("abcd. gh", size=3, sections=[Span(0, 4)]) == [Span(0, 3), Span(3, 6), Span(6, 8)]
+    assert split("abc defgh", size=6, overlap=4) == [Span(0, 2), Span(0, 4), Span(0, 6), Span(4, 8), Span(4, 9)]
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-1, 0), (10, 10), (10, -1)])
 def test_split_refuses_invalid_size_or_overlap(size, overlap):
-    for split in (splitters.split, naive.split):
-        with pytest.raises(ToolkitError, match="choose"):
-            split("text", size=size, overlap=overlap)
+    with pytest.raises(ToolkitError, match="choose"):
+        splitters.split("text", size=size, overlap=overlap)
 
 
 def test_splitters_are_opened_by_name():

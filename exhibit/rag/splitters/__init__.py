@@ -26,11 +26,6 @@ def open_variant(name: str, argument: str | None, *, within_sections: bool = Tru
     return partial(usual, separators=SENTENCES, keep="end") if argument else usual
 
 
-def check_size(*, size: int, overlap: int) -> None:
-    if not 0 <= overlap < size:
-        raise ToolkitError(f"chunk size {size}, overlap {overlap}: choose a size of at least 1, and a smaller overlap")
-
-
 def split(
     text: str,
     *,
@@ -42,7 +37,8 @@ def split(
     keep: Literal["start", "end"] = "start",
 ) -> list[Span]:
     """Return spans that cover the text, cut at the coarsest separator, which stays at the start or end of a span."""
-    check_size(size=size, overlap=overlap)
+    if not 0 <= overlap < size:
+        raise ToolkitError(f"chunk size {size}, overlap {overlap}: choose a size of at least 1, and a smaller overlap")
     cuts = chain.from_iterable(sections if within_sections else ())
     edges = sorted({0, len(text), *(min(max(edge, 0), len(text)) for edge in cuts)})
     ends = [0] if text else []
