@@ -7,9 +7,10 @@ text around their chunk.
 import string
 import sys
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from heapq import heapify, heappop, heappush
+from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -37,10 +38,8 @@ class RankedPassage(NamedTuple):
 
 
 class _Seed(NamedTuple):
-    """Adjacent pieces (sentences) of one chunk, around which a passage is formed; better seeds sort first."""
+    """Adjacent pieces (sentences) of one chunk, around which a passage is formed."""
 
-    cost: float
-    turn: int
     row: int
     first: int = 0
     last: int = sys.maxsize
@@ -65,29 +64,25 @@ def form_passages(
 ) -> list[RankedPassage]:
     """Form up to `depth` passages of at most `size` characters around the best chunks; return them best first.
 
-    `ranked` has the rows of the chunks with their scores; `scores` has the evidence of each compared row, and a passage
-    is extended towards the better neighbour. `weigh` scores how well a sentence matches the question.
+    `ranked` has the rows of the chunks with their scores, best first; `scores` has the evidence of each compared row,
+    and a passage is extended towards the better neighbour. `weigh` scores how well a sentence matches the question.
     """
     former = _Former(index, scores, size)
-    queue = [_Seed(-score, turn, row) for turn, (row, score) in enumerate(ranked)]
-    heapify(queue)
     passages: list[RankedPassage] = []
-    turn = len(queue)
-    while queue and len(passages) < depth:
-        seed = heappop(queue)
-        runs = former.find_free(seed)
-        if len(runs) != 1:
-            for run in runs:
-                turn += 1
-                heappush(queue, _Seed(seed.cost, turn, seed.row, *run))
-            continue
-        trim = trim_first and not passages
-        first, last = former.trim_to_best(seed.row, *runs[0], weigh) if trim else runs[0]
-        if trim:  # the text that is cut off may become a passage
-            turn += 1
-            heappush(queue, _Seed(seed.cost, turn, seed.row))
-        if span := former.take(seed.row, first, last, grow=not trim):
-            passages.append(RankedPassage(int(index.table[seed.row, DOCUMENT]), span, -seed.cost))
+    for score, group in groupby(ranked, key=itemgetter(1)):
+        seeds = deque(_Seed(row) for row, _ in group)
+        while seeds and len(passages) < depth:
+            seed = seeds.popleft()
+            runs = former.find_free(seed)
+            if len(runs) != 1:
+                seeds += [_Seed(seed.row, *run) for run in runs]
+                continue
+            trim = trim_first and not passages
+            first, last = former.trim_to_best(seed.row, *runs[0], weigh) if trim else runs[0]
+            if trim:  # the text that is cut off may become a passage
+                seeds.append(_Seed(seed.row))
+            if span := former.take(seed.row, first, last, grow=not trim):
+                passages.append(RankedPassage(int(index.table[seed.row, DOCUMENT]), span, score))
     return passages
 
 
