@@ -223,86 +223,87 @@ def _without_labels(answer: str) -> str:
     return re.sub(pattern, lambda m: " " if (m["noun"] or "§").lower() in _PARTS else m[0], answer)
 
 
-def _judge_yes_or_no(wanted: Reading, given: Reading, asked: Reading, gold: Sequence[Reading]) -> Decision | None:
-    if not wanted.lead:
-        return Decision(None, f"The reply says {given.lead}, which was not expected.") if given.lead else None
-    if given.lead != wanted.lead:
-        said = given.lead.replace("both", "yes and no") or "neither yes nor no"
-        return Decision(False if given.lead else None, f"The reply says {said}, expected is {wanted.lead}.")
-    doubts = _has_doubts(given, asked, gold) or _find_unknown(wanted, given, asked, gold)
-    reason = f"The reply says {given.lead}, and doubts or denies it." if doubts else f"The reply says {given.lead}."
-    return None if set(wanted.tokens) - YES - NO else Decision(None if doubts else True, reason)
+def _judge_yes_or_no(expected: Reading, reply: Reading, question: Reading, gold: Sequence[Reading]) -> Decision | None:
+    if not expected.lead:
+        return Decision(None, f"The reply says {reply.lead}, which was not expected.") if reply.lead else None
+    if reply.lead != expected.lead:
+        stated = reply.lead.replace("both", "yes and no") or "neither yes nor no"
+        return Decision(False if reply.lead else None, f"The reply says {stated}, expected is {expected.lead}.")
+    doubts = _has_doubts(reply, question, gold) or _find_unknown(expected, reply, question, gold)
+    reason = f"The reply says {reply.lead}, and doubts or denies it." if doubts else f"The reply says {reply.lead}."
+    return None if set(expected.tokens) - YES - NO else Decision(None if doubts else True, reason)
 
 
-def _has_doubts(given: Reading, asked: Reading, gold: Sequence[Reading]) -> bool:
+def _has_doubts(reply: Reading, question: Reading, gold: Sequence[Reading]) -> bool:
     """Return whether a sentence beside a yes or no denies or limits it and is not in the gold."""
-    own = asked.count_changes().keys()
-    denies = (given.lead == "no") != bool(own & _DENIALS)
-    for part in (part for part in given.sentences if not _is_quoted([part], gold)):
+    asked = question.count_changes().keys()
+    denies = (reply.lead == "no") != bool(asked & _DENIALS)
+    for part in (part for part in reply.sentences if not _is_quoted([part], gold)):
         changes = part.count_changes().keys()
-        limited = changes - own - _DENIALS or set(part.tokens[1:]) & (YES | NO) - {given.lead}
-        if limited or (part.tokens != given.tokens[:1] and bool(changes & _DENIALS) != denies):
+        limited = changes - asked - _DENIALS or set(part.tokens[1:]) & (YES | NO) - {reply.lead}
+        if limited or (part.tokens != reply.tokens[:1] and bool(changes & _DENIALS) != denies):
             return True
     return False
 
 
-def _judge_values(wanted: Reading, given: Reading, asked: Reading) -> Decision | None:
+def _judge_values(expected: Reading, reply: Reading, question: Reading) -> Decision | None:
     """Return that a reply is wrong if it has a value of the expected kind but not the expected value, else None."""
-    expected_values = set(wanted.values - asked.values) or set(wanted.values)
+    expected_values = set(expected.values - question.values) or set(expected.values)
     for kind in sorted({kind for kind, _ in expected_values}):
         keys, stated, known = (
-            {key for other, key in values if other == kind} for values in (expected_values, given.values, asked.values)
+            {key for other, key in values if other == kind}
+            for values in (expected_values, reply.values, question.values)
         )
         rivals = stated - keys - known
         if not keys & stated and (rivals or (stated and len(expected_values) == len(keys))):
             reason = f"The reply says {min(rivals or stated)}, expected is {', '.join(sorted(keys))}."
-            scaled = kind == "amount" and _SCALES.search(asked.text)  # `in millions`
+            scaled = kind == "amount" and _SCALES.search(question.text)  # `in millions`
             return Decision(None if scaled or kind == "number" else False, reason)  # 5 shares may be half of 10 units
         if keys <= stated and rivals:
             return Decision(None, f"The reply also says {min(rivals)}.")
-        if kind in ("amount", "period", "percentage") and not keys & stated and _has_other_unit(keys, given):
+        if kind in ("amount", "period", "percentage") and not keys & stated and _has_other_unit(keys, reply):
             return Decision(False, f"The reply gives the number of {min(keys)} with another unit.")
     return None
 
 
-def _has_other_unit(keys: Collection[str], given: Reading) -> bool:
+def _has_other_unit(keys: Collection[str], reply: Reading) -> bool:
     """Return whether a reply has the number of an expected value before another noun, such as `5 million shares`."""
     numbers = {f"number\0{part}" for key in keys for part in key.split()}
-    pairs = pairwise(given.tokens)
+    pairs = pairwise(reply.tokens)
     return any(number in numbers and "\0" not in noun and is_content(noun) for number, noun in pairs)
 
 
-def _judge_words(wanted: Reading, given: Reading, asked: Reading, gold: Sequence[Reading]) -> Decision:
+def _judge_words(expected: Reading, reply: Reading, question: Reading, gold: Sequence[Reading]) -> Decision:
     """Decide by words: right if the reply has the expected words in order and nothing that changes their meaning."""
-    needed = [token for token in wanted.tokens[1 if wanted.lead else 0 :] if token not in _FILLERS]
+    needed = [token for token in expected.tokens[1 if expected.lead else 0 :] if token not in _FILLERS]
     short = len(needed) <= MAX_NAME_WORDS
-    sentences = _find_sentences(given, needed, adjacent=short) if needed else []
+    sentences = _find_sentences(reply, needed, adjacent=short) if needed else []
     if not sentences:
         return Decision(None, "The reply has other words than the expected answer.")
     quoted = _is_quoted(sentences, gold)
     if quoted and len(needed) >= MIN_QUOTE_WORDS:
         return Decision(True, "The reply quotes the expected answer.")
-    allowed = wanted.count_changes()
+    allowed = expected.count_changes()
     inside = sum((sentence.count_changes() for sentence in sentences), Counter[str]()) - allowed
-    if changes := set(inside).union(*(sentence.count_changes() - allowed for sentence in given.sentences)):
-        near = len(given.tokens) <= 1.5 * len(wanted.tokens) + 6
+    if changes := set(inside).union(*(sentence.count_changes() - allowed for sentence in reply.sentences)):
+        near = len(reply.tokens) <= 1.5 * len(expected.tokens) + 6
         denied = near and inside and not changes - _DENIALS
         return Decision(False if denied else None, f"The reply denies, limits or doubts it: {min(changes)}.")
-    known, kinds = frozenset().union(*(text.values for text in gold)), {kind for kind, _ in wanted.values}
+    known, kinds = frozenset().union(*(text.values for text in gold)), {kind for kind, _ in expected.values}
     named = any("\0" not in token for token in needed)
-    for kind, key in sorted(given.values - wanted.values - asked.values):
+    for kind, key in sorted(reply.values - expected.values - question.values):
         if kind in kinds or (short and not kinds) or (named and kind != "number" and (kind, key) not in known):
             return Decision(None, f"The reply also says {key}.")
-    if short and (fault := _find_candidates(given, needed, asked)):
+    if short and (fault := _find_candidates(reply, needed, question)):
         return Decision(None, fault)
-    if not quoted and (unknown := _find_unknown(wanted, given, asked, () if short else gold)):
+    if not quoted and (unknown := _find_unknown(expected, reply, question, () if short else gold)):
         return Decision(None, f"What it says with {min(unknown)!r} is not known.")
     return Decision(True, "The reply has the words of the expected answer.")
 
 
-def _find_unknown(wanted: Reading, given: Reading, asked: Reading, gold: Sequence[Reading]) -> frozenset[str]:
+def _find_unknown(expected: Reading, reply: Reading, question: Reading, gold: Sequence[Reading]) -> frozenset[str]:
     """Return the stems that only the reply has."""
-    return given.stems.difference(_NEUTRAL, wanted.stems, asked.stems, *(text.stems for text in gold))
+    return reply.stems.difference(_NEUTRAL, expected.stems, question.stems, *(text.stems for text in gold))
 
 
 def _is_quoted(sentences: Sequence[Reading], gold: Sequence[Reading]) -> bool:
@@ -310,9 +311,9 @@ def _is_quoted(sentences: Sequence[Reading], gold: Sequence[Reading]) -> bool:
     return all(any(_find_run(text.words, sentence.words) for text in gold) for sentence in sentences)
 
 
-def _find_sentences(given: Reading, needed: Sequence[str], *, adjacent: bool) -> list[Reading]:
+def _find_sentences(reply: Reading, needed: Sequence[str], *, adjacent: bool) -> list[Reading]:
     """Return the first one to four consecutive sentences of a reply that together have the needed tokens in order."""
-    sentences = given.sentences
+    sentences = reply.sentences
     for count in range(1, 2 if adjacent else 5):
         for at in range(len(sentences) - count + 1):
             tokens = [token for part in sentences[at : at + count] for token in part.words]
@@ -328,28 +329,28 @@ def _find_run(tokens: Sequence[str], needed: Sequence[str]) -> tuple[int, int] |
     return next(((start, end) for start, end in ends if tuple(tokens[start:end]) == tuple(needed)), None)
 
 
-def _find_candidates(given: Reading, needed: Sequence[str], asked: Reading) -> str:
+def _find_candidates(reply: Reading, needed: Sequence[str], question: Reading) -> str:
     """Return why a reply to a question with a short expected answer may state something else; empty if it does not."""
-    streams = [[token for token in given.stream if token not in _FILLERS - kept] for kept in ({"by", "under"}, set())]
+    streams = [[token for token in reply.stream if token not in _FILLERS - kept] for kept in ({"by", "under"}, set())]
     stream = next((stream for stream in streams if _find_run(stream, needed)), streams[0])
     run = _find_run(stream, needed)
     if run is None:
         return ""
     before, after = stream[: run[0]], stream[run[1] :]
-    listed = before and before[-1] in _SEPARATORS and not (len(before) == 2 and given.lead)
+    listed = before and before[-1] in _SEPARATORS and not (len(before) == 2 and reply.lead)
     ends = [*after[:1], *after[2 : min(6, len(after) - 1)]]
-    named = {stem(token) for token in after[1:2] if after[0] == ","} & asked.stems - _NEUTRAL  # "Ernst, Grant"
+    named = {stem(token) for token in after[1:2] if after[0] == ","} & question.stems - _NEUTRAL  # "Ernst, Grant"
     if listed or named or _SEPARATORS.intersection(ends[1:] if ends[:1] == [","] else ends[:1]):
         return "The reply names others beside the expected answer."
-    following = zip(given.stream, given.stream[1:], given.stream[2:], strict=False)
+    following = zip(reply.stream, reply.stream[1:], reply.stream[2:], strict=False)
     # "the Client of the Contractor"
     owners = [owner for part, of, owner in following if (part, of) == (needed[-1], "of")]
     owned = any("\0" not in needed[-1] or owner.startswith("label") for owner in owners)
     if owned or after[:1] in (["'s"], [needed[0]]) or (before and before[-1] in _LIMITS and "\0" in needed[0]):
         return "The word beside the expected answer changes it."
-    preposition = asked.tokens[:1] if asked.tokens[1:2] == ("whom",) else ()
-    if preposition and (preposition[0], needed[0]) not in pairwise(given.stream):
+    preposition = question.tokens[:1] if question.tokens[1:2] == ("whom",) else ()
+    if preposition and (preposition[0], needed[0]) not in pairwise(reply.stream):
         return "The expected answer may have another part in the sentence."
-    if asked.tokens[:1] == ("who",) and before and stem(before[-1]) in asked.stems:
+    if question.tokens[:1] == ("who",) and before and stem(before[-1]) in question.stems:
         return "The expected answer may be the object of the sentence."
     return ""

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
 from exhibit.evaluation.cases import Case as Case
@@ -148,11 +148,14 @@ class Metric:
         depths = sorted({k for at in self.at for k in (named[at] if isinstance(at, str) else (at,))})
         return [(f"{self.name}@{k}", k) for k in depths] or [(self.name, None)]
 
-    def compute(self, cases: Case | Sequence[Case], options: Options, k: int | None = None) -> Any:
+    def compute(self, cases: Sequence[Case], options: Options, k: int | None = None) -> Values:
+        """Return a value for each case; raise if one is neither None nor a finite number."""
         assert self.function is not None
         offered = {"options": options, "k": k}
+        function = partial(self.function, **{name: offered[name] for name in _list_parameters(self.function)})
         try:
-            return self.function(cases, **{name: offered[name] for name in _list_parameters(self.function)})
+            values = function(cases) if self.prompt_version else map(function, cases)
+            return [self._check(value, case) for value, case in zip(values, cases, strict=True)]
         except ToolkitError:
             raise
         except Exception as error:
@@ -160,8 +163,7 @@ class Metric:
                 raise
             raise ToolkitError(f"the metric {self.where} failed: {type(error).__name__}: {error}") from error
 
-    def check(self, value: Any, case: Case) -> float | None:
-        """Return a value that the function computed for a case; raise if it is not a finite number."""
+    def _check(self, value: Any, case: Case) -> float | None:
         if value is None:
             return None
         if not isinstance(value, int | float) or not abs(value) <= MAX_SCORE:  # a comparison with NaN is false
@@ -209,19 +211,19 @@ def registered(metrics: Iterable[str | Callable[..., Any]]) -> Iterator[list[str
 
 
 def _register(function: Callable[..., Any]) -> str:
-    known = next((own for own in _registered.values() if own.function is function), None)
+    known = next((definition for definition in _registered.values() if definition.function is function), None)
     name = getattr(function, "__name__", type(function).__name__)
     return _add(known or replace(describe_unknown(name), function=function))
 
 
-def _add(own: Metric) -> str:
-    other = _registered.get(own.name)
-    if not own.name.isidentifier():
-        raise ToolkitError(f"the metric {own.where}: its name must be an identifier; rename the function")
-    if other and getattr(other.function, "__module__", "") != getattr(own.function, "__module__", ""):
-        raise ToolkitError(f"the metric {own.where}: the name is taken by {other.where}; rename the function")
-    _registered[own.name] = own
-    return own.name
+def _add(definition: Metric) -> str:
+    other = _registered.get(definition.name)
+    if not definition.name.isidentifier():
+        raise ToolkitError(f"the metric {definition.where}: its name must be an identifier; rename the function")
+    if other and getattr(other.function, "__module__", "") != getattr(definition.function, "__module__", ""):
+        raise ToolkitError(f"the metric {definition.where}: the name is taken by {other.where}; rename the function")
+    _registered[definition.name] = definition
+    return definition.name
 
 
 @cache
@@ -326,20 +328,20 @@ def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Me
     figures: dict[str, tuple[Metric, int | None]] = {}
     for name in names or known:
         family, _, depth = name.partition("@")
-        own = known.get(family)
-        if own is None:
+        definition = known.get(family)
+        if definition is None:
             near = difflib.get_close_matches(family, known, n=1)
             meant = f" (did you mean {name.replace(family, near[0], 1)}?)" if near else ""
             raise ToolkitError(f"no metric {name!r}{meant}; the metrics are {', '.join(sorted(known))}")
         if not depth:
-            figures |= {figure: (own, k) for figure, k in own.list_figures(options)}
-        elif not own.at or not depth.isdecimal() or not 1 <= int(depth) <= max(options.ks):
+            figures |= {figure: (definition, k) for figure, k in definition.list_figures(options)}
+        elif not definition.at or not depth.isdecimal() or not 1 <= int(depth) <= max(options.ks):
             raise ToolkitError(
                 f"--metrics {name}: write NAME, or NAME@K for a metric with a cutoff, such as ndcg@20; only "
                 f"{max(options.ks)} passages are ranked"
             )
         else:
-            figures[name] = own, int(depth)
+            figures[name] = definition, int(depth)
     return figures
 
 
@@ -348,18 +350,18 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
     options = options or Options()
     figures = choose_figures(names, options)
     columns: dict[str, Values] = {figure: [] for figure in figures}
-    every_needs = {own.needs for own, _ in figures.values()}
+    every_needs = {definition.needs for definition, _ in figures.values()}
     limited = [{needs: limit_gold(case, needs, options) for needs in every_needs} for case in cases]
     for known in limited:  # case by case, because several metrics of a case share a computation
-        for figure, (own, k) in figures.items():
-            case = known[own.needs]
-            if not own.prompt_version:
-                columns[figure].append(None if case is None else own.check(own.compute(case, options, k), case))
-    for figure, (own, _) in figures.items():
-        if own.prompt_version:
-            asked = [case for known in limited if (case := known[own.needs]) is not None]
-            marks = iter(map(own.check, own.compute(asked, options), asked))
-            columns[figure] = [None if known[own.needs] is None else next(marks) for known in limited]
+        for figure, (definition, k) in figures.items():
+            if not definition.prompt_version:
+                case = known[definition.needs]
+                columns[figure] += [None] if case is None else definition.compute([case], options, k)
+    for figure, (definition, _) in figures.items():
+        if definition.prompt_version:
+            asked = [case for known in limited if (case := known[definition.needs]) is not None]
+            marks = iter(definition.compute(asked, options))
+            columns[figure] = [None if known[definition.needs] is None else next(marks) for known in limited]
     return columns
 
 

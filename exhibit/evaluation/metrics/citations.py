@@ -158,16 +158,16 @@ def normalise_source(name: str) -> str:
 
 def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:
     """Return the similarity of two source names: 1 if equal, 0.95 if one contains the other, else by common words."""
-    one, other = normalise_source(expected).split(), normalise_source(given).split()
-    if not one or not other:
+    names = [normalise_source(expected).split(), normalise_source(given).split()]
+    if [] in names:
         return 0.0
-    if one == other:
+    if names[0] == names[1]:
         return 1.0
-    short, long = sorted((f" {' '.join(words)} " for words in (one, other)), key=len)
+    short, long = sorted((f" {' '.join(words)} " for words in names), key=len)
     if short in long:
         return CONTAINED
     # if a name has only such words, all of them are compared
-    first, second = (set(words) - _JOINING_WORDS or set(words) for words in (one, other))
+    first, second = (set(words) - _JOINING_WORDS or set(words) for words in names)
     shared = len(first & second) / len(first | second)
     if not seed:
         return _SHARED * shared
@@ -285,8 +285,9 @@ def find_uk_terms(text: str) -> set[str]:
 
 def find_us_terms(text: str, terms: Mapping[str, re.Pattern[str]] = _US_TERMS) -> set[str]:
     """Return the US terms that a text uses, except in quotations and names."""
-    own = _CASE_NAME.sub(" ", _ALSO_ENGLISH.sub(" ", _QUOTED.sub(" ", text)))
-    return {term for term, pattern in terms.items() if any(not _is_name(own, match) for match in pattern.finditer(own))}
+    text = _CASE_NAME.sub(" ", _ALSO_ENGLISH.sub(" ", _QUOTED.sub(" ", text)))
+    matches = {term: pattern.finditer(text) for term, pattern in terms.items()}
+    return {term for term, found in matches.items() if any(not _is_name(text, match) for match in found)}
 
 
 def _is_name(text: str, match: re.Match[str]) -> bool:

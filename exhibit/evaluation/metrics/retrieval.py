@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 from exhibit.evaluation import metrics
@@ -329,8 +330,9 @@ def _measure_gaps(case: Case, k: int) -> list[float]:
     for passage in case.reply.passages[:k]:
         golds = [gold for gold in case.gold if gold.filename == passage.source and gold.filename is not None]
         spans = [span for gold in golds for place in gold.places for span in place]
-        own = (max(piece.start, span.start) - min(piece.end, span.end) for piece in passage.spans for span in spans)
-        gaps += [min(own, default=math.inf)] if passage.tells else []
+        pairs = product(passage.spans, spans)
+        near = (max(piece.start, span.start) - min(piece.end, span.end) for piece, span in pairs)
+        gaps += [min(near, default=math.inf)] if passage.tells else []
     return gaps
 
 
@@ -369,4 +371,4 @@ def has_right_version(passage: Passage, case: Case) -> bool | None:
         return True
     others = _VERSION.findall(str(case.labels.get("other_versions") or ""))
     near = [(int(start), int(end)) for name, start, end in others if name == passage.source]
-    return False if any(own.start < end and start < own.end for own in spans for start, end in near) else None
+    return False if any(span.start < end and start < span.end for span in spans for start, end in near) else None
