@@ -31,7 +31,7 @@ _REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d++
 _LETTER_APART = re.compile(r"((?i:direction|ymarfer) \d+) ([A-Z]{1,2}\d?)\b")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity, so that a cache need not hash the text
 class RulesFile:
     """A document of the corpus, and every name that a citation may use for it."""
 
