@@ -15,14 +15,13 @@ from exhibit.engine import add_engine_arguments, apply_limits, check_engine, rea
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.schemas.models import BundleInfo
-from exhibit.vary.kinds import import_kinds
+from exhibit.vary.kinds import TITLES
 from exhibit.vary.make import make_variant
 
 
 def make_parser() -> argparse.ArgumentParser:
-    modules = import_kinds()
-    width = max(map(len, modules))
-    kinds = "\n".join(["kinds:", *(f"  {name:<{width}}  {module.TITLE}" for name, module in modules.items())])
+    width = max(map(len, TITLES))
+    kinds = "\n".join(["kinds:", *(f"  {name:<{width}}  {title}" for name, title in TITLES.items())])
     usage = "exhibit vary BUNDLE --kind KIND [--kind KIND …] --out FOLDER [--seed N] [flags]"
     parser = build_parser("exhibit vary", f"{__doc__}\n{kinds}", usage=usage)
     parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="the parent bundle")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.converters.core.benchmark import Label, Quote, RawDocument, RawRow, Spans, Tally
@@ -26,6 +27,13 @@ IMPOSSIBLE = "the question has no answer in the parent bundle"
 SEVERAL = "its gold is in several documents"
 WITHOUT_GOLD = "no passage of it is quoted in the parent bundle"
 CONTROL_ROW = "control"  # the label with the id of the row in the parent bundle from which a row was made
+
+
+@dataclass(frozen=True)
+class VaryRequest:
+    seed: int = 0
+    argument: str | None = None  # The argument after the kind's name: `4` in `--kind growth:4`
+    others: Path | None = None  # A folder or a bundle with further documents
 
 
 class Edit(NamedTuple):

@@ -18,9 +18,9 @@ from exhibit.schemas.models import BundleInfo, Licence
 from exhibit.storage.atomic import make_scratch_folder, replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import check_out
-from exhibit.vary.corpus import CONTROL_ROW, TextCorpus, read_corpus
-from exhibit.vary.kinds import KindModule, VaryRequest, load_kind
-from exhibit.vary.kinds.scanned import write_scan
+from exhibit.vary.corpus import CONTROL_ROW, TextCorpus, VaryRequest, read_corpus
+from exhibit.vary.kinds import KINDS, TITLES, read_kind
+from exhibit.vary.scanned import write_scan
 
 NO_TWIN = "the variant has no twin of it"
 CONTROL = "control"  # the value of the label `varied` in a control, in place of a kind of variation
@@ -30,7 +30,7 @@ def make_variant(
     root: Path, kinds: Sequence[str], out: Path, control: Path | None, options: Namespace
 ) -> tuple[BundleInfo, BundleInfo | None]:
     """Write a variant of a bundle to `out`, and its control to the folder `control` unless this is None."""
-    loaded = [load_kind(name) for name in kinds]
+    steps = [read_kind(wanted) for wanted in kinds]
     for place in filter(None, (out, control)):
         check_out(place, force=options.force)
     bundle = open_bundle(root)
@@ -38,8 +38,8 @@ def make_variant(
     engine = open_engine(options.engine, jobs=options.jobs, items=len(bundle.files), limits=read_limits(options))
     corpus = read_corpus(bundle, tally, engine)
     varied = corpus
-    for kind, argument in loaded:
-        varied = kind.vary(varied, VaryRequest(options.seed, argument, options.others), tally)
+    for name, argument in steps:
+        varied = KINDS[name].vary(varied, VaryRequest(options.seed, argument, options.others), tally)
     if not varied.rows:
         reasons = "; ".join(f"{reason}: {len(names)}" for reason, names in tally.left_out.items())
         raise BundleError(f"{root}: no question can be varied: {reasons}; choose another kind or another bundle")
@@ -51,7 +51,7 @@ def make_variant(
     pair = hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]  # only a variant and its control share it
 
     def write(corpus: TextCorpus, kind: str, tally: Tally, out: Path) -> BundleInfo:
-        info = _make_info(bundle, done, [kind for kind, _ in loaded], options.seed, is_control=kind == CONTROL)
+        info = _make_info(bundle, done, [name for name, _ in steps], options.seed, is_control=kind == CONTROL)
         rows = _finish_rows(corpus, {"varied": kind, "pair": pair})
         documents = list(corpus.documents.values())
         with make_scratch_folder() as folder:
@@ -101,13 +101,11 @@ def _finish_rows(corpus: TextCorpus, labels: dict[str, Label]) -> list[RawRow]:
     ]
 
 
-def _make_info(
-    bundle: BundleFolder, kinds: str, modules: Sequence[KindModule], seed: int, *, is_control: bool
-) -> DatasetInfo:
+def _make_info(bundle: BundleFolder, kinds: str, applied: Sequence[str], seed: int, *, is_control: bool) -> DatasetInfo:
     parent = bundle.info
     parent_name = parent.name if parent else bundle.root.name
-    done = "; ".join(module.TITLE for module in modules)
-    measured = sorted({name for module in modules for name in module.MEASURED})
+    done = "; ".join(TITLES[name] for name in applied)
+    measured = sorted({metric for name in applied for metric in KINDS[name].measured})
     title = parent.title if parent else parent_name
     name = f"{parent_name}-{kinds.replace(':', '-').replace('+', '-')}"
     named, ending = f"{title}, varied ({kinds})", ", and their words were changed by rule."

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from exhibit.converters.core.benchmark import Tally
 from exhibit.storage.bundle import open_bundle
-from exhibit.vary.corpus import TextCorpus, read_corpus
-from exhibit.vary.kinds import VaryRequest, load_kind
+from exhibit.vary.corpus import TextCorpus, VaryRequest, read_corpus
+from exhibit.vary.kinds import KINDS, read_kind
 
 LEASE = """LEASE AGREEMENT
 
@@ -128,5 +128,5 @@ def read_parent(root: Path) -> TextCorpus:
 
 def varied(corpus: TextCorpus, kind: str, *, seed: int = 3, tally: Tally | None = None) -> TextCorpus:
     """Return the corpus after a kind of variation."""
-    module, argument = load_kind(kind)
-    return module.vary(corpus, VaryRequest(seed, argument), tally or Tally())
+    name, argument = read_kind(kind)
+    return KINDS[name].vary(corpus, VaryRequest(seed, argument), tally or Tally())

@@ -15,12 +15,9 @@ from exhibit.evidence import Span
 from exhibit.law.values import MONTHS, find_dates, find_values, keys_of
 from exhibit.schemas.errors import ToolkitError
 from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
-from exhibit.vary.corpus import EditedText, TextCorpus, leave_out_others, replace_answer
-from exhibit.vary.kinds import VaryRequest
+from exhibit.vary.corpus import EditedText, TextCorpus, VaryRequest, leave_out_others, replace_answer
 from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges, move_months
 
-TITLE = "amendments are printed as documents of their own, each with its day; questions ask for days between"
-MEASURED = ("in_force", "superseded", "version_accuracy", "provision_first")
 SAME_AGAIN = "its later value would be one that it had before"
 _MOST = 3  # amendments to one contract
 _SHARE = 0.5  # the probability that an amendment changes a clause
@@ -50,7 +47,7 @@ class ClauseChange:
     text: str  # The clause's text after the amendment
 
 
-def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
+def add_amendments(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     """Return the corpus with added amendments, and with questions about the amended clauses."""
     if request.argument is not None and request.argument not in ("1", "2", "3"):
         raise ToolkitError(f"amended:{request.argument}: not a number of amendments; give 1 to {_MOST}")

@@ -11,25 +11,15 @@ from pathlib import Path
 
 from PIL import Image, ImageFilter
 
-from exhibit.converters.core.benchmark import Block, RawDocument, Tally
+from exhibit.converters.core.benchmark import Block, RawDocument
 from exhibit.converters.pages.text_pdf import pdf_of
 from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.pdf import render
-from exhibit.vary.corpus import TextCorpus, with_labels
-from exhibit.vary.kinds import VaryRequest
-
-TITLE = "pages are rendered, turned a little, blurred and compressed, and read by OCR (needs an OCR engine)"
-MEASURED = ("recall@10", "answer_contained")
 
 _DPI = 150  # the usual resolution of office scanners
 _TURN = 1.2  # degrees to either side: a scanner's feeder rotates a sheet by less
 _BLUR = (0.4, 0.9)  # radius in pixels: print stays legible to a person
 _QUALITY = (35, 60)  # JPEG quality: scanners use such values to keep files small
-
-
-def vary(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:  # noqa: ARG001 - none is left out here
-    """Return the corpus with the seed of its scans; no question is changed."""
-    return replace(corpus, rows=tuple(with_labels(row, scanned=True) for row in corpus.rows), scan_seed=request.seed)
 
 
 def write_scan(raw: RawDocument, folder: Path, *, seed: int) -> RawDocument:
