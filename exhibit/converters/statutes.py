@@ -13,9 +13,8 @@ from pathlib import Path
 
 from exhibit.converters import Benchmark, DatasetInfo, Licence, RawDocument, RawRow, Tally
 from exhibit.converters.core.command import main
-from exhibit.converters.laws.files import Version, read_versions
-from exhibit.converters.laws.markdown import Law, read_law
 from exhibit.converters.laws.questions import QuestionMaker
+from exhibit.converters.laws.versions import Law, Version, read_law, read_versions
 from exhibit.law.editions import LawName, make_law_name
 from exhibit.runtime.command import parse_positive
 from exhibit.schemas.errors import SourceError

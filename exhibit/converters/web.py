@@ -5,9 +5,13 @@ exhibit convert web --source urls.txt --out datasets_out/web
 
 import re
 import sys
+import textwrap
 from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from exhibit.converters import Benchmark, DatasetInfo, Item, Licence, RawDocument, Tally
@@ -15,7 +19,6 @@ from exhibit.converters.core.benchmark import BEYOND
 from exhibit.converters.core.command import main
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles, read_own_title
-from exhibit.converters.pages import refresh
 from exhibit.converters.pages.download import flaw_of
 from exhibit.converters.pages.fetch import (
     UrlLine,
@@ -26,8 +29,15 @@ from exhibit.converters.pages.fetch import (
     read_policy,
     report,
 )
+from exhibit.evidence import locate, read_document
 from exhibit.law.names import tidy
-from exhibit.schemas.errors import SourceError
+from exhibit.law.sentences import split_sentences
+from exhibit.runtime.command import FAILED, build_parser, guarded
+from exhibit.schemas.bundle import INFO as BUNDLE_INFO
+from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
+from exhibit.storage.atomic import make_scratch_folder
+from exhibit.storage.bundle import open_bundle
+from exhibit.storage.locations import Remote
 
 INFO = DatasetInfo(
     name="web",
@@ -59,6 +69,11 @@ example, with a small site of this project served from this machine:
 
 Has a page changed since, and which questions does that touch?
   exhibit convert web --refresh datasets_out/web --allow-private
+"""
+_REFRESH = """\
+Compares a bundle's documents with their current web pages and lists the affected questions; writes nothing.
+
+Exit code 0: no page changed; 4: a page changed or is gone; 1: no page changed, but some could not be fetched.
 """
 _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|qxd)$", re.IGNORECASE)
 
@@ -118,11 +133,91 @@ def _list_titles(page: UrlLine) -> list[str]:
     return [pdf_title, f"{pdf_title} ({stem})"]
 
 
+# ---------------------------------------------------------------- --refresh
+
+CHANGED = 4  # the exit code if a source has changed
+MAX_SHOWN = 5  # sentences of a page that are printed
+LINE_CHARS = 100
+_GONE = frozenset({404, 410})
+
+State = Literal["unchanged", "changed", "gone", "unknown"]
+Gold = list[tuple[int, str]]  # the questions about a document, with their quotes
+
+
+@guarded("stopped; nothing was written")
+def refresh(argv: Sequence[str]) -> int:
+    """Compare a bundle with its web pages and print the result."""
+    parser = build_parser("exhibit convert web", _REFRESH)
+    parser.add_argument("--refresh", type=Path, required=True, metavar="BUNDLE", help="the bundle to compare")
+    add_fetch_arguments(parser)
+    options = parser.parse_args(argv)
+    bundle = open_bundle(options.refresh)
+    if bundle.info is None:
+        raise BundleError(f"{options.refresh}: no {BUNDLE_INFO} in it, so the sources of its documents are unknown")
+    sources = {entry.filename: entry.source for entry in bundle.info.documents}
+    urls = {name: source for name, source in sources.items() if source.startswith(("http://", "https://"))}
+    if not urls:
+        raise SourceError(f"{options.refresh}: none of its documents comes from a web address: nothing to refresh")
+    gold: dict[str, Gold] = defaultdict(list)
+    for question in bundle.questions:
+        for context in question.contexts:
+            gold[str(context.filename)].append((int(question.id), context.text or ""))
+    states: Counter[State] = Counter()
+    with make_scratch_folder() as folder:
+        pages = fetch_all(list(urls.values()), folder=folder, policy=replace(read_policy(options), refetch=True))
+        for name, url in urls.items():
+            path = bundle.files.get(name)
+            if path is None or isinstance(path, Remote):
+                raise BundleError(f"{bundle.address}: corpus/ has no file {name!r} on this disk; pull the bundle first")
+            state, lines = _compare(path, pages[url], gold[name])
+            states[state] += 1
+            if state != "unchanged":
+                sys.stdout.write("\n  ".join([f"{state}: {name} ({url})", *lines]) + "\n")
+    unknown = f", {states['unknown']} not fetched today" if states["unknown"] else ""
+    counts = f"{states['unchanged']} unchanged, {states['changed']} changed, {states['gone']} gone{unknown}"
+    sys.stdout.write(f"{len(urls)} pages: {counts}\n")
+    return CHANGED if states["changed"] or states["gone"] else FAILED if states["unknown"] else 0
+
+
+def _compare(path: Path, page: UrlLine, gold: Gold) -> tuple[State, list[str]]:
+    """Return the state of a document's page, and the lines to print: the changes and the questions without gold."""
+    if page.path is None:
+        reason = f"{page.reason}: {page.detail}" if page.detail else page.reason
+        return ("gone", [reason, *_list_lost(gold)]) if page.status in _GONE else ("unknown", [reason])
+    old = read_document(path)
+    try:
+        new = read_document(page.path)
+    except ToolkitError as error:
+        return "unknown", [f"cannot be read: {error}"]
+    if old.text.split() == new.text.split():
+        return "unchanged", []
+    lines = list(list_changes(old.text, new.text))
+    more = [f"… and {len(lines) - MAX_SHOWN} more sentences"] if len(lines) > MAX_SHOWN else []
+    lost = [(id, quote) for id, quote in gold if quote and not locate(quote, new)]
+    return "changed", [*lines[:MAX_SHOWN], *more, *_list_lost(lost)]
+
+
+def _list_lost(gold: Gold) -> list[str]:
+    return [f"question {id}: its gold is gone: {_shorten(quote)}" for id, quote in gold]
+
+
+def list_changes(old: str, new: str) -> Iterator[str]:
+    """Yield the sentences that are in only one of two texts: first the old text's, then the new text's."""
+    plain = (" ".join(text.split()) for text in (old, new))
+    before, after = (Counter(text[slice(*span)] for span in split_sentences(text)) for text in plain)
+    yield from (f"- {_shorten(sentence)}" for sentence in before - after)
+    yield from (f"+ {_shorten(sentence)}" for sentence in after - before)
+
+
+def _shorten(text: str) -> str:
+    return textwrap.shorten(text, LINE_CHARS, placeholder=" …")
+
+
 def run(argv: list[str] | None = None) -> int:
     """Convert a list of URLs to a bundle, or with `--refresh` compare an existing bundle with its web pages."""
     words = sys.argv[1:] if argv is None else argv
     if any(word.partition("=")[0] == "--refresh" for word in words):
-        return refresh.main(words)
+        return refresh(words)
     return main(sys.modules[__name__], words)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from exhibit.converters import web
 from exhibit.converters.pages.fetch import Policy
-from exhibit.converters.pages.refresh import CHANGED, list_changes
+from exhibit.converters.web import CHANGED, list_changes
 from exhibit.evidence import read_document
 from tests.converters.site import Site, serve
 from tests.evidence import files
@@ -84,7 +84,7 @@ def test_refresh_reports_questions_of_changed_and_missing_pages(site, bundle, tm
 
 
 def test_refresh_reports_an_unreachable_page_as_unknown(bundle, monkeypatch, capsys):
-    monkeypatch.setattr("exhibit.converters.pages.refresh.read_policy", lambda options: Policy(delay=0, retries=0))
+    monkeypatch.setattr("exhibit.converters.web.read_policy", lambda options: Policy(delay=0, retries=0))
     assert web.run(["--refresh", str(bundle)]) == 1  # without --allow-private this machine is not asked
     out = capsys.readouterr().out
     assert out.count("unknown: ") == 3 and "0 gone, 3 not fetched today" in out

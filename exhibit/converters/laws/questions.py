@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from itertools import islice, pairwise
 
 from exhibit.converters.core.benchmark import Label, Quote, RawRow
-from exhibit.converters.laws.markdown import Law, Paragraph
+from exhibit.converters.laws.versions import Law, Paragraph
 from exhibit.law.editions import LawName, label_key
 from exhibit.law.provisions import find_provisions
 from exhibit.law.values import write_day
