@@ -146,14 +146,13 @@ def _list_changes(
         if (change := result.rows.get(row.id))
         and any(keys_of(change.answer) & keys_of(version.answer) for version in versions[row.id])
     }
+    edited = EditedText(document.text or "", result.edits)
     changes = []
     for row, clause in eligible:
         if row.id in result.rows and clause.number not in stay:
-            start = clause.span.start
-            inside = [edit for edit in result.edits if clause.holds(Span(edit.start, edit.end))]
-            moved = [edit._replace(start=edit.start - start, end=edit.end - start) for edit in inside]
-            text = EditedText((document.text or "")[slice(*clause.span)], moved).text
-            changes.append(ClauseChange(row, clause, result.rows[row.id], " ".join(text.split())))
+            [span] = edited.move((clause.span,))
+            text = " ".join(edited.text[slice(*span)].split())
+            changes.append(ClauseChange(row, clause, result.rows[row.id], text))
     return changes
 
 

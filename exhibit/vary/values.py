@@ -2,6 +2,7 @@
 
 import random
 import re
+from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -277,7 +278,6 @@ def _count_digits(number: Decimal) -> int:
 def move_months(day: date, months: int) -> date:
     """Return a date moved by a number of months; the last day of a month stays the last day."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    following = date(year + (month == 11), (month + 1) % 12 + 1, 1)
-    last = date.fromordinal(following.toordinal() - 1).day
-    was_last = date.fromordinal(day.toordinal() + 1).day == 1
+    last = monthrange(year, month + 1)[1]
+    was_last = day.day == monthrange(day.year, day.month)[1]
     return date(year, month + 1, last if was_last else min(day.day, last))

@@ -7,7 +7,7 @@ import pytest
 from exhibit.converters import RawDocument
 from exhibit.converters.pages import chromium as browser
 from exhibit.converters.pages.chromium import launch_arguments
-from exhibit.converters.pages.print import PdfPrinter, Printer, describe_printing, make_html
+from exhibit.converters.pages.print import Printer, describe_printing, make_html, start_printing
 from exhibit.converters.pages.text_pdf import name_printer, read_font_hashes
 from exhibit.engine import Limits
 from exhibit.evidence import read_document
@@ -40,13 +40,13 @@ def test_print_html_writes_the_same_bytes_for_the_same_page(printer, tmp_path):
 
 
 def test_describe_printing_records_printer_and_fonts(tmp_path):
-    with PdfPrinter(Limits()) as press:
+    with start_printing(Limits()) as press:
         assert describe_printing([""]) is None
-        first = press.print(RawDocument("a.pdf", "A", text="Words."), tmp_path)
+        first = press(RawDocument("a.pdf", "A", text="Words."), tmp_path)
         record = describe_printing([first.printer, ""])
         assert record is not None and record.fonts == read_font_hashes() and len(record.fonts) == 14
         assert record.printer == name_printer() and record.printer.startswith("ReportLab ")
-        page = press.print(RawDocument("b.pdf", "B", html="<p>Words.</p>"), tmp_path)
-        chinese = press.print(RawDocument("c.pdf", "C", text="本协议"), tmp_path)
+        page = press(RawDocument("b.pdf", "B", html="<p>Words.</p>"), tmp_path)
+        chinese = press(RawDocument("c.pdf", "C", text="本协议"), tmp_path)
     record = describe_printing([first.printer, page.printer, chinese.printer])
     assert record is not None and record.printer.startswith("Chromium ") and record.printer.endswith(name_printer())

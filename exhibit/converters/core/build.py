@@ -18,7 +18,7 @@ from exhibit.converters.core.benchmark import (
     Tally,
 )
 from exhibit.converters.core.documents import NOWHERE, Done, QuotePlace, make_tasks, materialise, settle_pages
-from exhibit.converters.pages.print import PdfPrinter, describe_printing
+from exhibit.converters.pages.print import describe_printing, start_printing
 from exhibit.engine import Engine, open_engine, read_limits, track
 from exhibit.evidence.locate import is_ambiguous
 from exhibit.evidence.scan import read_ocr_flags
@@ -99,7 +99,7 @@ def _materialise_all(
 ) -> dict[str, Done]:
     documents = [raw for raw in benchmark.documents if _is_writable(raw, tally)]
     done: dict[str, Done] = {}
-    with PdfPrinter(read_limits(options)) as press:
+    with start_printing(read_limits(options)) as press:
         ocr = read_ocr_flags(options)
         work = make_tasks(documents, benchmark.rows, corpus, press=press, ocr=ocr, texts=texts)
         outcomes = track(engine.map(materialise, work), total=len(documents), label="documents")

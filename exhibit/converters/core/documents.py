@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from exhibit.converters.core.benchmark import Label, Quote, RawDocument, RawRow, Tally
-from exhibit.converters.pages.print import PdfPrinter, Printed
+from exhibit.converters.pages.print import Press, Printed
 from exhibit.evidence import Document, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.hidden import HiddenSpan, describe_hidden, find_hidden_spans
@@ -90,7 +90,7 @@ class Done:
 
 
 def make_tasks(
-    documents: Iterable[RawDocument], rows: Iterable[RawRow], corpus: Path, *, press: PdfPrinter, ocr: Ocr | None,
+    documents: Iterable[RawDocument], rows: Iterable[RawRow], corpus: Path, *, press: Press, ocr: Ocr | None,
     texts: Path,
 ) -> Iterator[Task]:  # fmt: skip
     """Yield a task for each document once its file is printed; meanwhile workers locate earlier documents' gold."""
@@ -103,7 +103,7 @@ def make_tasks(
         printed: Printed | DocumentError = Printed(raw.printer)
         if raw.path is None and target.suffix.lower() == ".pdf":
             try:
-                printed = press.print(raw, corpus)
+                printed = press(raw, corpus)
             except DocumentError as error:
                 printed = error
         elif raw.path is None:

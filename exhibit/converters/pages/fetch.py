@@ -20,7 +20,7 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin, urlparse, urlsplit
 
 from tqdm import tqdm
@@ -243,10 +243,9 @@ async def _store_reply(
     fragment = urldefrag(url).fragment
     address = f"{reply.url}#{fragment}" if fragment else reply.url
     try:
-        printed = await print_web_page(reply, address, downloader, timeout=policy.timeout)
+        return store.save(*await _print_web_page(line, reply, address, downloader, timeout=policy.timeout))
     except FetchError as error:
         return _make_failed_line(url, name, error)
-    return store.save(replace(line, final_url=printed.url, note=printed.note, printer=printed.printer), printed.data)
 
 
 def _make_failed_line(url: str, name: str, error: FetchError) -> UrlLine:
@@ -263,16 +262,9 @@ _IDLE_SECONDS = 10.0  # seconds to wait until the network is idle: pages that po
 _REVEAL = Path(__file__).with_name("reveal.js").read_text(encoding="utf-8")
 
 
-class PrintedPage(NamedTuple):
-    """A page's PDF, its final address, the printer, and a note if the page had not loaded completely."""
-
-    data: bytes
-    url: str
-    printer: str
-    note: str
-
-
-async def print_web_page(reply: PageReply, url: str, downloader: Downloader, *, timeout: float) -> PrintedPage:
+async def _print_web_page(
+    line: UrlLine, reply: PageReply, url: str, downloader: Downloader, *, timeout: float
+) -> tuple[UrlLine, bytes]:
     """Print a page whose HTML is already downloaded; its images, styles and scripts are fetched for the browser."""
     async with run_browser() as browser:
         try:
@@ -295,7 +287,8 @@ async def print_web_page(reply: PageReply, url: str, downloader: Downloader, *, 
                 if not page.url.startswith(("http://", "https://")):
                     raise FetchError(_NOWHERE, page.url, status=reply.status)
                 data = await page.pdf(**make_pdf_options("15mm"))
-                return PrintedPage(fix_dates(data), page.url, f"Chromium {browser.version}", note)
+                printed = replace(line, final_url=page.url, note=note, printer=f"Chromium {browser.version}")
+                return printed, fix_dates(data)
         except (TimeoutError, import_browser_error(late=True)):
             detail = f"in the browser, after {timeout:g} s"
             raise FetchError("timed out", detail, status=reply.status) from None

@@ -7,10 +7,10 @@ import html
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -178,32 +178,25 @@ class _Sheet:
         return str(self.document.original or self.document.filename)
 
 
-class PdfPrinter:
-    """Prints documents one by one in a process; the first document that needs a browser starts the browser."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._stack = ExitStack()
-        self._worker: Worker[_Sheet, Printed] | None = None
-        self._folder = Path()
-
-    def __enter__(self) -> PdfPrinter:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
-
-    def print(self, raw: RawDocument, corpus: Path) -> Printed:
-        """Print a document into the corpus, from its original file if it has one."""
-        if self._worker is None:
-            # removes the files of a killed browser
-            self._folder = self._stack.enter_context(make_scratch_folder())
-            self._worker = Worker.of(_print_sheet, limits=self._limits)
-            self._stack.callback(self._worker.close)
-        return self._worker.run(_Sheet(raw, corpus.absolute(), self._folder, self._limits))
+Press = Callable[[RawDocument, Path], Printed]
 
 
-_running: list[Printer] = []  # the browser of the printing process, which is reused for all documents
+@contextmanager
+def start_printing(limits: Limits) -> Iterator[Press]:
+    """Yield a function that prints a document into a corpus, from its original file if it has one.
+
+    All documents are printed in one process, which the first document starts; the first that needs a browser starts it.
+    """
+    # the folder is removed with the files of a killed browser
+    with make_scratch_folder() as folder, closing(Worker[_Sheet, Printed].of(_print_sheet, limits=limits)) as worker:
+        yield lambda raw, corpus: worker.run(_Sheet(raw, corpus.absolute(), folder, limits))
+
+
+@cache
+def _start_printer(folder: Path) -> Printer:
+    """Return the printing process's browser, which prints all documents; `folder` holds its files."""
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+    return Printer().__enter__()
 
 
 def _print_sheet(sheet: _Sheet) -> Printed:
@@ -220,10 +213,7 @@ def _print_sheet(sheet: _Sheet) -> Printed:
             print_blocks(blocks, path, title=raw.title, subject=raw.subject)
             return Printed(name_printer(), notes)
         page = Printable(make_html("\n\n".join(block.text for block in blocks)), notes)
-    if not _running:
-        os.environ["TMPDIR"] = tempfile.tempdir = str(sheet.folder)
-        _running.append(Printer().__enter__())
-    (printer,) = _running
+    printer = _start_printer(sheet.folder)
     with watch_programs(sheet.limits, str(sheet)):
         printer.print_html(page.html, path)
     return Printed(f"Chromium {printer.browser}", page.notes)
