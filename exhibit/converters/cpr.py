@@ -5,7 +5,6 @@ exhibit convert cpr --source FOLDER --out datasets_out/cpr
 
 import hashlib
 import json
-import re
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections import Counter
@@ -29,6 +28,7 @@ from exhibit.converters.core.source import find_one, open_source
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.records import read_records
 from exhibit.engine import run_in_worker
+from exhibit.law.citations import BRACKETED
 from exhibit.runtime.command import Parser, align_rows, guarded
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.atomic import write_whole
@@ -75,7 +75,6 @@ INFO = DatasetInfo(
 _UNRESOLVED = "citation to review: it gives no context"
 _NAMED = "citation of a whole document longer than ten pages: it counts for document metrics only"
 _NOT_FOUND = "cited section is not found in the document: it counts for document metrics only"
-_BRACKETS = re.compile(r"\[[^\[\]]*\]")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -125,7 +124,7 @@ def _read_rows(path: Path, corpus: Corpus, tally: Tally) -> Iterator[RawRow]:
         others = sorted(cells.keys() - {"question", "truth", "source_type"})
         fields = tuple(filter(None, (read_string(cells, name) for name in others)))
         kind = read_string(cells, "source_type")
-        evidence = RowEvidence(kind, fields, f"{question}\n{_BRACKETS.sub(' ', truth)}")
+        evidence = RowEvidence(kind, fields, f"{question}\n{BRACKETED.sub(' ', truth)}")
         cited = [pair for citation in find_citations(truth) for pair in corpus.resolve_all(citation, evidence)]
         if not cited:
             tally.note("answer without a citation: it gives no context", f"question {record.index}")

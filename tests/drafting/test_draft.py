@@ -255,22 +255,24 @@ def test_asker_reads_chunks_with_the_best_vector_scores_first(monkeypatch):
     assert told.hints == ["which clause is the seventh?"] * READ, "it is read beside its kind's own words"
 
 
-def test_asker_stops_reading_when_no_answer_is_possible(monkeypatch):
-    def read(odds, likely=0.5, again=0.0, vectors=0.5, absent=0.1):
-        told = Told(odds=0.0, again=again)
-        told.then = {0: vectors, 1: likely}
-        monkeypatch.setattr(told, "answers", lambda kind, passages: np.array([0.0, *odds, *[-9.0] * 17]))
-        judged = judge(told, monkeypatch, again=bool(again), absent=absent)
-        return len(told.read_texts), judged.status, judged.confidence
-
-    assert read((-3.0, -3.0)) == (3, "unsure", 0.5)
-    assert read((-3.0, -3.1)) == (2, "unsure", 0.5), "the third's own vector says that it does not answer"
-    assert read((-3.1, -3.1)) == (1, "unsure", 0.5), "the best is read in any case"
-    assert read((-3.0, -3.0), likely=0.05) == (1, "absent", 0.95)
-    assert read((-3.0, -3.0), likely=0.05, again=0.9) == (3, "unsure", 0.5), "what is doubted is read to the end"
-    assert read((-3.0, -3.0), likely=0.06)[0] == 3
-    assert read((-3.0, -3.0), vectors=0.02) == (0, "absent", 0.98) and read((-3.0, -3.0), vectors=0.03)[0] == 3
-    assert read((-9.0, -9.0), vectors=0.001, absent=0.0)[0] == 3, "all is read where nothing may be called absent"
+@pytest.mark.parametrize(
+    ("odds", "likely", "options", "expected"),
+    [
+        ((-1.0, -1.0), 0.5, {}, (3, "unsure", 0.5)),
+        ((-1.0, -9.0), 0.5, {}, (2, "unsure", 0.5)),  # the third chunk's own vector says that it does not answer
+        ((-9.0, -9.0), 0.5, {}, (1, "unsure", 0.5)),  # the best chunk is read in any case
+        ((-1.0, -1.0), 0.01, {}, (1, "absent", 0.99)),
+        ((-1.0, -1.0), 0.01, {"again": 0.9}, (3, "unsure", 0.5)),  # a doubted absence is read to the end
+        ((-1.0, -1.0), 0.5, {"vectors": 0.001}, (0, "absent", 0.999)),
+        ((-9.0, -9.0), 0.5, {"vectors": 0.001, "absent": 0.0}, (3, "unsure", 0.5)),  # nothing may be called absent
+    ],
+)
+def test_asker_stops_reading_when_no_answer_is_possible(monkeypatch, odds, likely, options, expected):
+    told = Told(odds=0.0, again=options.get("again", 0.0))
+    told.then = {0: options.get("vectors", 0.5), 1: likely}
+    monkeypatch.setattr(told, "answers", lambda kind, passages: np.array([0.0, *odds, *[-9.0] * 17]))
+    judged = judge(told, monkeypatch, again="again" in options, absent=options.get("absent", 0.1))
+    assert (len(told.read_texts), judged.status, judged.confidence) == expected
 
 
 def test_asker_is_unsure_of_absence_when_the_reranker_disagrees(monkeypatch):
