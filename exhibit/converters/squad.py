@@ -11,13 +11,13 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from exhibit.converters import Benchmark, DatasetInfo, Item, Label, Licence, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.command import main
-from exhibit.converters.core.source import Release
+from exhibit.converters.core.source import Release, check_record
 from exhibit.law.names import make_file_key
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import fit_name
@@ -69,9 +69,6 @@ class _Question(BaseModel):
     id: Any = None
 
 
-_Model = TypeVar("_Model", bound=BaseModel)
-
-
 def add_arguments(parser: ArgumentParser) -> None:
     what = "PDFs that the contexts are the text of, by their titles; without it the contexts are printed"
     parser.add_argument("--documents", type=Path, metavar="DIR", help=what)
@@ -111,25 +108,14 @@ def is_squad(path: Path) -> bool:
         return False
 
 
-def _validate(model: type[_Model], value: object, item: Item, tally: Tally) -> _Model | None:
-    """Return a part of the file as its model; if it is malformed, count a fault and return None."""
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        tally.take([item])
-        fault = error.errors()[0]
-        where = f"{item.name}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-        tally.fault(f"part of a SQuAD file that is not a valid {model.__name__.strip('_').lower()}", where, item=item)
-        return None
-
-
 def _read_contexts(articles: Sequence[object], tally: Tally) -> Iterator[tuple[str, _Paragraph]]:
     """Yield the contexts in order, each with its title."""
     for place, article in enumerate(articles):
         fields = article if isinstance(article, dict) and isinstance(article.get("paragraphs"), list) else {}
         title, paragraphs = str(fields.get("title") or ""), fields.get("paragraphs", [None])
         for at, part in enumerate(paragraphs):
-            paragraph = _validate(_Paragraph, part, Item("files", f"article {place}, paragraph {at}"), tally)
+            item = Item("files", f"article {place}, paragraph {at}")
+            paragraph = check_record(_Paragraph, part, item.name, tally, item=item)
             if paragraph is not None:
                 yield (f"{title} {at + 1}" if title and len(paragraphs) > 1 else title), paragraph
 
@@ -158,10 +144,10 @@ def _list_official(folder: Path | None) -> dict[str, Path]:
 def _make_row(record: Any, document: RawDocument, count: int, ids: set[int], tally: Tally) -> Iterator[RawRow]:
     name = f"question {record.get('id', count) if isinstance(record, dict) else count}"
     item = Item("rows", f"{count}: {name}")
-    row = _validate(_Question, record, item, tally)
+    tally.take([item])
+    row = check_record(_Question, record, item.name, tally, item=item)
     if row is None:
         return
-    tally.take([item])
     impossible = bool(row.is_impossible)
     quotes = [] if impossible else _make_quotes(row.answers or [], document, name, tally)
     if not quotes and not impossible:

@@ -607,8 +607,9 @@ QUOTED: dict[str, tuple[str, Any]] = {
         },
     ),
     "rows by id": (
-        "t.json",
-        {id: {"question": f"{ASK} {id}", "answer": "x", "quote": RENT, "file": LEASED} for id in ("q1", "q2")},
+        "t.yaml",
+        f"q1: {{question: {ASK}, answer: x, quote: '{RENT}', file: {LEASED}}}\n"
+        f"q2: {{question: Which rent?, answer: x, quote: '{RENT}', file: {LEASED}}}\n",
     ),
     "an object in a cell of a sheet": (
         "t.csv",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import http.server
 import json
 import threading
+from pathlib import Path
 
 import pytest
 
-from exhibit.converters.core.titles import choose_unique_titles, join_names
+from exhibit.converters.core import titles
+from exhibit.converters.core.titles import choose_unique_titles, join_names, pair_files
+from exhibit.evidence.fold import edit_distance
 
 
 def test_join_names_lists_names_and_shortens_long_lists():
@@ -29,6 +32,14 @@ def test_choose_unique_titles_uses_the_least_precise_title_that_is_unique():
         "c.pdf": "Lease of Y",
         "d.pdf": "Lease of X dated 2/2/02 (d)",
     }
+
+
+def test_pair_files_compares_only_names_with_nearly_the_same_letters(monkeypatch):
+    compared = []
+    monkeypatch.setattr(titles, "edit_distance", lambda *names: compared.append(names) or edit_distance(*names))
+    paths = [Path("Verre-Élor agreement of 2019.pdf"), *(Path(f"Harbour lease of berth {n}.pdf") for n in range(99))]
+    pairs = pair_files(["Verre-_lor agreement of 2019.pdf", "Verre agreement of 2019.pdf"], paths)
+    assert (pairs.files, pairs.missing, len(compared)) == ({0: paths[0]}, [1], 1)
 
 
 @pytest.fixture

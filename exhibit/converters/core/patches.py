@@ -13,7 +13,7 @@ from exhibit.evidence.read import read_within
 from exhibit.hub.card import CardText
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import IMPOSSIBLE_ANSWER
-from exhibit.schemas.bundle import CORPUS, INFO, Question
+from exhibit.schemas.bundle import CORPUS, INFO
 from exhibit.schemas.errors import BundleError, SourceError
 from exhibit.schemas.models import BundleInfo, Context, Gold, PatchEntry, Row
 from exhibit.schemas.review import MarkedPassage, Patch, digest_gold, read_patch
@@ -46,9 +46,9 @@ def read_asked(bundle: BundleFolder) -> tuple[list[Asked], list[Asked]]:
     lines: dict[int, list[Gold]] = defaultdict(list)
     for line in bundle.gold:
         lines[line.id].append(line)
-    asked = [(row_of(question), lines[int(question.id)]) for question in bundle.questions]
-    drafts = read_drafts(bundle.root, bundle.files, [row.id for row, _ in asked])
-    return asked, [(draft.row, draft.gold) for draft in drafts]
+    rows = [Row.model_validate(question, from_attributes=True, strict=False) for question in bundle.questions]
+    drafts = read_drafts(bundle.root, bundle.files, [row.id for row in rows])
+    return [(row, lines[row.id]) for row in rows], [(draft.row, draft.gold) for draft in drafts]
 
 
 def apply_patches(
@@ -119,16 +119,6 @@ def _correct(pairs: Sequence[Asked], patch: Patch, bundle: BundleFolder, tally: 
             tally.note(UNFIT, name)
         kept.append((row, gold))
     return kept
-
-
-def row_of(question: Question) -> Row:
-    return Row(
-        id=int(question.id),
-        question=question.question,
-        answer=question.answer,
-        is_impossible=question.is_impossible,
-        contexts=[Context(filename=str(c.filename), text=c.text) for c in question.contexts],
-    )
 
 
 def replace_gold(

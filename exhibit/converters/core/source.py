@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ValidationError
 from tqdm import tqdm
 
-from exhibit.converters.core.benchmark import DatasetInfo, Download, Tally
+from exhibit.converters.core.benchmark import DatasetInfo, Download, Item, Tally
 from exhibit.evidence.files import check_sizes
 from exhibit.schemas.errors import DocumentError, ServiceError, SourceError
 from exhibit.storage.atomic import make_scratch_folder
@@ -153,13 +153,22 @@ def read_records(
     model: type[Record], records: Iterable[object], name: str, tally: Tally
 ) -> Iterator[tuple[int, Record]]:
     """Yield the records that fit a model, each with its number; count the others as faults."""
-    for number, record in enumerate(records):
-        try:
-            yield number, model.model_validate(record)
-        except ValidationError as error:
-            fault = error.errors()[0]
-            where = ".".join(map(str, fault["loc"]))
-            tally.fault("record that is not in the release's form", f"{name} {number}: {where}: {fault['msg']}")
+    for number, value in enumerate(records):
+        if record := check_record(model, value, f"{name} {number}", tally):
+            yield number, record
+
+
+def check_record(
+    model: type[Record], value: object, name: str, tally: Tally, *, item: Item | None = None
+) -> Record | None:
+    """Return a record as its model; count a record that does not fit as a fault, and return None."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(map(str, fault["loc"]))
+        tally.fault("record that is not in the release's form", f"{name}: {where}: {fault['msg']}", item=item)
+        return None
 
 
 def key_by_name(paths: Iterable[Path]) -> dict[str, Path]:

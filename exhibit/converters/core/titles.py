@@ -83,9 +83,18 @@ def _find_similar(_: str, key: str, left: Mapping[Path, str]) -> list[Path]:
     """Return the files with the most similar name if only a few letters differ, such as `_` for `É`."""
     if len(key) < MIN_NAME_CHARS:
         return []
-    distances = {path: edit_distance(key, other) for path, other in left.items()}
+    most = len(key) // LETTERS_PER_SLIP
+    # counting letters rules out most pairs: the distances of all pairs of a thousand names would take minutes
+    near = [path for path, other in left.items() if _count_other_letters(key, other) <= most]
+    distances = {path: edit_distance(key, left[path]) for path in near}
     least = min(distances.values(), default=0)
-    return [path for path, distance in distances.items() if distance == least and least * LETTERS_PER_SLIP <= len(key)]
+    return [path for path, distance in distances.items() if distance == least <= most]
+
+
+def _count_other_letters(one: str, other: str) -> int:
+    """Return how many letters one name has and the other lacks; the edit distance is never less."""
+    letters, others = Counter(one), Counter(other)
+    return max((letters - others).total(), (others - letters).total())
 
 
 def join_names(names: Sequence[str], *, most: int = 3) -> str:

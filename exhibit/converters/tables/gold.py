@@ -58,20 +58,16 @@ class GoldReader:
 
     def _accept(self, quotes: Sequence[Quote], acceptable: Sequence[Quote]) -> tuple[tuple[Quote, ...], list[str]]:
         """Add acceptable provisions to the quotes of their document; return them, and the names of all others."""
-        provisions: dict[str, list[str]] = {quote.filename: [] for quote in quotes if quote.text or quote.provision}
-        whole = {quote.filename for quote in quotes if not (quote.text or quote.provision)}
-        unplaced = []
-        for other in acceptable:
-            if other.provision and other.filename in provisions:
-                provisions[other.filename].append(other.provision)
-            elif other.provision or other.filename not in whole:
-                name = f"{other.provision} in {other.filename}" if other.provision else other.filename
-                self._tally.note(UNPLACED, f"{self._place}: {name}")
-                unplaced.append(name)
-        return tuple(
-            replace(quote, acceptable=tuple(provisions[quote.filename])) if quote.filename in provisions else quote
-            for quote in quotes
-        ), unplaced
+        worded = {quote.filename for quote in quotes if quote.text or quote.provision}
+        whole = {quote.filename for quote in quotes} - worded
+        others = [other for other in acceptable if other.filename not in (worded if other.provision else whole)]
+        names = [f"{other.provision} in {other.filename}" if other.provision else other.filename for other in others]
+        for name in names:
+            self._tally.note(UNPLACED, f"{self._place}: {name}")
+        provisions = {
+            name: tuple(o.provision for o in acceptable if o.provision and o.filename == name) for name in worded
+        }
+        return tuple(replace(quote, acceptable=provisions.get(quote.filename, ())) for quote in quotes), names
 
     def _assign(self, quote: Quote) -> Quote:
         """Return a quote; if the row names no document, the only document that contains the quote."""
