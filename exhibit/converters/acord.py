@@ -4,19 +4,19 @@ exhibit convert acord --source acord --out datasets_out/acord
 """
 
 import json
-import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pydantic import BaseModel, Field
-
-from exhibit.converters import CC_BY, Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters import CC_BY, Benchmark, DatasetInfo, Label, RawDocument, RawRow, Tally
 from exhibit.converters.core.command import main
-from exhibit.converters.core.source import Release, read_records
-from exhibit.converters.tables.judgments import read_judgments
+from exhibit.converters.core.source import Release
+from exhibit.converters.tables.cells import read_cell_words
+from exhibit.converters.tables.judgments import quote_document, read_corpus, read_judgments
+from exhibit.converters.tables.records import read_records
+from exhibit.evidence.fields import flatten_object
 from exhibit.schemas.errors import SourceError
 
 INFO = DatasetInfo(
@@ -57,16 +57,6 @@ INFO = DatasetInfo(
 )
 
 GOLD_GRADE = 3  # the lowest grade of a gold clause: four or five stars in ACORD's scale
-_NAME = re.compile(r"[\w.-]{1,200}")  # ids that are valid file names; the release's are ten hexadecimal digits
-
-
-class _Record(BaseModel):
-    """A clause or a query."""
-
-    key: str = Field(alias="_id", pattern=r"\S")
-    text: str = Field(pattern=r"\S")
-    metadata: dict[str, object] | None = None
-
 
 Grades = dict[str, dict[str, dict[str, int]]]  # of the clauses, by split and query
 
@@ -75,14 +65,9 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read clauses, queries and grades; every clause becomes a document, even an ungraded one."""
     release = Release(source, INFO)
     folder = release.find("corpus.jsonl").parent
-    clauses: dict[str, str] = {}
-    names: set[str] = set()
-    for _, record in _read_lines(release, folder / "corpus.jsonl", tally):
-        if not _NAME.fullmatch(record.key) or record.key.casefold() in names:
-            tally.fault("clause with a repeated id or an invalid file name", record.key)
-        else:
-            clauses[record.key] = record.text.strip()
-            names.add(record.key.casefold())
+    corpus = folder / "corpus.jsonl"
+    texts = read_corpus(corpus, release.read(corpus), tally)
+    clauses = {key: replace(raw, title=f"Clause {key}") for key, raw in texts}
     grades: Grades = {split: {} for split in INFO.splits}
     for split, graded in grades.items():
         path = folder / "qrels" / f"{split}.tsv"
@@ -97,38 +82,37 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if missing:
         tally.note("part of the release: grades of a split are not there", ", ".join(missing))
     kept = dict(list(clauses.items())[: options.max_documents])
-    documents = [RawDocument(f"{key}.pdf", f"Clause {key}", text=text) for key, text in kept.items()]
-    return Benchmark(documents, list(_make_rows(release, grades, kept, options, tally)), release.sha256)
-
-
-def _read_lines(release: Release, path: Path, tally: Tally) -> list[tuple[int, _Record]]:
-    return list(read_records(_Record, release.read_json_lines(path), path.name, tally))
+    return Benchmark(list(kept.values()), list(_make_rows(release, grades, kept, options, tally)), release.sha256)
 
 
 def _make_rows(
-    release: Release, grades: Grades, kept: dict[str, str], options: Namespace, tally: Tally
+    release: Release, grades: Grades, clauses: Mapping[str, RawDocument], options: Namespace, tally: Tally
 ) -> Iterator[RawRow]:
     """Yield a row for each query with grades in one split."""
     seen: set[str] = set()
-    for number, record in _read_lines(release, release.find("queries.jsonl"), tally):
-        key, fields = record.key.strip(), record.metadata or {}
+    path = release.find("queries.jsonl")
+    for record in read_records(path, release.read(path), tally, accounted=False):
+        fields = flatten_object(record.cells)
+        key, text = read_cell_words(fields.get("_id")), " ".join(read_cell_words(fields.get("text")).split())
         splits = [split for split, graded in grades.items() if key in graded]
-        if key in seen or len(splits) > 1:
+        if not key or not text:
+            tally.fault("query without an id or words", record.place)
+        elif key in seen or len(splits) > 1:
             tally.fault("query that occurs twice, or is graded in two splits", key)
         elif not splits:
             tally.leave_out("query for which no clause was graded", key)
         else:
             labels: dict[str, Label] = {"split": splits[0]}
-            labels |= {name: str(fields[name]) for name in ("category", "type") if fields.get(name)}
-            row = RawRow(number, " ".join(record.text.split()), "", labels=labels, place=key)
-            yield from _add_gold(row, grades[splits[0]][key], kept, options, tally)
+            labels |= {name: str(label) for name in ("category", "type") if (label := fields.get(f"metadata.{name}"))}
+            row = RawRow(record.index, text, "", labels=labels, place=key)
+            yield from _add_gold(row, grades[splits[0]][key], clauses, options, tally)
         seen.add(key)
     for key in dict.fromkeys(query for graded in grades.values() for query in graded if query not in seen):
         tally.fault("grades of a query that is not in queries.jsonl", key)
 
 
 def _add_gold(
-    row: RawRow, judged: dict[str, int], clauses: dict[str, str], options: Namespace, tally: Tally
+    row: RawRow, judged: Mapping[str, int], clauses: Mapping[str, RawDocument], options: Namespace, tally: Tally
 ) -> Iterator[RawRow]:
     """Yield the row with its gold clauses in descending order of grade.
 
@@ -136,19 +120,18 @@ def _add_gold(
     """
     grades = {key: grade for key, grade in judged.items() if key in clauses}
     ranked = sorted(grades, key=lambda key: -grades[key])  # stable: clauses with equal grades keep the table's order
-    gold = [key for key in ranked if grades[key] >= GOLD_GRADE]
+    gold = [quote_document(clauses[key], grades[key]) for key in ranked if grades[key] >= GOLD_GRADE]
     if not gold:
         if options.answerable_only or not ranked or not grades[ranked[0]]:
             tally.leave_out(f"no clause of grade {GOLD_GRADE} or 4 in the library", row.name)
             return
         tally.note(f"best clause below grade {GOLD_GRADE}: graded metrics alone apply", row.name)
-    every = {"grades": json.dumps({f"{key}.pdf": grade for key, grade in grades.items()}, separators=(", ", ": "))}
-    quotes = []
-    for key in gold:
-        labels: dict[str, Label] = {"grade": grades[key], **(every if key == gold[0] else {})}
-        quotes.append(Quote(f"{key}.pdf", clauses[key], ((0, len(clauses[key])),), tuple(labels.items())))
-    row_labels = row.labels if gold else {**row.labels, **every}
-    yield replace(row, answer=clauses[ranked[0]], quotes=tuple(quotes), labels=row_labels)
+    every = {clauses[key].filename: grade for key, grade in grades.items()}
+    label = {"grades": json.dumps(every, separators=(", ", ": "))}
+    if gold:
+        gold[0] = replace(gold[0], labels=(*gold[0].labels, *label.items()))
+    labels = row.labels if gold else {**row.labels, **label}
+    yield replace(row, answer=clauses[ranked[0]].text or "", quotes=tuple(gold), labels=labels)
 
 
 if __name__ == "__main__":

@@ -57,13 +57,9 @@ def test_acord_fails_only_if_no_split_has_grades(source):
             f"New York Governing Law\t{ASIS}\t0",
             "query that occurs twice, or is graded in two",
         ),
-        ("corpus.jsonl", '{"_id": "a/b", "text": "x"}', "clause with a repeated id or an invalid file name"),
-        (
-            "corpus.jsonl",
-            f'{{"_id": "{ASIS}", "text": "x"}}',
-            "clause with a repeated id or an invalid file name",
-        ),
-        ("corpus.jsonl", '{"_id": "none"}', "record that is not in the release's form"),
+        ("corpus.jsonl", f'{{"_id": "{ASIS}", "text": "x"}}', "document of the corpus without words, or with an id"),
+        ("corpus.jsonl", '{"_id": "none"}', "document of the corpus without words, or with an id"),
+        ("queries.jsonl", '{"_id": "none"}', "query without an id or words"),
         ("queries.jsonl", '{"_id": "New York Governing Law", "text": "again"}', "query that occurs twice"),
     ],
 )

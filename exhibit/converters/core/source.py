@@ -130,20 +130,13 @@ class Release:
 
     def read_json(self, path: Path, *, lists: str) -> dict[str, Any]:
         """Return the object in a JSON file; raise unless its field named by `lists` is a list."""
-        content = self._parse(path, self.read_text(path))
+        try:
+            content = json.loads(self.read_text(path))
+        except (ValueError, RecursionError) as error:
+            raise self._make_error(path, f"not JSON ({error})") from error
         if not isinstance(content, dict) or not isinstance(content.get(lists), list):
             raise SourceError(f"{path}: no list under the key {lists!r}; is this file from {self.info.benchmark}?")
         return content
-
-    def read_json_lines(self, path: Path) -> list[Any]:
-        """Return the values of a file with one JSON value on each line."""
-        return [self._parse(path, line) for line in self.read_text(path).split("\n") if line.strip()]
-
-    def _parse(self, path: Path, text: str) -> Any:
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise self._make_error(path, f"not JSON ({error})") from error
 
     def _make_error(self, path: Path, problem: str) -> SourceError:
         return SourceError(f"{path}: {problem}; get it again from {self.info.url}")

@@ -53,7 +53,7 @@ def read_judged(source: Path, tally: Tally) -> Benchmark | None:
     for path in judgments:
         for judgment in read_judgments(path, decode_table(path, content[path], tally), tally):
             judged.setdefault(judgment.query, {})[judgment.document] = judgment.grade
-    documents = dict(_read_corpus(corpus, content[corpus], tally))
+    documents = dict(read_corpus(corpus, content[corpus], tally))
     rows = []
     for record in read_records(queries, content[queries], tally):
         key = read_cell_field(record.cells, "id")
@@ -67,7 +67,7 @@ def read_judged(source: Path, tally: Tally) -> Benchmark | None:
         else:
             for name in (name for name in grades if name not in documents):
                 tally.note("judged document that is missing", f"{key}: {name}")
-            quotes = tuple(_quote(documents[name], grades[name]) for name in gold)
+            quotes = tuple(quote_document(documents[name], grades[name]) for name in gold)
             labels: dict[str, Label] = {"id": key, ANSWER_FROM: "document"}
             answer, items = quotes[0].text or "", (record.item,)
             rows.append(RawRow(record.index, question, answer, quotes, labels=labels, items=items, place=key))
@@ -76,12 +76,14 @@ def read_judged(source: Path, tally: Tally) -> Benchmark | None:
     return Benchmark([replace(raw, title=titles[raw.filename]) for raw in documents.values()], rows, sha256)
 
 
-def _quote(document: RawDocument, grade: int) -> Quote:
+def quote_document(document: RawDocument, grade: int) -> Quote:
+    """Return a whole document as gold of a grade."""
     text = document.text or ""
     return Quote(document.filename, text, spans=((0, len(text)),), labels=(("grade", grade),))
 
 
-def _read_corpus(path: Path, data: bytes, tally: Tally) -> Iterator[tuple[str, RawDocument]]:
+def read_corpus(path: Path, data: bytes, tally: Tally) -> Iterator[tuple[str, RawDocument]]:
+    """Yield the documents of a table of texts by their ids, to be printed below their titles."""
     taken: set[str] = set()
     for record in read_records(path, data, tally, accounted=False):
         key, text = read_cell_field(record.cells, "id"), read_cell_field(record.cells, "text")
