@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from exhibit.evidence.document import Document, Page
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import ending_of, read_document
 from exhibit.evidence.readers.pdf import render
-from exhibit.runtime.plugins import list_plugins, load_plugin
+from exhibit.runtime.plugins import import_plugins, list_plugins, load_plugin
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.atomic import replace_file
 from exhibit.storage.locations import fetch_file
@@ -43,7 +42,7 @@ class Ocr(NamedTuple):
 
     def read(self, picture: Image.Image) -> list[TextLine]:
         """Return the lines of a straightened page."""
-        lines: list[TextLine] = _import_engine(self.engine).open(self.language)(picture)
+        lines: list[TextLine] = load_plugin(ocr.__name__, self.engine)[0].open(self.language)(picture)
         return lines
 
 
@@ -59,7 +58,7 @@ class Scanned(NamedTuple):
 
 def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
     """Return the OCR engine of that name; for `auto`, the first installed engine that reads the language."""
-    engines = {name: _import_engine(name) for name in list_ocr_engines()}
+    engines = import_plugins(ocr.__name__)
     if engine != "auto" and engine not in engines:
         raise ToolkitError(f"--ocr-engine {engine}: no such engine; there are {', '.join(engines)}")
     longer = {three: two for module in engines.values() for two, three in getattr(module, "CODES", {}).items()}
@@ -80,10 +79,6 @@ def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
 def list_ocr_engines() -> list[str]:
     """Return the names of the OCR engines, in the order in which `auto` tries them."""
     return list_plugins(ocr.__name__)
-
-
-def _import_engine(name: str) -> ModuleType:
-    return load_plugin(ocr.__name__, name)[0]
 
 
 def add_ocr_arguments(parser: ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from exhibit.schemas.layout import INFO as INFO
 from exhibit.schemas.layout import ORIGIN as ORIGIN
 from exhibit.schemas.layout import TRAIN as TRAIN
 from exhibit.schemas.models import BundleInfo, Gold, Row
-from exhibit.schemas.parsing import format_faults, parse_json
+from exhibit.schemas.parsing import format_faults, list_faults, parse_json
 from exhibit.schemas.parsing import numbered_lines as numbered_lines
 from exhibit.schemas.parsing import read_text as read_text
 
@@ -109,18 +109,12 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     try:
         questions = {question.id: question for question in _QUESTIONS.validate_python(rows)}
     except ValidationError as error:
-        raise BundleError("\n".join(f"{path}: {fault}" for fault in _list_row_faults(error))) from error
+        faults = (": ".join(filter(None, fault)) for fault in list_faults(error))
+        raise BundleError("\n".join(f"{path}: {fault}" for fault in faults)) from error
     if len(questions) < len(rows):
         twice = next(id for id, count in Counter(row["id"] for row in rows).items() if count > 1)
         raise BundleError(f"{path}: id {twice!r} occurs more than once")
     return tuple(questions.values())
-
-
-def _list_row_faults(error: ValidationError) -> Iterator[str]:
-    for fault in error.errors():
-        index, *field = fault["loc"]
-        where = filter(None, (f"row {index}", ".".join(map(str, field))))
-        yield f"{': '.join(where)}: {fault['msg'].removeprefix('Value error, ')}"
 
 
 def read_gold(path: Path) -> Iterator[Gold]:

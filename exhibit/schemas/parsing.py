@@ -99,6 +99,14 @@ def parse_pair(text: object, *, example: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
+def list_faults(error: ValidationError) -> Iterator[tuple[str, str, str]]:
+    """Yield the row, such as `row 3` or empty, the field and the message of each fault of a list or an object."""
+    for fault in error.errors():
+        index, *field = fault["loc"] or ("",)
+        row, names = (f"row {index}", field) if isinstance(index, int) else ("", [index, *field])
+        yield row, ".".join(map(str, names)), fault["msg"].removeprefix("Value error, ")
+
+
 def format_faults(error: ValidationError, *, most: int | None = None, under: str = "") -> str:
     """Return a model's validation errors as one line: each field with its problem."""
     return "; ".join(f"{under}{'.'.join(map(str, e['loc'])) or 'all of it'}: {e['msg']}" for e in error.errors()[:most])

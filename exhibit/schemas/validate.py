@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import CARD, CORPUS, DRAFTS, GOLD, INFO, ORIGIN, TRAIN
 from exhibit.schemas.models import HOWS, BundleInfo, Context, Counts, DraftedRow, FileEntry, Gold, Row
-from exhibit.schemas.parsing import numbered_lines, read_text
+from exhibit.schemas.parsing import list_faults, numbered_lines, read_text
 
 _ROWS = TypeAdapter(list[Row])
 Result = TypeVar("Result")
@@ -97,11 +97,7 @@ def _read(path: Path, parse: Callable[[], Result], problems: list[Problem], row:
     except BundleError as error:
         problems.append(Problem(path.name, "", "", str(error).removeprefix(f"{path}: ")))
     except ValidationError as error:
-        for fault in error.errors():
-            location: list[Any] = list(fault["loc"])
-            where = f"row {location.pop(0)}" if not row and location and isinstance(location[0], int) else row
-            message = fault["msg"].removeprefix("Value error, ")
-            problems.append(Problem(path.name, where, ".".join(map(str, location)), message))
+        problems += [Problem(path.name, row or where, field, message) for where, field, message in list_faults(error)]
     return None
 
 

@@ -24,19 +24,14 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.layout import CORPUS, TRAIN, fit_name
 from exhibit.storage.cache import find_cache_folder
 
-
-class FolderIdentity(NamedTuple):
-    """The identity of a folder, independent of its name: its device and inode number."""
-
-    device: int
-    inode: int
+FolderIdentity = tuple[int, int]  # the device and the inode number of a folder, which do not depend on its name
 
 
 def identity_of(folder: Path) -> FolderIdentity | None:
     with suppress(OSError):
         status = folder.lstat()
         if stat.S_ISDIR(status.st_mode):
-            return FolderIdentity(status.st_dev, status.st_ino)
+            return status.st_dev, status.st_ino
     return None
 
 
@@ -132,7 +127,7 @@ def _clear_unfinished(out: Path, record: Path, kind: FolderKind) -> None:
     try:
         noted = json.loads(record.read_bytes())
         partial = out.with_name(Path(str(noted["name"])).name)
-        known = [FolderIdentity(*identity) for identity in noted["identities"] if identity]
+        known = [tuple(identity) for identity in noted["identities"] if identity]
     except (OSError, ValueError, LookupError, TypeError):
         return
     _restore_or_remove(partial.with_suffix(_OLD), known, out)

@@ -290,7 +290,9 @@ class HttpClient:
         """Send a request and yield the response as soon as its headers arrive."""
         sent = {**self._headers, **(headers or {})}
         if content is None and body is not None:
-            content = _as_json(body)
+            # a lone surrogate, as in a damaged PDF, cannot be encoded and is replaced
+            text = json.dumps(body, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            content = text.encode("utf-8")
             sent.setdefault("Content-Type", "application/json")
         for left in range(follow, -1, -1):
             with self._exchange(method, url, sent, content, deadline) as reply:
@@ -368,14 +370,6 @@ class HttpClient:
         user = (parts.username, parts.password or "") if parts.username else None
         address = f"{parts.scheme}://{parts.hostname}:{parts.port or 80}"
         return httpcore.HTTPProxy(proxy_url=address, proxy_auth=user, **kept)
-
-
-def _as_json(body: Any) -> bytes:
-    """Return a value as JSON bytes; a lone surrogate, as in a damaged PDF, cannot be encoded and is replaced."""
-    text = json.dumps(body, ensure_ascii=False)
-    if not text.isascii():
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text.encode("utf-8")
 
 
 @cache  # reading the proxy settings is slow
