@@ -235,6 +235,16 @@ def test_mteb_task_describes_the_bundle_and_compiles(pdf_bundle, tmp_path):
     compile((out / "task.py").read_text(encoding="utf-8"), "task.py", "exec")
 
 
+@pytest.mark.parametrize(
+    ("languages", "named"),
+    [("fr", ["fra-Latn"]), ("el, en", ["ell-Grek", "eng-Latn"]), ("qu", ["eng-Latn"]), ("qu, cs", ["ces-Latn"])],
+)
+def test_mteb_task_names_only_languages_that_mteb_knows(small, tmp_path, languages, named):
+    (small / "README.md").write_text(f"---\nlanguage: [{languages}]\n---\n", encoding="utf-8")
+    out = export(small, "mteb", tmp_path / "mteb")
+    assert json.loads((out / "task.json").read_text(encoding="utf-8"))["eval_langs"] == named
+
+
 def test_evaluate_rejects_predictions_for_another_bundle_version(pdf_bundle, tmp_path, capsys):
     out = export(pdf_bundle, "questions", tmp_path / "asked")
     asked, seal = jsonl(out / "questions.jsonl"), json.loads((out / "sealed.json").read_text(encoding="utf-8"))

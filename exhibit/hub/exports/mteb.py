@@ -33,7 +33,13 @@ _SHARED = {
     "main_score": "ndcg_at_10",
     "domains": ["Legal", "Written"],
 }
-_LANGUAGES = {"en": "eng-Latn", "de": "deu-Latn", "cs": "ces-Latn", "pt": "por-Latn", "es": "spa-Latn"}
+_LANGUAGES = {
+    "bg": "bul-Cyrl", "cs": "ces-Latn", "da": "dan-Latn", "de": "deu-Latn", "el": "ell-Grek", "en": "eng-Latn",
+    "es": "spa-Latn", "fi": "fin-Latn", "fr": "fra-Latn", "hr": "hrv-Latn", "hu": "hun-Latn", "it": "ita-Latn",
+    "nl": "nld-Latn", "pl": "pol-Latn", "pt": "por-Latn", "ro": "ron-Latn", "ru": "rus-Cyrl", "sk": "slk-Latn",
+    "sl": "slv-Latn", "sv": "swe-Latn", "uk": "ukr-Cyrl",
+}  # fmt: skip
+"""MTEB's codes of languages; MTEB refuses a task with any other code, so languages that are not here are left out."""
 _DESCRIPTION = "Questions on legal documents with gold passages located in the extracted text."
 _CONFIGS = {"corpus": "corpus.jsonl", "queries": "queries.jsonl", "default": "qrels.jsonl"}
 """The configs that MTEB loads, with their files; `default` has the relevance of passages."""
@@ -95,12 +101,12 @@ def score_chunks(lines: list[Gold], chunks: Chunks) -> dict[str, int]:
 
 
 def _describe_task(export: Export) -> dict[str, Any]:
-    info = export.bundle.info
+    info, languages = export.bundle.info, read_languages(export.bundle.root)
     return {
         "name": f"Exhibit{re.sub(r'[^A-Za-z0-9]', '', export.name.title())}Retrieval",
         "description": info.summary if info and info.summary else _DESCRIPTION,
         "dataset": {"path": export.name, "revision": info.source.version if info else "1"},
-        "eval_langs": [_LANGUAGES.get(code, f"{code}-Latn") for code in read_languages(export.bundle.root)],
+        "eval_langs": [_LANGUAGES[code] for code in languages if code in _LANGUAGES] or [_LANGUAGES["en"]],
         **_SHARED,
         "reference": info.source.url or None if info else None,
         "license": info.licence.id if info and info.licence.id in LICENCES - {"other", "unknown"} else None,
