@@ -48,9 +48,8 @@ _MAX_LINE_CHARS = 60
 
 def letters_of(text: str) -> Fold:
     """Return the letters and digits of a text without its markup, in lower case, with their offsets."""
-    return Fold.of(
-        text, loose=True, without=[match.span() for match in _make_markup_pattern(text).finditer(text)]
-    ).letters
+    markup = (match.span() for match in _make_markup_pattern(text).finditer(text))
+    return Fold.of(text, loose=True, without=markup).letters
 
 
 def without_markup(text: str) -> str:

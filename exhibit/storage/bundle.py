@@ -167,16 +167,15 @@ def validate_at(root: Location) -> list[Problem]:
     return validate(mirror_bundle(root), elsewhere=elsewhere)
 
 
-def _find_problems(root: Location, *, minimal: bool) -> list[Problem]:
+def _list_faults(root: Location, *, minimal: bool) -> list[str]:
     if isinstance(root, Path) and (root / CONFIG).is_file() and not (root / INFO).is_file():
-        return [Problem("", "", "", line.removeprefix(f"{root}/")) for line in RunFolder(root).faults()]
+        return [line.removeprefix(f"{root}/") for line in RunFolder(root).faults()]
     if not minimal:
-        return validate_at(root)
+        return list(map(str, validate_at(root)))
     try:
         bundle = open_bundle(mirror_bundle(root))
     except BundleError as error:
-        lines = [line.partition(": ") for line in str(error).splitlines()]
-        return [Problem(file, "", "", message) for file, _, message in lines]
+        return str(error).splitlines()
     for lack in describe_missing_parts(bundle):
         print_note(f"{root}: {lack}")
     return []
@@ -228,7 +227,7 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
 
     def validate_one(root: Location) -> CheckedBundle:
-        faults = [str(problem) for problem in _find_problems(root, minimal=options.minimal)]
+        faults = _list_faults(root, minimal=options.minimal)
         outcome = f"{len(faults)} problem{'s' * (len(faults) > 1)}" if faults else "sound"
         return CheckedBundle(faults, outcome, {"sound": not faults, "problems": faults})
 

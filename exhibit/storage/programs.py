@@ -48,11 +48,12 @@ def is_git_repository(folder: Path) -> bool:
 @contextmanager
 def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepository]:
     """Yield a repository for reading; with `confined`, refuse a repository with links or parts outside its folder."""
+    git = folder / ".git" if os.path.lexists(folder / ".git") else folder
     if confined:
-        _refuse_ways_out(folder)
+        _refuse_ways_out(folder, git)
     if not any((folder / name).is_file() for name in (".git", ".git/HEAD", "HEAD")):  # reading a pipe would never end
         raise SourceError(f"{folder}: this Git repository has no commit; make one")
-    _refuse_strangers(folder)
+    _refuse_strangers(folder, git)
     with make_scratch_folder() as scratch:
         clone = scratch / "clone"
         _run_git(folder, ("clone", "--quiet", "--bare", "--shared", "--template=", str(folder.resolve()), str(clone)))
@@ -70,9 +71,8 @@ def count_changes(repository: GitRepository, work_tree: Path, *, seconds: float)
     return len(repository.run(*words, seconds=seconds, work_tree=work_tree).splitlines())
 
 
-def _refuse_ways_out(folder: Path) -> None:
+def _refuse_ways_out(folder: Path, git: Path) -> None:
     home = folder.resolve()
-    git = folder / ".git" if os.path.lexists(folder / ".git") else folder
     objects = git / "objects"
     inside = [objects, *(objects.iterdir() if objects.is_dir() else ()), *(objects / "pack").glob("*")]
     outside = next((path for path in (git, *inside) if not path.resolve().is_relative_to(home)), None)
@@ -86,11 +86,10 @@ def _refuse_ways_out(folder: Path) -> None:
         )
 
 
-def _refuse_strangers(folder: Path) -> None:
+def _refuse_strangers(folder: Path, git: Path) -> None:
     """Raise if a Git repository belongs to another user and `safe.directory` does not name it."""
     if not hasattr(os, "geteuid"):
         return
-    git = folder / ".git" if os.path.lexists(folder / ".git") else folder
     users = {os.geteuid()} | {int(user) for user in [os.environ.get("SUDO_UID", "")] if user.isdecimal()}
     if {folder.stat().st_uid, git.stat().st_uid} <= users:
         return

@@ -23,6 +23,3 @@ class TextLine(NamedTuple):
     bottom: float
     text: str
     confidence: float
-
-
-__all__ = ["TextLine"]

@@ -248,8 +248,5 @@ def _find_char_range(textpage: Any, counted: _Counted, start: int, end: int) -> 
 def to_page(page: Any, x: float, y: float) -> tuple[float, float]:
     """Convert a point from PDF coordinates to distances from the left and the top of the displayed page."""
     width, height = page.get_size()
-    column, row = ctypes.c_int(), ctypes.c_int()
-    pdfium_c.FPDF_PageToDevice(
-        page, 0, 0, round(width * _FINE), round(height * _FINE), 0, x, y, ctypes.byref(column), ctypes.byref(row)
-    )
-    return column.value / _FINE, row.value / _FINE
+    column, row = pdfium.PdfPosConv(page, (0, 0, round(width * _FINE), round(height * _FINE), 0)).to_bitmap(x, y)
+    return column / _FINE, row / _FINE
