@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from huggingface_hub import DatasetCard, DatasetCardData
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from PIL import Image, ImageChops, ImageOps
 
@@ -15,10 +16,11 @@ from exhibit.engine import Engine
 from exhibit.evidence import Span
 from exhibit.evidence.read import read_within
 from exhibit.evidence.show import draw_spans
-from exhibit.hub.tables import HubConfig, format_head, write_tables
+from exhibit.hub.tables import HubConfig, without_surrogates, write_tables
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, Gold, Licence, Row
+from exhibit.storage.locations import Location, read_start
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ def find_sample(source: object) -> str:
 PROJECT_LICENCE = Licence(id="apache-2.0", name="Apache 2.0", url="https://www.apache.org/licenses/LICENSE-2.0")
 PLACEHOLDER = "PATH_OR_REPO"
 """The path on the card for a bundle whose name might be unsafe in code."""
+_HEAD_BYTES = 1 << 20  # bytes of a card that contain its header
 UNDRAWN = "page that cannot be drawn for the card"
 
 
@@ -114,9 +117,7 @@ def render_card(
         "quote": shlex.quote,
     }
     return environment.get_template("card.md.j2").render(
-        head=format_head(
-            bundle, configs, languages=languages, tags=text.tags, annotations=text.annotations, derived=text.derived
-        ),
+        head=_format_head(bundle, configs, languages, text),
         bundle=bundle,
         counts=bundle.counts,
         passages=passages,
@@ -134,6 +135,67 @@ def render_card(
         command=_format_command(bundle, text.command or f"exhibit convert {text.converter or bundle.name}"),
         citation=_format_citation(bundle),
     )
+
+
+# ---------------------------------------------------------------- the card's YAML header
+
+
+LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding="ascii").split())
+"""The licence identifiers that the Hub knows; it refuses a card with any other identifier."""
+
+
+def _format_head(bundle: BundleInfo, configs: Sequence[HubConfig], languages: Sequence[str], text: CardText) -> str:
+    """Return the YAML header of the dataset card: licence, language, tags, tables and their columns."""
+    has_questions = bundle.counts.questions > 0
+    has_pages = any(document.pages for document in bundle.documents)
+    words = [*text.tags, "rag", "retrieval-augmented-generation", *(["pdf"] if has_pages else [])]
+    licence: dict[str, Any] = _describe_licence(bundle.licence)
+    data = DatasetCardData(
+        **licence,
+        language=list(languages) or None,
+        multilinguality=("multilingual" if len(languages) > 1 else "monolingual") if languages else None,
+        pretty_name=without_surrogates(bundle.title),
+        task_categories=["question-answering", "text-retrieval"] if has_questions else ["text-retrieval"],
+        task_ids=["closed-domain-qa", "document-retrieval"] if has_questions else ["document-retrieval"],
+        annotations_creators=list(text.annotations) or None,
+        source_datasets=[f"extended|other-{text.derived}"] if text.derived else None,
+        tags=[without_surrogates(tag) for tag in dict.fromkeys(words)],
+        size_categories=find_size_category(bundle.counts.questions or bundle.counts.documents),
+        configs=[
+            {
+                "config_name": config.name,
+                **({"default": True} if not index else {}),
+                "data_files": [{"split": "train", "path": config.path}],
+            }
+            for index, config in enumerate(configs)
+        ],
+    )
+    return f"{data.to_yaml()}\n"
+
+
+def read_languages(root: Location) -> list[str]:
+    """Return the languages that the card of a bundle states, as codes; English if it states none."""
+    try:
+        text = read_start(root / CARD, _HEAD_BYTES).decode("utf-8", "replace")
+        head = DatasetCard(text).data.to_dict()  # type: ignore[no-untyped-call]
+    except (OSError, ValueError):
+        head = {}
+    return list(head.get("language") or ["en"])
+
+
+def find_size_category(rows: int) -> str:
+    """Return the Hub's size category for a number of rows, such as `1K<n<10K`."""
+    names = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M"]
+    return names[min(max(len(str(rows)) - 3, 0), len(names) - 1)]
+
+
+def _describe_licence(licence: Licence) -> dict[str, Any]:
+    """Return the licence as the Hub's identifier, or as `other` with a name that the Hub accepts."""
+    if licence.id.lower() in LICENCES - {"other"}:
+        return {"license": licence.id.lower()}
+    name = re.sub(r"[^a-z0-9.]+", "-", licence.name.lower()).strip("-.") or "unnamed"
+    link = {"license_link": licence.url} if licence.url else {}
+    return {"license": "other", "license_name": name, **link}
 
 
 # ---------------------------------------------------------------- Markdown

@@ -7,7 +7,6 @@ storage recognises the same bytes and stores them only once.
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,19 +15,17 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from huggingface_hub import DatasetCard, DatasetCardData
 
 from exhibit.engine import Engine, track
 from exhibit.evidence import read_document
 from exhibit.law.language import language_of
-from exhibit.schemas.bundle import CARD, CORPUS
-from exhibit.schemas.models import BundleInfo, Gold, Licence, Row
-from exhibit.storage.locations import Location, read_start
+from exhibit.schemas.bundle import CORPUS
+from exhibit.schemas.models import BundleInfo, Gold, Row
+from exhibit.storage.locations import read_start
 
 PARQUET = "parquet"
 _GROUP_BYTES = 32 << 20
 """Bytes of a row group, which is in memory as a whole, and which the viewer downloads to show a page of rows."""
-_HEAD_BYTES = 1 << 20  # bytes of a card that contain its header
 _LANGUAGE_CHARS = 4000  # characters of a document whose language is detected
 _LANGUAGE_SHARE = 0.1  # least share of documents for a language; fewer may be a wrong guess
 
@@ -137,7 +134,7 @@ def _read_texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> It
 
 
 def _read_text(file: Path) -> str:
-    return _without_surrogates(read_document(file).text)
+    return without_surrogates(read_document(file).text)
 
 
 def _write_groups(path: Path, schema: Any, records: Iterable[dict[str, Any]]) -> None:
@@ -159,74 +156,5 @@ def _write_groups(path: Path, schema: Any, records: Iterable[dict[str, Any]]) ->
         writer.write_table(pa.Table.from_pylist(group, schema=schema))
 
 
-# ---------------------------------------------------------------- the card's YAML header
-
-
-LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding="ascii").split())
-"""The licence identifiers that the Hub knows; it refuses a card with any other identifier."""
-
-
-def format_head(
-    bundle: BundleInfo,
-    configs: Sequence[HubConfig],
-    *,
-    languages: Sequence[str],
-    tags: Sequence[str],
-    annotations: Sequence[str],
-    derived: str,
-) -> str:
-    """Return the YAML header of the dataset card: licence, language, tags, tables and their columns."""
-    has_questions = bundle.counts.questions > 0
-    has_pages = any(document.pages for document in bundle.documents)
-    words = [*tags, "rag", "retrieval-augmented-generation", *(["pdf"] if has_pages else [])]
-    licence: dict[str, Any] = _describe_licence(bundle.licence)
-    data = DatasetCardData(
-        **licence,
-        language=list(languages) or None,
-        multilinguality=("multilingual" if len(languages) > 1 else "monolingual") if languages else None,
-        pretty_name=_without_surrogates(bundle.title),
-        task_categories=["question-answering", "text-retrieval"] if has_questions else ["text-retrieval"],
-        task_ids=["closed-domain-qa", "document-retrieval"] if has_questions else ["document-retrieval"],
-        annotations_creators=list(annotations) or None,
-        source_datasets=[f"extended|other-{derived}"] if derived else None,
-        tags=[_without_surrogates(tag) for tag in dict.fromkeys(words)],
-        size_categories=find_size_category(bundle.counts.questions or bundle.counts.documents),
-        configs=[
-            {
-                "config_name": config.name,
-                **({"default": True} if not index else {}),
-                "data_files": [{"split": "train", "path": config.path}],
-            }
-            for index, config in enumerate(configs)
-        ],
-    )
-    return f"{data.to_yaml()}\n"
-
-
-def read_languages(root: Location) -> list[str]:
-    """Return the languages that the card of a bundle states, as codes; English if it states none."""
-    try:
-        text = read_start(root / CARD, _HEAD_BYTES).decode("utf-8", "replace")
-        head = DatasetCard(text).data.to_dict()  # type: ignore[no-untyped-call]
-    except (OSError, ValueError):
-        head = {}
-    return list(head.get("language") or ["en"])
-
-
-def _without_surrogates(text: str) -> str:
+def without_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def find_size_category(rows: int) -> str:
-    """Return the Hub's size category for a number of rows, such as `1K<n<10K`."""
-    names = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M"]
-    return names[min(max(len(str(rows)) - 3, 0), len(names) - 1)]
-
-
-def _describe_licence(licence: Licence) -> dict[str, Any]:
-    """Return the licence as the Hub's identifier, or as `other` with a name that the Hub accepts."""
-    if licence.id.lower() in LICENCES - {"other"}:
-        return {"license": licence.id.lower()}
-    name = re.sub(r"[^a-z0-9.]+", "-", licence.name.lower()).strip("-.") or "unnamed"
-    link = {"license_link": licence.url} if licence.url else {}
-    return {"license": "other", "license_name": name, **link}

@@ -17,8 +17,17 @@ from PIL import Image
 from exhibit.engine import open_engine
 from exhibit.hub import card as cards
 from exhibit.hub import tables
-from exhibit.hub.card import CardText, escape_cell, format_code, format_fence, link, render_card
-from exhibit.hub.tables import LICENCES, find_size_category, make_gold_table
+from exhibit.hub.card import (
+    LICENCES,
+    CardText,
+    escape_cell,
+    find_size_category,
+    format_code,
+    format_fence,
+    link,
+    render_card,
+)
+from exhibit.hub.tables import make_gold_table
 from exhibit.schemas.bundle import read_info
 from exhibit.schemas.models import Gold, Licence, Row
 from exhibit.storage.bundle import open_bundle

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
+from exhibit.hub.card import LICENCES, read_languages
 from exhibit.hub.exports import Export, write_lines
-from exhibit.hub.tables import LICENCES, read_languages
 from exhibit.schemas.bundle import CARD
 from exhibit.schemas.models import Gold
 
