@@ -443,8 +443,8 @@ def list_names(names: Sequence[str]) -> str:
 # ---------------------------------------------------------------- labels to choose from
 
 _MAX_CHOICES = 12
-_VALUES = 12  # most values of a label that an error lists
 """Most values of a label that systems are asked to choose from; a label with more values identifies one question."""
+_VALUES = 12  # most values of a label that an error lists
 
 
 class Offer(NamedTuple):

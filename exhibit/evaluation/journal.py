@@ -30,6 +30,7 @@ class Journal:
         self._offsets: dict[Id, int] = {}
         self.failed: dict[Id, bool] = {}
         """For each question with a reply, whether the reply is an error; a later reply replaces an earlier one."""
+        self._answered = False
         if self._path.is_file():
             self._scan()
 
@@ -46,6 +47,7 @@ class Journal:
                     fault = f"has a reply to {row['id']!r}, but the dataset has changed and no longer asks it"
                     raise BundleError(f"{self._path}: {fault}; start a new run")
                 self._offsets[row["id"]], self.failed[row["id"]] = at, bool(row["reply"]["error"])
+                self._answered |= row["reply"].get("answer") is not None
                 at += len(line)
 
     def ask(self) -> "Journal":
@@ -66,10 +68,11 @@ class Journal:
         with self._path.open("ab") as file:
             self._offsets[case.id], self.failed[case.id] = file.tell(), bool(reply.error)
             file.write(row.encode("ascii") + b"\n")
+        self._answered |= reply.answer is not None
 
     def has_answers(self) -> bool:
         """Return whether the system answers: a reply has an answer, even an empty one, or no question succeeded."""
-        return any(self._read(at).answer is not None for at in self._offsets.values()) or all(self.failed.values())
+        return self._answered or all(self.failed.values())
 
     def __iter__(self) -> Iterator[Case]:
         for case in self._dataset.cases:

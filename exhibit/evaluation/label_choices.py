@@ -22,11 +22,8 @@ def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
     named = [choice for choice in choices if offsets[choice] >= 0]
     if named:
         return min(named, key=lambda choice: offsets[choice])
-    return _find_nothing_label(choices) if is_refusal(answer) else None
-
-
-def _find_nothing_label(choices: Sequence[str]) -> str | None:
-    return next((choice for choice in choices if _NOWHERE.fullmatch(_normalise_label(choice))), None)
+    nothing = (choice for choice in choices if _NOWHERE.fullmatch(_normalise_label(choice)))
+    return next(nothing, None) if is_refusal(answer) else None
 
 
 def _normalise_label(text: str) -> str:

@@ -4,7 +4,7 @@ A metric is None if its data is missing; this module reports the missing data.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evidence.place import TELLING, letters_of
@@ -80,16 +80,6 @@ def question_lacks(case: Case) -> Iterator[str]:
         yield "answer"
 
 
-def notes_on(case: Case) -> list[str]:
-    """Return notes on the data that a question or its reply lacks, for its row; a failed reply gets none."""
-    if case.reply.error:
-        return []
-    counts = Counter(kind for passage in case.reply.passages for kind in passage_lacks(passage))
-    total = len(case.reply.passages)
-    passages = [f"{counts[kind]} of {total} passages {words}" for kind, words in PASSAGES.items() if counts[kind]]
-    return [*(QUESTIONS[kind] for kind in question_lacks(case)), *passages]
-
-
 class Evidence:
     """Counts the questions and the passages of a dataset that lack data, by the kind of data."""
 
@@ -99,17 +89,22 @@ class Evidence:
         self._examples = dict[str, None]()
         """Some file names that the bundle does not have."""
 
-    def add(self, cases: Iterable[Case]) -> None:
-        """Count what questions and replies lack; questions whose reply failed are not counted."""
-        for case in (case for case in cases if not case.reply.error):
-            self.questions += 1
-            self.passages += len(case.reply.passages)
-            self._counts.update(question_lacks(case))
-            for passage in case.reply.passages:
-                kinds = list(passage_lacks(passage))
-                self._counts.update(kinds)
-                if "foreign" in kinds and len(self._examples) < _EXAMPLES:
-                    self._examples[str(passage.told_filename)] = None
+    def add(self, case: Case) -> list[str]:
+        """Count what a question and its reply lack, and return it as notes; a failed reply is not counted."""
+        if case.reply.error:
+            return []
+        lacks = list(question_lacks(case))
+        counts, total = Counter[str](), len(case.reply.passages)
+        for passage in case.reply.passages:
+            kinds = list(passage_lacks(passage))
+            counts.update(kinds)
+            if "foreign" in kinds and len(self._examples) < _EXAMPLES:
+                self._examples[str(passage.told_filename)] = None
+        self.questions += 1
+        self.passages += total
+        self._counts.update([*lacks, *counts.elements()])
+        passages = [f"{counts[kind]} of {total} passages {words}" for kind, words in PASSAGES.items() if counts[kind]]
+        return [*(QUESTIONS[kind] for kind in lacks), *passages]
 
     def lines(self, name: str) -> list[str]:
         """Return a line for each kind of data that passages lack, and a line on what over 10% of the questions lack."""

@@ -10,7 +10,6 @@ from urllib.parse import quote
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import Options, describe_metric, limit_gold
 from exhibit.evaluation.metrics.retrieval import ranking_of
-from exhibit.evaluation.missing import notes_on
 from exhibit.evaluation.outcomes import Finding, find_cited, find_support
 from exhibit.evaluation.score_table import Table, Values
 from exhibit.evaluation.stages import GoldStages, find_first_loss
@@ -37,7 +36,9 @@ def write_json(path: Path, content: Any) -> None:
     write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
-def format_row(case: Case, finding: Finding, stages: Sequence[GoldStages], *, tag: str) -> bytes:
+def format_row(
+    case: Case, finding: Finding, stages: Sequence[GoldStages], *, notes: Sequence[str] = (), tag: str
+) -> bytes:
     """Return a question's row for the results file."""
     row: dict[str, Any] = {
         "trec": format_trec(case, tag=tag),
@@ -55,7 +56,7 @@ def format_row(case: Case, finding: Finding, stages: Sequence[GoldStages], *, ta
         "supported": find_support(case),
         "lost_at": find_first_loss(stages),
         "gold_stages": stages,
-        "notes": notes_on(case),
+        "notes": notes,
     }
     # a lone surrogate, as in damaged PDFs, becomes a question mark
     return json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"

@@ -75,14 +75,14 @@ class Scored:
         for case, mark in zip(cases, columns.get(MARK) or [None] * len(cases), strict=True):
             finding = find_outcome(case, mark=mark, answers=self._answers)
             stages = stages_of(case, self._prepared, finding.outcome)
-            self._rows.write(records.format_row(case, finding, stages, tag=self._tag))
+            notes = self.evidence.add(case)
+            self._rows.write(records.format_row(case, finding, stages, notes=notes, tag=self._tag))
             self._outcomes.append(finding.outcome)
             self._failed.append(bool(case.reply.error))
             self.first_error = self.first_error or case.reply.error
             self._known_stages |= {key for gold in stages for key in gold}
             for name, left in ceilings_of(stages).items() if not self._names else ():
                 self._values[name].append(left)
-        self.evidence.add(cases)
         self._choices += list_choices(cases)
         self._confidences += [None if case.reply.error else case.reply.confidence for case in cases]
         needs = describe_metric("drm").needs

@@ -1,4 +1,4 @@
-"""The analysis of a run: its questions, results by kind, and flags."""
+"""The analysis of a run: its questions, results by kind, confidences and flags."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation.cases import Case, Reply
+from exhibit.evaluation.confidence import compute_auroc, describe, describe_confidence
 from exhibit.evaluation.metrics import Options, describe_metric, measure
 from exhibit.evaluation.text_tables import find_question_kinds
+from exhibit.schemas.run import Confidence
 
 KINDS = ["CPR", "CPR", "PD", "PD", "Court Guide", "Court Guide"]
 ANSWERS = [
@@ -47,6 +49,25 @@ def command(tmp_path, monkeypatch):
         return evaluate_rag.main([*map(str, fixed), *map(str, flags)])
 
     return run
+
+
+def test_compute_auroc_counts_ties_as_half():
+    # 0.9 beats two; 0.8 beats one and equals one; 0.1 beats none
+    pairs = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, True)]
+    assert compute_auroc(pairs) == (2 + 1.5 + 0) / 6
+    assert compute_auroc([(0.5, True), (0.5, False)]) == 0.5
+    assert compute_auroc([(0.5, True)]) is None
+
+
+def test_describe_weights_means_by_confidence():
+    cases = [Case(number, "?", "", is_impossible=number == 1) for number in range(4)]
+    values = {"answered_rightly": [1.0, 0.0, None, 1.0], "map": [None, None, 0.5, 0.5]}
+    described = describe(cases, [0.9, 0.3, 0.5, None], values)
+    assert described["weighted"] == {"answered_rightly": pytest.approx(0.75), "map": 0.5}
+    assert (described["questions"], described["answerable"], described["auroc"]) == (3, 2, 1.0)
+    assert describe(cases, [None] * 4, values) == {}
+    line = describe_confidence("x", Confidence.model_validate(described))
+    assert "weighted by it: answered_rightly 0.750" in line
 
 
 def test_flagged_metric_marks_answers_with_confidence_below_threshold():

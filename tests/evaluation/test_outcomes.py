@@ -1,12 +1,14 @@
-"""The outcome of a question, its support, the headline, and the columns computed from outcomes."""
+"""The outcome of a question, its support, the headline, missing data, and the columns computed from outcomes."""
 
 from __future__ import annotations
 
 import pytest
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
-from exhibit.evaluation.outcomes import describe_result, find_outcome, find_support, make_outcome_columns
+from exhibit.evaluation.missing import Evidence
+from exhibit.evaluation.outcomes import describe_result, find_cited, find_outcome, find_support, make_outcome_columns
 from exhibit.evaluation.score_table import Table
+from exhibit.evidence import Span
 from exhibit.schemas.run import Outcome
 from tests.evaluation.metrics.build import at, gold
 
@@ -80,6 +82,27 @@ def test_outcome_reason_names_a_mark_an_error_or_a_gold_passage():
 )  # fmt: skip
 def test_find_support_searches_all_passages_if_none_is_cited(supported, case):
     assert find_support(case) is supported
+
+
+def test_find_cited_returns_only_existing_passage_numbers():
+    assert find_cited(make_case("Norway [2][1]. And so [2, 3] it is [0].", Passage("a"), Passage("b"))) == [2, 1]
+
+
+def test_evidence_reports_only_frequent_gaps():
+    evidence, tenth = Evidence(), Evidence()
+    foreign = [Passage("x", "a.pdf", told_filename=f"{n}.doc", span=Span(0, 1)) for n in range(5)]
+    for case in (make_case("a", *foreign), make_case("a")):
+        evidence.add(case)
+    assert evidence.add(make_case("", error="x")) == []
+    lines = evidence.lines("d")
+    assert lines[0] == "d: 5 of 5 passages name files that the bundle lacks: 0.doc, 1.doc, 2.doc"
+    assert lines[1].endswith("the reply has no passages (1 of 2 questions)") and len(lines) == 2
+    for case in [make_case("a", HIT)] * 9 + [make_case("a")]:
+        tenth.add(case)
+    assert tenth.lines("d") == [], "a tenth is not much"
+    tenth.add(make_case("a"))
+    assert len(tenth.lines("d")) == 1
+    assert tenth.add(make_case("a", Passage(" ", "a.pdf"), HIT))[-1].startswith("1 of 2 passages ")
 
 
 def test_outcome_columns_count_refused_failed_and_unjudged_questions():

@@ -11,7 +11,7 @@ import pytest
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import measure
-from exhibit.evaluation.missing import notes_on
+from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.placement import Documents
 from exhibit.evidence import Document, Page, Span
 
@@ -93,7 +93,7 @@ def test_text_added_to_passage_does_not_change_metrics(documents):
     case = asked(documents, RENT, f"{context}\n\n{RENT}")
     [passage] = case.reply.passages
     assert [passage.text[start:end] for start, end in passage.added] == [context.removesuffix(".")]
-    assert "1 of 1 passages have words besides those of their document" in notes_on(case)
+    assert "1 of 1 passages have words besides those of their document" in Evidence().add(case)
     assert figures(case)["char_precision@8"] == figures(case)["char_recall@8"] == 1.0
 
 
@@ -113,7 +113,7 @@ def test_passage_with_wrong_file_name_is_assigned_to_its_real_document(documents
     [passage] = case.reply.passages
     assert (passage.filename, passage.told_filename, passage.misnamed) == ("forge.txt", "mill.txt", True)
     assert figures(case)["document_hit@1"] == 0.0 and figures(case)["drm@1"] == 1.0
-    assert "1 of 1 passages have words of another document than the one that they name" in notes_on(case)
+    assert "1 of 1 passages have words of another document than the one that they name" in Evidence().add(case)
     right = asked(documents, RENT, Passage(RENT, "forge.txt"))
     assert figures(right)["document_hit@1"] == 1.0 and figures(right)["recall@10"] == 1.0
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exhibit.evaluation.bands import Bands, Bound
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.score_table import Table, compute_mean
 from exhibit.evaluation.scoring import table_of
@@ -22,6 +23,7 @@ from exhibit.evaluation.statistics import (
     summarise_by,
     summarise_run,
 )
+from exhibit.evaluation.text_tables import format_cell
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +59,14 @@ def test_estimate_as_json_has_mean_count_errors_interval_and_deviation():
     found = estimate(table([1.0, 1.0, 1.0])).as_json()
     assert json.loads(json.dumps(found)) == {"mean": 1.0, "n": 3, "errors": 0, "ci95": [1.0, 1.0], "std": 0.0}
     assert Estimate(None, 0, 2).as_json() == {"mean": None, "n": 0, "errors": 2, "ci95": [None, None]}
+
+
+def test_format_cell_shows_mean_interval_counts_and_band():
+    assert format_cell("answer_f1", None) == "–"
+    assert format_cell("answer_f1", Estimate(None, 0, errors=3)) == "–, 3 failed"
+    whole = Estimate(0.9, 7, errors=2, ci95=(0.8, 1.0), std=0.1)
+    bands = Bands(Bound(">", 0.8), Bound("<", 0.5))
+    assert format_cell("answer_f1", whole, bands) == "0.900 [0.800, 1.000] SD 0.100 (n 7, 2 failed) good"
 
 
 def test_bootstrap_draws_rows_of_same_document_together():

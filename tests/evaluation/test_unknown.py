@@ -14,7 +14,7 @@ import evaluate_rag
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.metrics import measure
-from exhibit.evaluation.missing import notes_on
+from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.placement import Documents
 from exhibit.evaluation.replies import read_passages
 from exhibit.evaluation.targets import TargetOptions, open_target
@@ -103,7 +103,7 @@ def test_passages_without_file_names_may_contain_gold(dataset):
     values, cases = figures(dataset, passages_of, lambda name: None)
     assert set(values["char_recall@8"]) == set(values["recall@10"]) == {1.0}
     assert set(values["document_hit@1"]) == set(values["drm@8"]) == {None}
-    assert "3 of 3 passages have words that are in several files (ambiguous)" in notes_on(cases[0])
+    assert "3 of 3 passages have words that are in several files (ambiguous)" in Evidence().add(cases[0])
     gold = figures(dataset, lambda case: [{"text": NOTICE, "filename": None}])[0]
     assert set(gold["char_recall@1"]) == set(gold["char_precision@1"]) == {1.0}
 
@@ -153,7 +153,7 @@ def test_measure_uses_only_located_gold_and_notes_missing_gold(dataset):
     half = replace(cases[0], gold=(*cases[0].gold, GoldPassage("Oak Lodge.txt", "of another edition", absent=True)))
     values = measure([half], names=["char_recall@8", "recall", "ndcg@10", "mrr"])
     assert {value for column in values.values() for value in column} == {1.0}
-    assert "some gold is not located: passage metrics are over the rest" in notes_on(half)
+    assert "some gold is not located: passage metrics are over the rest" in Evidence().add(half)
 
 
 # ---------------------------------------------------------------- what a reply may lack
@@ -194,7 +194,8 @@ def test_incomplete_reply_gives_expected_metrics_and_note(dataset, lack):
     case = replace(case, reply=Reply("By ninety (90) days' notice.", placed))
     values = measure([case], names=list(expected))
     assert {name: column[0] for name, column in values.items()} == expected
-    assert notes_on(case) == [] if note is None else note in notes_on(case)
+    notes = Evidence().add(case)
+    assert notes == [] if note is None else note in notes
 
 
 TRUTHS = {
@@ -220,7 +221,7 @@ def test_metrics_are_none_if_their_fields_are_missing(dataset, lack):
     case = replace(dataset.cases[0], reply=reply, **fields)
     values = measure([case], names=list(expected))
     assert {name: column[0] for name, column in values.items() if name in expected} == expected
-    assert note is None or note in notes_on(case)
+    assert note is None or note in Evidence().add(case)
 
 
 # ---------------------------------------------------------------- names
@@ -295,14 +296,3 @@ def test_resume_refuses_run_when_files_have_changed(folder, dataset, tmp_path, c
     append(data / "corpus" / "Alder Freight.txt")
     assert evaluate_rag.main([*flags, "--resume"]) == 1
     assert "other files (templates/corpus/Alder Freight.txt)" in capsys.readouterr().err
-
-
-def test_load_datasets_matches_file_names_across_unicode_normal_forms(folder, tmp_path):
-    data = shutil.copytree(folder, tmp_path / "templates")
-    rows = json.loads((data / "train.json").read_text(encoding="utf-8"))
-    for one in rows:
-        [context] = one["contexts"]
-        context["filename"] = unicodedata.normalize("NFD", context["filename"])
-    (data / "train.json").write_text(json.dumps(rows), encoding="utf-8")
-    [loaded], warnings = load_datasets([data], Selection())
-    assert warnings == [] and {case.gold[0].filename for case in loaded.cases} == set(loaded.files)
