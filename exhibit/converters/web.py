@@ -24,7 +24,6 @@ from exhibit.converters.pages.fetch import (
     UrlLine,
     add_fetch_arguments,
     fetch_all,
-    fetch_folder,
     make_corpus_names,
     read_policy,
     report,
@@ -102,7 +101,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             tally.note("listed more than once, fetched once", url)
     urls = list(listed)
     make_corpus_names(url for url in urls if flaw_of(url) is None)  # check the whole list, whatever the limit is
-    fetched = fetch_all(urls[: options.max_documents], folder=fetch_folder(), policy=read_policy(options))
+    fetched = fetch_all(urls[: options.max_documents], policy=read_policy(options))
     report(fetched, tally, items=listed)
     for url in (url for url in urls if url not in fetched):
         tally.leave_out_all(BEYOND, listed[url])

@@ -21,32 +21,32 @@ from exhibit.models.reader import EMBEDDER, QuestionKind, Reader, Reading, share
 from exhibit.models.rerankers import Reranker, estimate_confidence
 from exhibit.rag.ingest import Prepared
 
-READ = 3
+MAX_READ_CHUNKS = 3
 """The most chunks that are read with each question.
 
 On the tuning documents, at the threshold that finds half of the experts' gold, the precision with 1, 2 and 3 chunks
 is 0.87, 0.93 and 0.96 on CUAD, and 0.89, 0.92 and 0.95 on ContractNLI.
 """
-_NOTHING, _STOP, _OTHERS = 0.02, 0.05, -3.0
-"""The limits of reading, to save time.
+_MIN_VECTOR_PROBABILITY = 0.02  # if the vectors give an answer at most this probability, no chunk is read
+_MIN_READ_PROBABILITY = 0.05  # if the chunks read so far give an answer at most this probability, no other is read
+_MIN_CHUNK_ODDS = -3.0
+"""After the best chunk, a chunk is read only if the log-odds from its own vector are at least this value.
 
-_NOTHING: if the vectors give an answer at most this probability, no chunk is read. _STOP: if the chunks read so far
-give an answer at most this probability, no further chunk is read. _OTHERS: after the best chunk, a chunk is read only
-if the log-odds from its own vector are at least this value. On CUAD's 26 contracts for tuning, 60 of 123 pairs of
-question and chunk are read. AUROC is 0.954 (0.957 if all are read). At the threshold that finds half of the gold,
-the precision is 0.924 (0.930); at the threshold that finds half of the absences, it is 0.984 (0.989).
+With these limits, which save time, 60 of 123 pairs of question and chunk are read on CUAD's 26 contracts for tuning.
+AUROC is 0.954 (0.957 if all are read). At the threshold that finds half of the gold, the precision is 0.924 (0.930); at
+the threshold that finds half of the absences, it is 0.984 (0.989).
 """
-_DOUBT = 0.2
+_MAX_DOUBT = 0.2
 """The reranker's confidence in the same chunks above which an absence is uncertain.
 
 On the 15 agreements for tuning, the reader and the vectors are certain of 80 absences, of which 6 are wrong. After
 this check 65 are left, of which 1 is wrong.
 """
-_DISAGREE = 0.5  # the greatest confidence of a draft if the models disagree
-_COSINE = 5.0  # the weight of a cosine, added to a chunk's log-odds, in the choice of chunks to read
-PROPOSED = 3  # most passages of an uncertain draft that a reviewer sees
-_SENTENCE = 700  # characters around a passage in which the rest of a cut sentence is searched
-_NEAR = 1.5  # most log-odds below the best chunk at which a further chunk's passages are also gold
+_MAX_DISPUTED_CONFIDENCE = 0.5  # the greatest confidence of a draft if the models disagree
+_COSINE_WEIGHT = 5.0  # the weight of a cosine, added to a chunk's log-odds, in the choice of chunks to read
+MAX_PROPOSED_PASSAGES = 3  # most passages of an uncertain draft that a reviewer sees
+_SENTENCE_CHARS = 700  # characters around a passage in which the rest of a cut sentence is searched
+_MAX_ODDS_BELOW_BEST = 1.5  # most log-odds below the best chunk at which a further chunk's passages are also gold
 
 
 class Judged(NamedTuple):
@@ -102,8 +102,8 @@ class Asker:
         readings: list[Reading] = []
         likely = 1.0 if spot is None else self.reader.confidence((), spot=spot)
         for text, own_odds in zip(texts, odds, strict=True):
-            least = min(_STOP if readings else _NOTHING, absent)
-            if spot is not None and (likely <= least or (readings and own_odds < _OTHERS and absent > 0)):
+            least = min(_MIN_READ_PROBABILITY if readings else _MIN_VECTOR_PROBABILITY, absent)
+            if spot is not None and (likely <= least or (readings and own_odds < _MIN_CHUNK_ODDS and absent > 0)):
                 break
             readings += self.reader.read(question, [text], kind.asks)
             likely = self.reader.confidence([reading.score for reading in readings], spot=spot)
@@ -111,14 +111,14 @@ class Asker:
             doubt = 0.0
             if again:
                 doubt = estimate_confidence(self.reranker, self.reranker.score(question, texts)) or 0.0
-            if doubt <= _DOUBT:
+            if doubt <= _MAX_DOUBT:
                 return Judged("absent", (), round(1 - likely, 3))
-            likely = min(doubt, _DISAGREE)
+            likely = min(doubt, _MAX_DISPUTED_CONFIDENCE)
             readings += self.reader.read(question, texts[len(readings) :], kind.asks)
         spans = self._locate_spans(best, readings, prepared) or [Span(*map(int, prepared.chunks[best[0]][:2]))]
         if likely >= sure:
             return Judged("sure", tuple(spans), round(likely, 3))
-        return Judged("unsure", tuple(spans[:PROPOSED]), round(likely, 3))
+        return Judged("unsure", tuple(spans[:MAX_PROPOSED_PASSAGES]), round(likely, 3))
 
     def _choose_chunks(
         self, wordings: Sequence[str], chunks: Vectors
@@ -128,16 +128,16 @@ class Asker:
         Return the question's kind, the chunks, best first, the log-odds that each of them answers, and the log-odds
         that some chunk of the document answers, or None if the kind is unknown.
         """
-        near = _COSINE * np.mean(chunks @ self._embed(tuple(wordings)).T, axis=1)
+        near = _COSINE_WEIGHT * np.mean(chunks @ self._embed(tuple(wordings)).T, axis=1)
         odds = np.zeros(len(chunks), np.float32)
         spot: float | None = None
         kind = self._find_kind(wordings[0])
         # the vector of a page with all clauses shows none of them, so a document that is read completely is left to
         # the reader
-        if kind.number >= 0 and len(chunks) > READ:
+        if kind.number >= 0 and len(chunks) > MAX_READ_CHUNKS:
             odds = shared_kinds().answers(kind, chunks)
             near, spot = near + odds, shared_kinds().together(kind, odds)
-        best = [int(at) for at in np.argsort(-near, kind="stable")[:READ]]
+        best = [int(at) for at in np.argsort(-near, kind="stable")[:MAX_READ_CHUNKS]]
         return kind, best, [float(odds[at]) for at in best], spot
 
     def _find_kind(self, question: str) -> QuestionKind:
@@ -147,7 +147,7 @@ class Asker:
     def _locate_spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
         """Return the spans that the model marked as answers, as offsets in the document, best first."""
         ranked = sorted(zip(chunks, readings, strict=False), key=lambda pair: -pair[1].score)
-        least = ranked[0][1].score - _NEAR
+        least = ranked[0][1].score - _MAX_ODDS_BELOW_BEST
         spans: list[Span] = []
         for chunk, reading in ranked:
             start, end = (int(at) for at in prepared.chunks[chunk][:2])
@@ -177,7 +177,7 @@ def complete_passage(text: str, span: Span, at_start: bool, at_end: bool) -> Spa
         start -= 1
     while end < len(text) and not (text[end].isspace() or text[end - 1].isspace()):
         end += 1
-    low, high = max(0, start - _SENTENCE), min(len(text), end + _SENTENCE)
+    low, high = max(0, start - _SENTENCE_CHARS), min(len(text), end + _SENTENCE_CHARS)
     for sentence in split_sentences(text[low:high]) if at_start or at_end else ():
         whole = Span(sentence.start + low, sentence.end + low)
         if at_start and whole.start < start < whole.end and (not low or text[low : whole.start].strip()):

@@ -16,8 +16,8 @@ from exhibit.law.sentences import split_sentences
 from exhibit.law.structure.tree import Section
 from exhibit.law.values import ValueKind, find_values
 
-_SHORTEST, _LONGEST = 60, 1500  # characters of a gold passage: from a sentence to half a page
-MOST = 3  # most questions of one kind about a document, so that no document dominates a metric
+_MIN_PASSAGE_CHARS, _MAX_PASSAGE_CHARS = 60, 1500  # characters of a gold passage: from a sentence to half a page
+MAX_QUESTIONS_OF_KIND = 3  # most questions of one kind about a document, so that no document dominates a metric
 
 _DEFINED = re.compile(
     r"[“\"]([A-Z][\w&’'/ -]{1,48}?)[”\"](?:\s*\([^()\n]{1,60}\))?\s+(?:shall\s+)?(?:means?|refers? to)\b"
@@ -86,7 +86,7 @@ def _make_drafts(filename: str, kind: str, topics: Topics, *, status: Status = "
 
 
 def _choose_few(drafts: Iterable[Draft]) -> list[Draft]:
-    return sorted(drafts, key=lambda draft: digest(draft.key, "few"))[:MOST]
+    return sorted(drafts, key=lambda draft: digest(draft.key, "few"))[:MAX_QUESTIONS_OF_KIND]
 
 
 def _find_absent_terms(text: str) -> Topics:
@@ -139,4 +139,4 @@ def _format_title(heading: str) -> str:
 
 
 def _has_good_length(span: Span) -> bool:
-    return _SHORTEST <= span.end - span.start <= _LONGEST
+    return _MIN_PASSAGE_CHARS <= span.end - span.start <= _MAX_PASSAGE_CHARS

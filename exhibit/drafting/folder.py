@@ -134,10 +134,12 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             f"{source}: no question was drafted: {len(drafted)} documents, of the kinds: {kinds}; "
             "write a playbook for these documents (docs/draft.md)"
         )
-    for one in drafted:
-        if not one.playbook:
-            tally.note("no playbook suits the document", f"{one.filename}: {one.profile.kind or 'of no known kind'}")
-    draft = DraftInfo(playbooks=sorted({one.playbook for one in drafted if one.playbook}), models=drafter.models)
+    for document in drafted:
+        if not document.playbook:
+            kind = document.profile.kind or "of no known kind"
+            tally.note("no playbook suits the document", f"{document.filename}: {kind}")
+    chosen = {document.playbook for document in drafted} - {""}
+    draft = DraftInfo(playbooks=sorted(chosen), models=drafter.models)
     named = [replace(raw, title=titles.get(raw.filename, raw.title)) for raw in documents]
     sha256 = {file.name: sha256_of(file.path) for file in shelf.files}
     about = source.resolve().name
@@ -261,8 +263,8 @@ def _make_titles(drafted: Iterable[Drafted]) -> dict[str, str]:
     return choose_unique_titles(candidates)
 
 
-def _make_rows(one: Drafted, title: str) -> Iterator[RawRow]:
-    for draft in one.drafts:
+def _make_rows(document: Drafted, title: str) -> Iterator[RawRow]:
+    for draft in document.drafts:
         labels: dict[str, Label] = {
             "drafted": draft.kind,
             "draft": draft.status,
@@ -273,12 +275,12 @@ def _make_rows(one: Drafted, title: str) -> Iterator[RawRow]:
         yield RawRow(
             id=int(draft.key[:12], 16),
             question=word_question(draft, title),
-            answer=" ".join(" ".join(one.words[draft.key]).split()),
+            answer=" ".join(" ".join(document.words[draft.key]).split()),
             quotes=tuple(
-                Quote(one.filename, words, marked=((span.start, span.end),))
-                for span, words in zip(draft.spans, one.words[draft.key], strict=True)
+                Quote(document.filename, words, marked=((span.start, span.end),))
+                for span, words in zip(draft.spans, document.words[draft.key], strict=True)
             ),
-            filename=one.filename,
+            filename=document.filename,
             is_impossible=draft.status == "absent",
             labels=labels,
         )

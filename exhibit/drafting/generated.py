@@ -18,9 +18,9 @@ from exhibit.models.llms import LLM, Prompt
 from exhibit.models.protocols import Vectors
 from exhibit.rag.ingest import Prepared
 
-_WINDOW = 2400  # characters of a document in one prompt: a page and a half
-_WINDOWS = 3  # most parts of a document that the model sees
-_ALIKE = 0.92  # the least cosine of two questions that count as the same
+_WINDOW_CHARS = 2400  # characters of a document in one prompt: a page and a half
+_MAX_WINDOWS = 3  # most parts of a document that the model sees
+_MIN_REPEAT_COSINE = 0.92  # the least cosine of two questions that count as the same
 
 _SYSTEM = "You draft questions to test a search system on legal documents. You never invent what a document says."
 _PROMPT = """Here is a part of a legal document.{topic}
@@ -90,14 +90,14 @@ class Generator:
         return self._drop_repeats(drafts) if drafts else []
 
     def _choose_windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
-        count = max(1, min(_WINDOWS, len(prepared.text) // _WINDOW))
+        count = max(1, min(_MAX_WINDOWS, len(prepared.text) // _WINDOW_CHARS))
         if self.topic and len(chunks):
             [asked] = self.asker.embedder.embed([self.topic], role="query")
             rows = np.argsort(-(chunks @ asked), kind="stable")[:count]
             middles = [int(prepared.chunks[row][0]) for row in rows]
-            return [prepared.text[max(0, at - _WINDOW // 3) :][:_WINDOW] for at in middles]
+            return [prepared.text[max(0, at - _WINDOW_CHARS // 3) :][:_WINDOW_CHARS] for at in middles]
         step = len(prepared.text) / count
-        return [prepared.text[int(part * step) :][:_WINDOW] for part in range(count)]
+        return [prepared.text[int(part * step) :][:_WINDOW_CHARS] for part in range(count)]
 
     def _read_items(self, text: str) -> Iterator[_Question]:
         """Yield the questions of a model's reply; count the items that do not have the required form."""
@@ -139,7 +139,7 @@ class Generator:
         vectors = self.asker.embedder.embed([draft.asks for draft in drafts], role="query")
         kept: list[int] = []
         for at in range(len(drafts)):
-            if kept and float(np.max(vectors[kept] @ vectors[at])) >= _ALIKE:
+            if kept and float(np.max(vectors[kept] @ vectors[at])) >= _MIN_REPEAT_COSINE:
                 self.dropped["asks what another question asks"] += 1
             else:
                 kept.append(at)

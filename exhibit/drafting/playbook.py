@@ -95,7 +95,7 @@ _OPERATIVE = re.compile(
     r"|agreement is (?:made|entered))\b",
     re.IGNORECASE,
 )
-_FEWEST, _NOTE = 2, 1500
+_MIN_OPERATIVE_WORDS, _MAX_NOTE_CHARS = 2, 1500
 """The least number of words of obligation in an agreement; and the length of a text up to which they are counted,
 because a longer text needs none.
 """
@@ -105,7 +105,7 @@ _MAIL = re.compile(r"\s*(?:(?:from|to|cc|sent|date|subject):[^\n]*\n\s*){2}", re
 
 def is_agreement(text: str) -> bool:
     """Return whether a text is an agreement, and not a mail or a note about one."""
-    binding = len(text) > _NOTE or len(_OPERATIVE.findall(text)) >= _FEWEST
+    binding = len(text) > _MAX_NOTE_CHARS or len(_OPERATIVE.findall(text)) >= _MIN_OPERATIVE_WORDS
     return binding and _MAIL.match(text) is None
 
 

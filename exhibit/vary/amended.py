@@ -19,12 +19,12 @@ from exhibit.vary.corpus import EditedText, TextCorpus, VaryRequest, leave_out_o
 from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges, move_months
 
 SAME_AGAIN = "its later value would be one that it had before"
-_MOST = 3  # amendments to one contract
-_SHARE = 0.5  # the probability that an amendment changes a clause
-_GAP = (7, 16)  # months between amendments
-_START = date(2012, 1, 1)  # the first day for amendments of a contract without a date
-_TODAY = 9  # the last digit of the id of a question without a day
-_OPENING = 3_000  # characters at the start of a contract that state its date
+MAX_AMENDMENTS = 3  # amendments to one contract
+CHANGE_PROBABILITY = 0.5  # the probability that an amendment changes a clause
+MONTHS_BETWEEN = (7, 16)  # months between amendments
+FIRST_DAY = date(2012, 1, 1)  # the first day for amendments of a contract without a date
+UNDATED_DIGIT = 9  # the last digit of the id of a question without a day
+OPENING_CHARS = 3_000  # characters at the start of a contract that state its date
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ClauseChange:
 def add_amendments(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     """Return the corpus with added amendments, and with questions about the amended clauses."""
     if request.argument is not None and request.argument not in ("1", "2", "3"):
-        raise ToolkitError(f"amended:{request.argument}: not a number of amendments; give 1 to {_MOST}")
+        raise ToolkitError(f"amended:{request.argument}: not a number of amendments; give 1 to {MAX_AMENDMENTS}")
     documents = dict(corpus.documents)
     rows: list[RawRow] = []
     for name, document in corpus.documents.items():
@@ -71,7 +71,7 @@ def _amend(
 ) -> tuple[list[RawDocument], list[RawRow]]:
     """Return the amendments of a contract, and the questions about the amended clauses."""
     chance = random.Random(f"{request.seed}\0{document.filename}")
-    count = int(request.argument) if request.argument else chance.randint(1, _MOST)
+    count = int(request.argument) if request.argument else chance.randint(1, MAX_AMENDMENTS)
     eligible = _choose_eligible(document, rows, tally)
     versions = {
         row.id: [ClauseVersion(row.answer, "; ".join(v.text for v in find_values(row.answer)), row.quotes[0])]
@@ -80,14 +80,14 @@ def _amend(
     day = _find_signing_day(document)
     amendments: list[RawDocument] = []
     for number in range(1, count + 1):
-        day = move_months(day, chance.randint(*_GAP)).replace(day=chance.choice((1, 15)))
-        seed = request.seed * _MOST + number
+        day = move_months(day, chance.randint(*MONTHS_BETWEEN)).replace(day=chance.choice((1, 15)))
+        seed = request.seed * MAX_AMENDMENTS + number
         result = ValueChanger(document, [row for row, _ in eligible], seed=seed, later=True).changes()
         possible = _list_changes(document, eligible, versions, result)
         chosen: dict[str, bool] = {}
         for change in possible:
             last_chance = number == count and len(versions[change.row.id]) == 1
-            chosen.setdefault(change.clause.number, last_chance or chance.random() < _SHARE)
+            chosen.setdefault(change.clause.number, last_chance or chance.random() < CHANGE_PROBABILITY)
         changes = [change for change in possible if chosen[change.clause.number]]
         if changes:
             amendment, passages = _write_amendment(document, len(amendments) + 1, day, changes)
@@ -129,8 +129,8 @@ def _is_stated_outside(document: RawDocument, row: RawRow, clause: Clause, chang
 
 
 def _find_signing_day(document: RawDocument) -> date:
-    days = find_dates((document.text or "")[:_OPENING])
-    return date.fromisoformat(days[0].key) if days else _START
+    days = find_dates((document.text or "")[:OPENING_CHARS])
+    return date.fromisoformat(days[0].key) if days else FIRST_DAY
 
 
 def _list_changes(
@@ -212,7 +212,7 @@ def _make_questions(row: RawRow, paragraph: str, versions: Sequence[ClauseVersio
         }
         changed = replace(
             replace_answer(row, version.answer, **{name: value for name, value in labels.items() if value is not None}),
-            id=row.id * 10 + (at if day else _TODAY),
+            id=row.id * 10 + (at if day else UNDATED_DIGIT),
             question=f"As of {write_date(day)}: {row.question}" if day else row.question,
             quotes=(version.passage,),
             filename=version.passage.filename,

@@ -20,7 +20,7 @@ _STRAY = re.compile(
 """Matches text outside clauses: signatures, a page number, a row of a table of contents."""
 _UNFINISHED = re.compile(r"\n.*(?<!\band)(?<!\bor)(?<![^\w\s])\Z")
 """Matches a clause of several lines without a final mark: it is cut off, or the next clause's heading follows."""
-_LONGEST = 4_000
+_MAX_CLAUSE_CHARS = 4_000
 """The most characters of a clause: a longer text contains several clauses, or the schedules after the last clause."""
 NO_CLAUSE = "its gold is not in a numbered clause"
 
@@ -56,7 +56,7 @@ def find_clauses(document: RawDocument) -> tuple[Clause, ...]:
         end = section.span.end - len(text[: section.span.end]) + len(text[: section.span.end].rstrip())
         span, body = Span(section.title.start, end), Span(section.title.end, end)
         words = text[slice(*span)]
-        whole = end - span.start <= _LONGEST and not _STRAY.search(words) and not _UNFINISHED.search(words)
+        whole = end - span.start <= _MAX_CLAUSE_CHARS and not _STRAY.search(words) and not _UNFINISHED.search(words)
         if body.start < body.end and whole:
             heading = section.heading.removeprefix(section.label).strip()
             found.append(Clause(number[2], span, body, heading, (number[1] or "Section").capitalize()))

@@ -224,7 +224,7 @@ def add_documents(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> Tex
     for document in _read_others(request.others, request.seed, tally):
         if len(documents) == len(corpus.documents) + wanted:
             break
-        if document.filename in documents or document.text in {one.text for one in documents.values()}:
+        if document.filename in documents or document.text in {known.text for known in documents.values()}:
             tally.note("document of --others that the bundle has already", document.filename)
             continue
         documents[document.filename] = document

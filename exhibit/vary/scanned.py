@@ -17,9 +17,9 @@ from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.pdf import render
 
 _DPI = 150  # the usual resolution of office scanners
-_TURN = 1.2  # degrees to either side: a scanner's feeder rotates a sheet by less
-_BLUR = (0.4, 0.9)  # radius in pixels: print stays legible to a person
-_QUALITY = (35, 60)  # JPEG quality: scanners use such values to keep files small
+_MAX_TURN_DEGREES = 1.2  # degrees to either side: a scanner's feeder rotates a sheet by less
+_BLUR_PIXELS = (0.4, 0.9)  # radius in pixels: print stays legible to a person
+_JPEG_QUALITY = (35, 60)  # JPEG quality: scanners use such values to keep files small
 
 
 def write_scan(raw: RawDocument, folder: Path, *, seed: int) -> RawDocument:
@@ -44,10 +44,11 @@ def scan_pages(path: Path, *, seed: int, title: str) -> bytes:
     for number in range(1, len(read_document(path).pages) + 1):
         chance = random.Random(f"{seed}\0{path.name}\0{number}")
         picture = render(path, number, scale=_DPI / 72).convert("L")
-        turned = picture.rotate(chance.uniform(-_TURN, _TURN), Image.Resampling.BICUBIC, fillcolor=255)
-        blurred = turned.filter(ImageFilter.GaussianBlur(chance.uniform(*_BLUR)))
+        degrees = chance.uniform(-_MAX_TURN_DEGREES, _MAX_TURN_DEGREES)
+        turned = picture.rotate(degrees, Image.Resampling.BICUBIC, fillcolor=255)
+        blurred = turned.filter(ImageFilter.GaussianBlur(chance.uniform(*_BLUR_PIXELS)))
         content = io.BytesIO()
-        blurred.save(content, "JPEG", quality=chance.randint(*_QUALITY))
+        blurred.save(content, "JPEG", quality=chance.randint(*_JPEG_QUALITY))
         width, height = (side * 72 / _DPI for side in picture.size)
         canvas.setPageSize((width, height))
         canvas.drawImage(ImageReader(content), 0, 0, width, height)

@@ -25,12 +25,12 @@ STAYS = "the gold would still contain the old value"
 _SHIFTS = tuple(months for months in range(5, 32) if months % 12)
 """The numbers of months by which all dates of a document may move: never whole years, so that the month also changes.
 """
-_SAME, _OTHER = 0.5, 0.3
+_MIN_SHARE_SAME, _MIN_SHARE_UNSURE = 0.5, 0.3
 """The shares of common words around two equal values that decide whether both state the same fact: they do from the
 first share on and do not below the second; between the shares, the question is omitted. On 196 real contracts this
 omits 14 of 523 questions.
 """
-_AROUND = 70  # characters on either side of a value that show its subject: a printed line
+_CONTEXT_CHARS = 70  # characters on either side of a value that show its subject: a printed line
 _SENTENCE_END = re.compile(r"[.;:]\s")
 _ARTICLE = re.compile(r"\ban?\s+$", re.IGNORECASE)
 _LAW_BEFORE = re.compile(
@@ -173,14 +173,14 @@ class ValueChanger:
                 continue
             words = self._list_words_around(value)
             share = max((len(words & other) / max(1, min(len(words), len(other))) for other in around), default=0.0)
-            if share >= _SAME:
+            if share >= _MIN_SHARE_SAME:
                 yield value
-            elif share >= _OTHER:
+            elif share >= _MIN_SHARE_UNSURE:
                 raise UnsureError(UNSURE_ELSEWHERE)
 
     def _list_words_around(self, value: Value) -> frozenset[str]:
         start, end = value.span
-        before, after = self._text[max(0, start - _AROUND) : start], self._text[end : end + _AROUND]
+        before, after = self._text[max(0, start - _CONTEXT_CHARS) : start], self._text[end : end + _CONTEXT_CHARS]
         sentence = f"{_SENTENCE_END.split(before)[-1]} {_SENTENCE_END.split(after)[0]}"
         return frozenset(list_content_words(sentence))
 
@@ -196,9 +196,8 @@ class ValueChanger:
         first = values[0]
         options = list_options(first)
         if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):
-            options = [
-                one for one in options if isinstance(one, Decimal) and takes_an(int(one)) == takes_an(int(first.number))
-            ]
+            vowel = takes_an(int(first.number))
+            options = [new for new in options if isinstance(new, Decimal) and takes_an(int(new)) == vowel]
         options = [option for option in options if replace_key(first, option) not in self._taken]
         if not options:
             raise UnsureError(UNSURE_WORDING)

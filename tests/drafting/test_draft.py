@@ -12,7 +12,7 @@ import pytest
 
 from exhibit.drafting import asked, folder
 from exhibit.drafting.__main__ import main
-from exhibit.drafting.asked import READ, Asker, complete_passage
+from exhibit.drafting.asked import MAX_READ_CHUNKS, Asker, complete_passage
 from exhibit.drafting.playbook import Playbook
 from exhibit.evidence import Document, Span
 from exhibit.law.profile import read_profile
@@ -227,7 +227,7 @@ class Told:
         return 1 / (1 + math.exp(-spot)) if spot is not None else 0.9
 
     def score(self, question, passages):
-        assert len(passages) == READ
+        assert len(passages) == MAX_READ_CHUNKS
         return [self.again] * len(passages)
 
 
@@ -250,9 +250,9 @@ def test_asker_reads_chunks_with_the_best_vector_scores_first(monkeypatch):
     told = Told(odds=4.0)
     judged = judge(told, monkeypatch)
     assert judged.status == "sure" and judged.confidence == 0.982
-    assert told.read_texts[0].startswith("clause 7 ") and len(told.read_texts) == READ
+    assert told.read_texts[0].startswith("clause 7 ") and len(told.read_texts) == MAX_READ_CHUNKS
     assert told.read_texts[1].startswith("clause 0 "), "then those that are near the wordings"
-    assert told.hints == ["which clause is the seventh?"] * READ, "it is read beside its kind's own words"
+    assert told.hints == ["which clause is the seventh?"] * MAX_READ_CHUNKS, "it is read beside its kind's own words"
 
 
 @pytest.mark.parametrize(

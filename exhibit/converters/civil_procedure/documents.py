@@ -10,7 +10,7 @@ from textwrap import shorten
 
 from exhibit.converters.core.benchmark import PAST_A_LIMIT, UNREADABLE, Block, Item, RawDocument, Tally
 from exhibit.converters.core.titles import choose_unique_titles, read_own_title
-from exhibit.converters.pages.fetch import Policy, fetch_all, fetch_folder, report
+from exhibit.converters.pages.fetch import Policy, fetch_all, report
 from exhibit.converters.pages.text_pdf import make_printable
 from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
@@ -301,7 +301,7 @@ def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[Rules
     urls = [line for line in lines if line and not line.startswith("#")]
     if not urls:
         raise SourceError(f"{path}: no URL in it; expected one on each line")
-    pages = fetch_all(urls, folder=fetch_folder(), policy=policy)
+    pages = fetch_all(urls, policy=policy)
     report(pages, tally)
     sources = []
     for page in pages.values():

@@ -15,7 +15,7 @@ from exhibit.law.editions import LawName, label_key
 from exhibit.law.provisions import find_provisions
 from exhibit.law.values import write_day
 
-_MOST_WORDS = 60  # words of a change that an answer quotes
+_MAX_CHANGED_WORDS = 60  # words of a change that an answer quotes
 # the text after a reference to a § of the same law; other words may name another law
 _ENDS = re.compile(r"\s*(?:[.,;)]|$)")
 
@@ -204,7 +204,7 @@ def _choose_day(law: Law, label: str) -> date:
 
 def _quote_pieces(pieces: Sequence[Sequence[str]]) -> str:
     """Return fragments of a text in quotation marks, separated by commas; together they have at most 60 words."""
-    room = _MOST_WORDS
+    room = _MAX_CHANGED_WORDS
     shown = []
     for piece in pieces:
         if piece and room > 0:

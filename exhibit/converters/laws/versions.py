@@ -164,10 +164,10 @@ def _read_history(repository: GitRepository, tally: Tally) -> Iterator[Version]:
 
 # ---------------------------------------------------------------- text
 
-_SHORTEST = 40  # fewest characters of a §: a shorter § was repealed, or only refers to another §
+_MIN_WORDS_CHARS = 40  # fewest characters of a §: a shorter § was repealed, or only refers to another §
 _WORD = re.compile(r"\w+")
 
-_WIDTH = 84  # most letters of a printed line, so that the printer breaks no line and each is read back unchanged
+_LINE_LETTERS = 84  # most letters of a printed line, so that the printer breaks no line and each is read back unchanged
 _HEADER = re.compile(r"\A\ufeff?---[^\S\n]*\n(.*?)\n---[^\S\n]*\n", re.DOTALL)
 _FIELD = re.compile(r'^(\w+):\s*"?(.*?)"?\s*$', re.MULTILINE)
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
@@ -249,8 +249,8 @@ class Law:
         return [
             paragraph
             for paragraph in self.own
-            if len(words := self.words(paragraph)) >= _SHORTEST
-            and gone.isdisjoint(_WORD.findall(f"{paragraph.title} {words[:_SHORTEST]}".lower()))
+            if len(words := self.words(paragraph)) >= _MIN_WORDS_CHARS
+            and gone.isdisjoint(_WORD.findall(f"{paragraph.title} {words[:_MIN_WORDS_CHARS]}".lower()))
         ]
 
 
@@ -337,7 +337,7 @@ def _make_heading(text: str, system: LegalSystem) -> LawHeading:
 
 def _is_unmarked_heading(text: str, system: LegalSystem) -> bool:
     """Return whether a line is a division's label without `#`, such as `Pododdíl 1`."""
-    match = system.label.fullmatch(text) if len(text) < _WIDTH else None
+    match = system.label.fullmatch(text) if len(text) < _LINE_LETTERS else None
     level = system.by_word[match["word"].lower()] if match and (match["number"] or match["before"]) else None
     return level is not None and not level.unit and not level.text and level.rank > 1
 
@@ -388,7 +388,7 @@ def _strip_marks(text: str) -> str:
 def wrap_paragraph(text: str) -> list[str]:
     """Return a paragraph in lines that fit the page; lines are shorter if many letters are capitals."""
     wide = sum(character.isupper() for character in text)
-    width = _WIDTH if 4 * wide < len(text) else _WIDTH * 2 // 3
+    width = _LINE_LETTERS if 4 * wide < len(text) else _LINE_LETTERS * 2 // 3
     lines = textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=True) or [""]
     for at, line in enumerate(lines[:-1]):
         head, space, last = line.rpartition(" ")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page, Route
 
 
-__all__ = ["Policy", "UrlLine", "add_fetch_arguments", "fetch_all", "fetch_folder", "read_policy", "report"]
+__all__ = ["Policy", "UrlLine", "add_fetch_arguments", "fetch_all", "read_policy", "report"]
 
 MAX_PAGES = 8  # most pages that are downloaded or printed at the same time
 MAX_PAGES_OF_HOST = 2
@@ -152,11 +152,6 @@ def read_policy(options: Namespace) -> Policy:
     return Policy(**{name: value for name, value in vars(options).items() if name in Policy.__dataclass_fields__})
 
 
-def fetch_folder() -> Path:
-    """Return the folder of fetched pages, which all converters share so that no page is fetched twice."""
-    return find_cache_folder() / "web"
-
-
 def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
     """Count every URL without a PDF by reason, once for each line of the source with it; record the notes."""
     for url, line in fetched.items():
@@ -173,13 +168,15 @@ def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, 
 # ---------------------------------------------------------------- fetching
 
 
-def fetch_all(urls: Sequence[str], *, folder: Path, policy: Policy) -> dict[str, UrlLine]:
+def fetch_all(urls: Sequence[str], *, policy: Policy, folder: Path | None = None) -> dict[str, UrlLine]:
     """Return the result for each distinct URL, in order; a failure is also a result.
 
+    The default folder is shared by all converters, so that no page is fetched twice.
     Raise SourceError if a URL gives no file name, if two give the same name, or if the folder cannot be written.
     """
     flaws = {url: flaw_of(url) for url in urls}
     names = make_corpus_names(url for url, flaw in flaws.items() if flaw is None)
+    folder = folder or find_cache_folder() / "web"
     store = FetchedStore(folder)
     pages = {
         # without the user name and password

@@ -29,8 +29,7 @@ from exhibit.engine import Limits, Worker
 from exhibit.engine.limits import lift_memory_limit, watch_programs
 from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import Printable
-from exhibit.evidence.read import has_page, read_document
-from exhibit.evidence.read import read_printable as page_of
+from exhibit.evidence.read import has_page, read_document, read_printable
 from exhibit.evidence.readers.html import SUFFIXES as HTML
 from exhibit.evidence.readers.text import decode
 from exhibit.schemas.errors import DocumentError
@@ -158,11 +157,8 @@ def describe_printing(printers: Iterable[str]) -> Printing | None:
 
 def needs_missing_browser(document: RawDocument) -> bool:
     """Return whether a document must be printed by a browser, and Playwright is not installed."""
-    return not HERE and document.original is not None and _needs_page(document.original)
-
-
-def _needs_page(path: Path) -> bool:
-    return path.suffix.lower() in HTML or has_page(path)
+    path = document.original
+    return not HERE and path is not None and (path.suffix.lower() in HTML or has_page(path))
 
 
 @dataclass(frozen=True)
@@ -201,9 +197,8 @@ def _start_printer(folder: Path) -> Printer:
 
 def _print_sheet(sheet: _Sheet) -> Printed:
     raw, path = sheet.document, sheet.corpus / sheet.document.filename
-    if (raw.original is not None and _needs_page(raw.original)) or (raw.original is None and raw.html is not None):
-        page = read_office_page(raw.original) if raw.original else Printable(raw.html or "")
-    else:
+    page = _read_page(raw)
+    if page is None:
         blocks: Sequence[Block] = raw.blocks or [Block("p", raw.text or "")]
         notes: tuple[str, ...] = ()
         if raw.original is not None:
@@ -230,14 +225,15 @@ def make_html(text: str) -> str:
     )
 
 
-def read_office_page(path: Path) -> Printable:
-    """Return a file, such as a Word document, as an HTML page to print, with notes on it."""
-    if path.suffix.lower() in HTML:
-        return Printable(decode(path))  # an HTML file has its own style
-    page = page_of(path)
+def _read_page(raw: RawDocument) -> Printable | None:
+    """Return a document, such as a Word file, as an HTML page to print, with notes on it; None for plain text."""
+    if raw.original is None:
+        return None if raw.html is None else Printable(raw.html)
+    if raw.original.suffix.lower() in HTML:
+        return Printable(decode(raw.original))  # an HTML file has its own style
+    page = read_printable(raw.original)
     if page is None:
-        document = read_document(path)
-        return Printable(make_html(document.text), document.notes)
+        return None
     css = read_style("office") + (_WHOLE_PAGE if 'class="scan"' in page.html[:200] else "")
     head = make_html("").partition("<body>")[0]  # the same fonts as in every other print
     return Printable(f"{head}<style>{css}</style><body>{make_printable(page.html)}</body></html>", page.notes)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from exhibit.converters.core.benchmark import Item, RawDocument, Tally
 from exhibit.converters.core.titles import pair_files
-from exhibit.converters.pages.fetch import Policy, fetch_all, fetch_folder, report
+from exhibit.converters.pages.fetch import Policy, fetch_all, report
 from exhibit.engine import track
 from exhibit.evidence import Document
 from exhibit.evidence.fold import fold
@@ -155,7 +155,7 @@ class Shelf:
         return document if pdf or not self.as_pdf else replace(document, path=None, original=path)
 
     def _fetch(self, urls: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
-        fetched = fetch_all(urls, folder=fetch_folder(), policy=self.policy)
+        fetched = fetch_all(urls, policy=self.policy)
         report(fetched, tally)
         self.lost |= {
             url: ("document could not be fetched", page.reason) for url, page in fetched.items() if page.path is None
