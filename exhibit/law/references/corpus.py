@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
 
 from exhibit.evidence import Span
 from exhibit.law.editions import LawName, find_units, label_key, make_law_name, read_edition
@@ -49,7 +48,9 @@ def find_references(text: str, *, context: str = "") -> list[Reference]:
         mentions = list(finder(rest))
         references += [reference for mention in mentions for reference in mention.references]
         rest = blank_spans(rest, [mention.span for mention in mentions])
-    if (system := _choose_system(whole)).units:
+    # the English system, if the text has no word for a provision of another
+    system = choose_system(language_of(whole[:_OPENING_CHARS]) if _make_unit_pattern().search(whole) else "en")
+    if system.units:
         references += _find_provisions(rest, system)
     own = [reference for reference in references if reference.span.start >= offset]
     shifted = [replace(r, span=Span(r.span.start - offset, r.span.end - offset)) for r in own]
@@ -60,11 +61,6 @@ def find_references(text: str, *, context: str = "") -> list[Reference]:
 def _make_unit_pattern() -> re.Pattern[str]:
     words = {word for system in load_systems() for level in system.units for word in level.words}
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})", re.IGNORECASE)
-
-
-def _choose_system(text: str) -> LegalSystem:
-    """Return the legal system whose provisions a text names; the English system if it names none."""
-    return choose_system(language_of(text[:_OPENING_CHARS]) if _make_unit_pattern().search(text) else "en")
 
 
 def _find_provisions(text: str, system: LegalSystem) -> Iterator[Reference]:
@@ -91,12 +87,6 @@ def _list_law_places(text: str, system: LegalSystem) -> Iterator[Reference]:
 _OPENING_CHARS = 1500  # characters of the first pages, on which a guide states its name
 
 
-class _Place(NamedTuple):
-    kind: Kind
-    source: str
-    part: str  # the Part whose number begins the rules' numbers; empty for other provisions
-
-
 class ReferenceCorpus:
     """The references that occur in some texts; a reference to a rule also counts as a reference to its Part."""
 
@@ -113,8 +103,6 @@ class ReferenceCorpus:
 
     def contains(self, reference: Reference) -> bool:
         sources = self._sources.get((reference.kind, reference.path), set())
-        if reference.source in sources:
-            return True
         return any(is_same_source(reference.kind, reference.source, source) for source in sources)
 
     def __len__(self) -> int:
@@ -125,36 +113,25 @@ def list_own_places(text: str) -> Iterator[Reference]:
     if (system := system_of(text)).units:
         yield from _list_law_places(text, system)
         return
-    place = _guide(text[:_OPENING_CHARS])
-    is_guide = place is not None
+    guides = courts.name_guides(text[:_OPENING_CHARS])
+    is_guide = bool(guides) and not any(map(_read_title, text[: guides[0].start].split("\n")))
+    whole = Reference("guide", guides[0].name, ()) if is_guide else None
     base: Path = ()
     inside: list[str] = []
     for line in text.split("\n"):
-        titled = None if is_guide else _read_title(line)
-        if titled:
-            place, base, inside = titled, (), []
-        if place is None:
-            continue
-        if titled:
-            yield Reference(place.kind, place.source, (place.part,) if place.part else ())
-            continue
-        base, inside, rest = _read_label(line, place, base, inside)
-        if not base:
-            continue
-        yield Reference(place.kind, place.source, base)
-        for label in _PARAGRAPH.findall(rest):
-            inside = _nest_label(inside, label.replace(" ", ""))
-            yield Reference(place.kind, place.source, (*base, *inside))
+        if not is_guide and (titled := _read_title(line)):
+            whole, base, inside = titled, (), []
+            yield titled
+        elif whole:
+            base, inside, rest = _read_label(line, whole, base, inside)
+            if base:
+                yield replace(whole, path=base)
+            for label in _PARAGRAPH.findall(rest) if base else ():
+                inside = _nest_label(inside, label.replace(" ", ""))
+                yield replace(whole, path=(*base, *inside))
 
 
-def _guide(opening: str) -> _Place | None:
-    guides = courts.name_guides(opening)
-    if not guides or any(_read_title(line) for line in opening[: guides[0].start].split("\n")):
-        return None
-    return _Place("guide", guides[0].name, "")
-
-
-def _read_title(line: str) -> _Place | None:
+def _read_title(line: str) -> Reference | None:
     """Return the Part or practice direction that a title line names; None for "Part 36 applies where …"."""
     match = _TITLE.match(line) if len(line) < 200 else None
     if match is None:
@@ -163,19 +140,19 @@ def _read_title(line: str) -> _Place | None:
     if rest and not re.match(r"[-–—:]|[A-Z][A-Z]", rest) and not line.lstrip().startswith("Document:"):
         return None
     number = re.sub(r"\s", "", match["number"]).upper()
-    if match["sort"].lower().endswith("part"):
-        return _Place("rule", "CPR", number)
-    return _Place("direction", number, "")
+    part = match["sort"].lower().endswith("part")
+    return Reference("rule", "CPR", (number,)) if part else Reference("direction", number, ())
 
 
-def _read_label(line: str, place: _Place, base: Path, inside: list[str]) -> tuple[Path, list[str], str]:
+def _read_label(line: str, whole: Reference, base: Path, inside: list[str]) -> tuple[Path, list[str], str]:
     """Return the number of the provision at a line, the path of its inner paragraphs, and the rest of the line."""
-    annexed = _ANNEXED.match(line) if place.kind != "rule" else None
+    annexed = _ANNEXED.match(line) if whole.kind != "rule" else None
     if annexed:
         return (f"{annexed['sort'].lower()} {annexed['number'].upper()}",), [], line[annexed.end() :]
     match = _LABEL.match(line)
     parts = _split_number(match["number"]) if match else ()
-    if match is None or (place.part and (parts[0] != place.part or (len(parts) < 2 and place.part != "11"))):
+    # the numbers of the rules begin with that of their Part
+    if match is None or (whole.path and (parts[:1] != whole.path or (len(parts) < 2 and parts != ("11",)))):
         return base, inside, line
     return parts, [], line[match.end() :]
 
