@@ -173,7 +173,8 @@ def _to_date(day: Day) -> date | None:
 
 def find_dates(text: str) -> "list[Value]":
     """Return the full dates that a text names, in order; numeric dates have the month first."""
-    return [value for match, readings in _find_dates(text) if (value := _read_date(match, readings))]
+    days = ((match, _to_date(readings[0])) for match, readings in _find_dates(text))
+    return [_make_value("date", match, day.isoformat(), Decimal(day.toordinal())) for match, day in days if day]
 
 
 def find_days(text: str) -> list[date]:
@@ -209,9 +210,13 @@ _PERIOD = re.compile(
 )
 _SIGNS = {"$": "USD", "US$": "USD", "U.S.$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
 _CODES = "USD EUR GBP CHF CZK JPY PLN INR CAD AUD CNY SEK NOK DKK".split()
-_CURRENCY_WORDS = {"dollars": "USD", "euros": "EUR", "euro": "EUR", "pounds": "GBP", "Kč": "CZK", "zł": "PLN"}
-_CURRENCIES = {code.lower(): code for code in _CODES} | {
-    word.lower(): code for word, code in (_SIGNS | _CURRENCY_WORDS).items()
+_SPELT_CURRENCIES = {
+    "us dollars": "USD", "dollars": "USD", "dollar": "USD", "pounds sterling": "GBP", "pounds": "GBP", "euros": "EUR",
+    "euro": "EUR", "swiss francs": "CHF", "francs": "CHF", "czech crowns": "CZK", "kronor": "SEK", "yen": "JPY",
+    "kč": "CZK", "zł": "PLN",
+}  # fmt: skip
+_CURRENCIES = {
+    form.lower(): code for form, code in (dict(zip(_CODES, _CODES, strict=True)) | _SIGNS | _SPELT_CURRENCIES).items()
 }
 _AMOUNT = re.compile(
     rf"(?:(?P<words>\b{NUMBER_WORDS})\s{{1,3}}(?:(?:U\.?S\.?\s)?dollars|euros|pounds(?:\ssterling)?)\s{{0,3}}\(\s?)?"
@@ -268,9 +273,9 @@ class Value:
 def find_values(text: str, *, numbers: bool = False) -> list[Value]:
     """Return the values of a text in order; of overlapping values the first, or the longest if they begin together."""
     values = find_dates(text)
-    for kind, pattern in _PATTERNS.items():
-        for start, end in _find_windows(text, kind):
-            values += filter(None, map(_READERS[kind], pattern.finditer(text, start, end)))
+    for pattern, read, unit in _KINDS:
+        for window in _find_windows(text, unit) if unit else ((0, len(text)),):
+            values += filter(None, map(read, pattern.finditer(text, *window)))
     if numbers:
         values += filter(None, map(_read_number, _ANY_NUMBER.finditer(text)))
     values.sort(key=lambda value: (value.span.start, -value.span.end))
@@ -286,14 +291,10 @@ def keys_of(text: str) -> frozenset[tuple[str, str]]:
     return frozenset(value.same for value in find_values(text))
 
 
-def _find_windows(text: str, kind: ValueKind) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a text with a sign or unit of a kind, so that not all of the text is searched."""
-    anchor = _ANCHORS.get(kind)
-    if anchor is None:
-        yield 0, len(text)
-        return
+def _find_windows(text: str, unit: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of a text around its signs or units of a kind, so that not all of the text is searched."""
     start = end = 0
-    for match in anchor.finditer(text):
+    for match in unit.finditer(text):
         if match.start() - _CHARS_BEFORE_UNIT > end:
             if end:
                 yield start, end
@@ -364,14 +365,9 @@ def _read_percentage(match: re.Match[str]) -> Value | None:
     return None if number is None else _make_value("percentage", match, _format_plain(number), number)
 
 
-def _read_date(match: re.Match[str], readings: tuple[Day, ...]) -> Value | None:
-    day = _to_date(readings[0])
-    return _make_value("date", match, day.isoformat(), Decimal(day.toordinal())) if day else None
-
-
 def _read_place(match: re.Match[str]) -> Value | None:
     words = " ".join(match[0].split())
-    name = next(name for name in _PLACES if name.lower() == words.lower())
+    name = words if words in _PLACES else words.title()
     return _make_value("place", match, name, Decimal(0), _PLACES[name])
 
 
@@ -382,39 +378,37 @@ def _read_number(match: re.Match[str]) -> Value | None:
     return _make_value("number", match, _format_plain(number), number)
 
 
-_PATTERNS: dict[ValueKind, re.Pattern[str]] = {
-    "amount": _AMOUNT, "percentage": _PERCENTAGE, "period": _PERIOD, "place": _PLACE,
-}  # fmt: skip
-_ANY_NUMBER = re.compile(rf"{_NUMBER}{_SCALE}?(?![\w]|\.\d)", re.IGNORECASE)
 _CHARS_BEFORE_UNIT, _CHARS_AFTER_UNIT = 120, 60
 """Most characters of a number and its bracket before and after a unit or sign."""
-_ANCHORS: dict[ValueKind, re.Pattern[str]] = {
-    "amount": re.compile(rf"[$€£¥₹]|(?<![a-z])(?:{make_word_pattern([*_CODES, *_CURRENCY_WORDS])})", re.IGNORECASE),
-    "percentage": re.compile(r"%|per\s?cent", re.IGNORECASE),
-    "period": re.compile(rf"(?=[MHDWQY])(?:{'|'.join(_UNITS)})", re.IGNORECASE),
-}
-_READERS: dict[ValueKind, Callable[[re.Match[str]], Value | None]] = {
-    "amount": _read_amount, "percentage": _read_percentage, "period": _read_period, "place": _read_place,
-}  # fmt: skip
+_Reader = Callable[[re.Match[str]], Value | None]
+# The pattern of each kind, its reader, and the pattern of the signs or units of which a value of the kind has one.
+_KINDS: tuple[tuple[re.Pattern[str], _Reader, re.Pattern[str] | None], ...] = (
+    (
+        _AMOUNT, _read_amount,
+        re.compile(rf"[$€£¥₹]|(?<![a-z])(?:{make_word_pattern([*_CODES, *_SPELT_CURRENCIES])})", re.IGNORECASE),
+    ),
+    (_PERCENTAGE, _read_percentage, re.compile(r"%|per\s?cent", re.IGNORECASE)),
+    (_PERIOD, _read_period, re.compile(rf"(?=[MHDWQY])(?:{'|'.join(_UNITS)})", re.IGNORECASE)),
+    (_PLACE, _read_place, None),
+)  # fmt: skip
+_ANY_NUMBER = re.compile(rf"{_NUMBER}{_SCALE}?(?![\w]|\.\d)", re.IGNORECASE)
 
 
 # ---------------------------------------------------------------- writing values
 
 
-def write_value(value: Value, number: Decimal | None = None, *, name: str = "") -> str:
+def write_value(value: Value, new: Decimal | str) -> str:
     """Return a value's text with another number, date or place; all other characters stay the same."""
-    if value.kind == "place":
-        return name.upper() if value.text.isupper() else name
-    if number is None:
-        raise ValueError(f"no number to put into {value.text!r}")
+    if isinstance(new, str):
+        return new.upper() if value.text.isupper() else new
     if value.kind == "date":
         match = _make_date_pattern().fullmatch(value.text)
-        return _write_date(match, date.fromordinal(int(number))) if match else value.text
+        return _write_date(match, date.fromordinal(int(new))) if match else value.text
 
     def write_part(part: re.Match[str]) -> str:
         if part["digits"] is None:
-            return write_words(int(number), part[0])
-        return write_digits(number / _find_scale(part), part["digits"]) + (part["scale"] or "")
+            return write_words(int(new), part[0])
+        return write_digits(new / _find_scale(part), part["digits"]) + (part["scale"] or "")
 
     return _NUMBER_PART.sub(write_part, value.text)
 
@@ -493,10 +487,6 @@ def write_plain_numbers(text: str) -> str:
     return _SPACED.sub(lambda match: re.sub(r"(?<=\d)[ .](?=\d)", "", match[0]), text)
 
 
-_SPELT_CURRENCIES = {
-    "us dollars": "USD", "dollars": "USD", "dollar": "USD", "pounds sterling": "GBP", "pounds": "GBP", "euros": "EUR",
-    "euro": "EUR", "swiss francs": "CHF", "francs": "CHF", "czech crowns": "CZK", "kronor": "SEK", "yen": "JPY",
-}  # fmt: skip
 _SPELT_AMOUNT = re.compile(
     rf"(?i)(?P<number>\b{NUMBER_WORDS}|\b(?<![,.])\d[\d,.]*(?:\s(?:thousand|million|billion))?)\s+(?P<unit>{'|'.join(_SPELT_CURRENCIES)})\b(?!\s+cents?\b)"
 )

@@ -152,7 +152,7 @@ class ValueChanger:
             raise UnsureError(UNSURE_WORDING)
         new = self._choose_another(chosen)
         self._new[key] = new
-        return [Edit(*value.span, _write(value, new)) for value in chosen]
+        return [Edit(*value.span, write_value(value, new)) for value in chosen]
 
     def _edit_dates(self, key: Key) -> list[Edit]:
         return [Edit(*v.span, write_value(v, self._move_day(v))) for v in self._values if v.same == key]
@@ -208,13 +208,9 @@ class ValueChanger:
     def _make_row_change(self, row: RawRow) -> RowChange:
         values = find_values(row.answer)
         new = [self._move_day(value) if value.kind == "date" else self._new[value.same] for value in values]
-        edits = [Edit(*value.span, _write(value, option)) for value, option in zip(values, new, strict=True)]
+        edits = [Edit(*value.span, write_value(value, option)) for value, option in zip(values, new, strict=True)]
         old, written = ("; ".join(dict.fromkeys(texts)) for texts in ((v.text for v in values), (e.new for e in edits)))
         return RowChange(values[0].kind, old, written, EditedText(row.answer, edits).text)
-
-
-def _write(value: Value, new: Decimal | str) -> str:
-    return write_value(value, name=new) if isinstance(new, str) else write_value(value, new)
 
 
 @lru_cache(maxsize=4)  # a contract with amendments is changed several times
