@@ -15,7 +15,7 @@ from exhibit.converters import Benchmark, DatasetInfo, Licence, RawDocument, Raw
 from exhibit.converters.core.command import main
 from exhibit.converters.laws.questions import QuestionMaker
 from exhibit.converters.laws.versions import Law, Version, read_law, read_versions
-from exhibit.law.editions import LawName, make_law_name
+from exhibit.law.provisions import LawName, make_law_name
 from exhibit.runtime.command import parse_positive
 from exhibit.schemas.errors import SourceError
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from exhibit.evidence import Span
-from exhibit.law.editions import without_version
 from exhibit.law.language import list_content_words
+from exhibit.law.provisions import without_version
 from exhibit.law.sentences import CITATION, split_sentences
 from exhibit.law.values import has_missing_figures, read_statement
 

@@ -8,8 +8,8 @@ from pathlib import PurePath
 from urllib.parse import unquote
 
 from exhibit.evidence import Document
-from exhibit.law.editions import read_edition
 from exhibit.law.names import FORM, calm_heading, tidy, without_ending
+from exhibit.law.provisions import read_edition
 from exhibit.law.structure.lines import Line, read_opening
 from exhibit.law.values import MONTH, Value, find_dates
 

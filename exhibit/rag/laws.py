@@ -8,9 +8,17 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from exhibit.evidence import Span
-from exhibit.law.editions import Edition, LawName, Unit, find_units, label_key, make_law_name
 from exhibit.law.language import LegalSystem, choose_system, system_of
-from exhibit.law.provisions import Provision, find_provisions
+from exhibit.law.provisions import (
+    Edition,
+    LawName,
+    Provision,
+    Unit,
+    find_provisions,
+    find_units,
+    label_key,
+    make_law_name,
+)
 from exhibit.law.values import find_days
 from exhibit.rag.index import Index
 from exhibit.rag.passages import RankedPassage

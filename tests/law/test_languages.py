@@ -6,9 +6,8 @@ from datetime import date
 
 import pytest
 
-from exhibit.law.editions import Edition, LawName, find_units, read_edition
 from exhibit.law.language import choose_system, language_of
-from exhibit.law.provisions import find_provisions
+from exhibit.law.provisions import Edition, LawName, find_provisions, find_units, read_edition
 from exhibit.law.references import ReferenceCorpus, find_references
 from exhibit.law.refusals import is_refusal
 from exhibit.law.values import find_days, read_statement, write_day

@@ -18,8 +18,7 @@ from exhibit.law.citations import claims_of, find_citations, normalise
 from exhibit.law.language import list_content_words, search_terms
 from exhibit.law.names import tidy, to_title_case
 from exhibit.law.profile import date_of, kind_of, parties_of, read_profile
-from exhibit.law.references import find_references
-from exhibit.law.references.corpus import list_own_places
+from exhibit.law.references import find_references, list_own_places
 from exhibit.law.sentences import split_sentences, tile_clauses
 from exhibit.law.structure import format_section_path, read_structure
 from exhibit.law.structure.headings import find_headings, is_prose, is_shout, is_title, is_title_case

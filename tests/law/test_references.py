@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exhibit.law.references import Reference, ReferenceCorpus, credit, find_references
-from exhibit.law.references.corpus import list_own_places
+from exhibit.law.references import Reference, ReferenceCorpus, credit, find_references, list_own_places
 from exhibit.law.references.reference import read_numbers
 
 

@@ -11,8 +11,7 @@ from itertools import islice, pairwise
 
 from exhibit.converters.core.benchmark import Label, Quote, RawRow
 from exhibit.converters.laws.versions import Law, Paragraph
-from exhibit.law.editions import LawName, label_key
-from exhibit.law.provisions import find_provisions
+from exhibit.law.provisions import LawName, find_provisions, label_key
 from exhibit.law.values import write_day
 
 _MAX_CHANGED_WORDS = 60  # words of a change that an answer quotes

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from exhibit.converters.core.benchmark import Item, Tally
 from exhibit.converters.core.titles import choose_unique_titles
-from exhibit.law.editions import label_key
 from exhibit.law.language import LegalSystem, Level, choose_system, load_systems
+from exhibit.law.provisions import label_key
 from exhibit.law.values import write_day
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import fit_name
