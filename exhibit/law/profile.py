@@ -3,14 +3,14 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from urllib.parse import unquote
 
 from exhibit.evidence import Document
 from exhibit.law.names import FORM, calm_heading, tidy, without_ending
 from exhibit.law.provisions import read_edition
-from exhibit.law.structure.lines import Line, read_opening
+from exhibit.law.structure.lines import read_lines
 from exhibit.law.values import MONTH, Value, find_dates
 
 _EXHIBIT = re.compile(r"(?i)^.*(?:^|[\W_])EX-?\d{1,3}(?:\.\d+)*[-_ ]+(?=\D)")
@@ -77,8 +77,9 @@ def read_profile(document: Document) -> Profile:
     edition = read_edition(document.text)
     if edition is not None:
         return Profile(title=edition.title, kind="legislation", date=edition.dated)
-    lines = read_opening(document, _PROFILE_CHARS)
-    text = join_paragraphs(lines)
+    lines = read_lines(replace(document, text=document.text[:_PROFILE_CHARS], pages=()))
+    joints = ("\n" if line.fresh or len(line.before) < _FULL_LINE_CHARS else " " for line in lines)
+    text = "".join(joint + line.text for joint, line in zip(joints, lines, strict=True)).strip("\ufeff\u200b \n")
     stem = without_ending(unquote(PurePath(document.filename).name).split("||")[0])
     name = tidy(_EXHIBIT.sub("", stem).replace("_", " "))  # the name in a filing's `…_EX-10.1_Reseller Agreement.pdf`
     kind = _find_kind(text, document, name)
@@ -87,14 +88,6 @@ def read_profile(document: Document) -> Profile:
     named = parties_of(text) if kind in AGREED else ()
     parties = tuple(party for party in named if party.casefold() not in title.casefold())
     return Profile(title=title, kind=kind, parties=parties, date=find_own_date(text, kind))
-
-
-def join_paragraphs(lines: list[Line]) -> str:
-    pieces: list[str] = []
-    for line in lines:
-        pieces.append("\n" if line.fresh or len(line.before) < _FULL_LINE_CHARS else " ")
-        pieces.append(line.text)
-    return "".join(pieces).strip("\ufeff\u200b \n")
 
 
 AGREED = frozenset({"contract", "nda", "merger agreement"})

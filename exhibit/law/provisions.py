@@ -94,8 +94,7 @@ def make_law_name(title: str) -> "LawName":
     return LawName(title, tuple(codes), plain)
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(NamedTuple):
     label: str
     title: str
     span: Span
@@ -142,12 +141,8 @@ class LawName:
 
     def find_end(self, text: str, *, near: int = _MAX_WORDS_TO_LAW) -> int:
         for code in self.codes:
-            at = text.find(code)
-            while at >= 0:
-                end = at + len(code)
-                if not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum():
-                    return end
-                at = text.find(code, end)
+            if match := re.search(rf"(?<![^\W_]){re.escape(code)}(?![^\W_])", text):
+                return match.end()
         wanted = [word for word in _WORD.findall(self.title) if len(word) > 2]
         given = [match for match in _WORD.finditer(text) if len(match[0]) > 2]
         for at in range(min(near, len(given) - len(wanted) + 1)) if wanted else ():

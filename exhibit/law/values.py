@@ -522,10 +522,10 @@ def _write_figure(match: re.Match[str]) -> str:
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
 _DOTTED = re.compile(r"\b[a-z]\.(?:[a-z]\.)+")  # l.l.c.
-_ANSWER_UNITS = frozenset(map(stem, "day week month year hour minute percent".split()))
-_UNIT_KINDS = {
-    stem(word): _QUALIFIERS.get(word, "") for word in "calendar business working clear consecutive full".split()
-}
+_MEASURE = re.compile(
+    r"(?P<number>\d[\d.]*) (?:(?:(?P<business>business|working)|calendar|clear|consecutive|full) )?"
+    r"(?P<unit>(?:day|week|month|year|hour|minute)(?=s?\b|ly\b)|percent\b)"
+)
 _DENIALS = frozenset("not no never neither nor none cannot without".split())
 # The normal form of each currency and of per cent, for all spellings.
 _WRITTEN: dict[str, re.Pattern[str]] = {
@@ -574,18 +574,11 @@ def read_statement(text: str) -> Statement:
         for token, word in zip(tokens, stems, strict=True)
         if token[0].isdigit() or (is_content(token) and token not in _COMPANY_FORMS)
     )
-    measures = frozenset(_find_measures(stems))
+    measures = frozenset(
+        (match["number"], f"business {match['unit']}" if match["business"] else match["unit"])
+        for match in _MEASURE.finditer(" ".join(tokens))
+    )
     return Statement(tuple(tokens), terms, measures, tuple(dates), frozenset(numbers), frozenset(loose))
-
-
-def _find_measures(words: list[str]) -> Iterator[tuple[str, str]]:
-    for at, word in enumerate(words):
-        following = words[at + 1 : at + 3]
-        if word[0].isdigit() and following:
-            qualified = following[0] in _UNIT_KINDS and len(following) > 1
-            unit = following[1] if qualified else following[0]
-            if unit in _ANSWER_UNITS:
-                yield word, f"{_UNIT_KINDS[following[0]] if qualified else ''} {unit}".strip()
 
 
 def _has_dates(wanted: Statement, stated: Statement) -> bool:

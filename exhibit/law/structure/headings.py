@@ -306,7 +306,8 @@ HeadingMatch = tuple[Heading | None, int]  # the heading at a line, or None, and
 
 class _Finder:
     def __init__(self, lines: Sequence[Line], labels: Sequence[Label | None], outline: Outline) -> None:
-        self._lines, self._labels, self._outline = lines, labels, outline
+        self._lines, self._outline = lines, outline
+        self._labels = [*labels, None]  # no label after the last line
 
     def find_headings(self) -> Iterator[Heading]:
         index = quiet = 0
@@ -326,9 +327,6 @@ class _Finder:
 
     def _find_unlabelled(self, index: int) -> Line | None:
         return self._lines[index] if index < len(self._lines) and self._labels[index] is None else None
-
-    def _label(self, index: int) -> Label | None:
-        return self._labels[index] if index < len(self._labels) else None
 
     def _find_large(self, index: int) -> HeadingMatch:
         """Return the heading at a line whose font is larger or bolder than the text's, and its number of lines."""
@@ -408,7 +406,7 @@ class _Finder:
         return None if is_prose(title) else self._make_unnumbered(index, end, title, "shout"), end - index
 
     def _titled(self, index: int) -> HeadingMatch:
-        line, label = self._lines[index], self._label(index + 1)
+        line, label = self._lines[index], self._labels[index + 1]
         text, ended = line.text, line.gap or line.before[-1:] in ".;:"
         last = index + 1 == len(self._lines)
         if last or not is_title(text) or text[-1] in ":?" or heads_nothing(text) or ends_in_form(text):
@@ -425,7 +423,7 @@ class _Finder:
         return self._make_unnumbered(index, index + 1, text, "title") if titled else None, 1
 
     def _make_unnumbered(self, first: int, end: int, title: str, style: str) -> Heading:
-        label, (start, stop) = self._label(end), (self._lines[first].start, self._lines[end - 1].end)
+        label, (start, stop) = self._labels[end], (self._lines[first].start, self._lines[end - 1].end)
         rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _UNNUMBERED_RANK
         kind = "definitions" if _DEFINITIONS.fullmatch(title) else "section"
         return Heading(start, stop, "", title.strip(" .:-–—"), style, (), rank, kind)

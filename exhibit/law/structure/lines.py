@@ -74,10 +74,6 @@ def read_lines(document: Document, *, paged: bool = True) -> list[Line]:
     return lines
 
 
-def read_opening(document: Document, characters: int) -> list[Line]:
-    return read_lines(replace(document, text=document.text[:characters], pages=()))
-
-
 class _Piece(NamedTuple):
     start: int
     end: int
