@@ -11,7 +11,7 @@ from typing import Any
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.records import write_json
-from exhibit.evaluation.score_table import compute_mean
+from exhibit.evaluation.statistics import compute_mean
 from exhibit.evaluation.targets import NumberedReply, Target, TargetOptions
 from exhibit.evaluation.targets.builtin import renumber
 from exhibit.evaluation.targets.http import Server

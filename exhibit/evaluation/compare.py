@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from exhibit.evaluation.metrics import OUTCOME, K, describe_metric, find_needing, shorten_metrics
 from exhibit.evaluation.outcomes import BAD
-from exhibit.evaluation.score_table import Table
-from exhibit.evaluation.statistics import Difference, Overlap, compare
+from exhibit.evaluation.statistics import Difference, Overlap, Table, compare
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import ANSWERED_RIGHTLY, Outcome
 

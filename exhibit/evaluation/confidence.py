@@ -11,7 +11,7 @@ import numpy as np
 
 from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import describe_metric
-from exhibit.evaluation.score_table import Values
+from exhibit.evaluation.statistics import Values
 from exhibit.schemas.run import Confidence
 
 _WEIGHTED = ("answered_rightly", "recall@10")

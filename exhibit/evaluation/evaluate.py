@@ -20,11 +20,10 @@ from exhibit.evaluation.metrics import KS, Options, choose_figures, find_needing
 from exhibit.evaluation.provenance import describe_run, find_changed_data, hash_inputs
 from exhibit.evaluation.records import make_summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
-from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.scoring import Scored
 from exhibit.evaluation.settings import Settings
 from exhibit.evaluation.stages import PreparedDocuments
-from exhibit.evaluation.statistics import Estimate, summarise, summarise_run
+from exhibit.evaluation.statistics import Estimate, Table, summarise, summarise_run
 from exhibit.evaluation.system_documents import FileDocuments, TargetDocuments
 from exhibit.evaluation.targets import Target, open_target
 from exhibit.evaluation.targets.recheck import Recheck

@@ -15,7 +15,7 @@ from exhibit.evaluation.label_choices import find_chosen_label
 from exhibit.evaluation.metrics import K, list_gold_texts
 from exhibit.evaluation.metrics.retrieval import has_right_version
 from exhibit.evaluation.placement import find_first_gold, rank_found, touches
-from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import Table
 from exhibit.law.citations import find_citations
 from exhibit.law.refusals import is_refusal
 from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST, Outcome

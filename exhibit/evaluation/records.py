@@ -11,9 +11,8 @@ from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import Options, describe_metric, limit_gold
 from exhibit.evaluation.metrics.retrieval import ranking_of
 from exhibit.evaluation.outcomes import Finding, find_cited, find_support
-from exhibit.evaluation.score_table import Table, Values
 from exhibit.evaluation.stages import GoldStages, find_first_loss
-from exhibit.evaluation.statistics import summarise_by
+from exhibit.evaluation.statistics import Table, Values, summarise_by
 from exhibit.law.refusals import is_refusal
 from exhibit.schemas.run import COUNTS_FAILED, QUESTION, RESULTS, Means, RunGold, RunPassage, RunQuestion, RunReply
 from exhibit.schemas.run_folder import RunFolder

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import compute_breakdown, read_tables
-from exhibit.evaluation.score_table import Table
-from exhibit.evaluation.statistics import summarise_run
+from exhibit.evaluation.statistics import Table, summarise_run
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import RESULTS, SUMMARY, Means
 from exhibit.schemas.run_folder import RunFolder, find_difference

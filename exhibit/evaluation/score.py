@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import K, Options, measure
-from exhibit.evaluation.score_table import compute_mean
+from exhibit.evaluation.statistics import compute_mean
 from exhibit.runtime.command import add_json, build_parser, guarded, parse_positive, print_note, print_results
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError

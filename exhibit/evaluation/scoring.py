@@ -19,9 +19,8 @@ from exhibit.evaluation.metrics import CEILING, Options, describe_metric, find_n
 from exhibit.evaluation.metrics.retrieval import count_wrong_files
 from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.outcomes import MARK, find_outcome, make_outcome_columns
-from exhibit.evaluation.score_table import Table, Values
 from exhibit.evaluation.stages import PreparedDocuments, ceilings_of, stages_of
-from exhibit.evaluation.statistics import compute_macro_mean, summarise
+from exhibit.evaluation.statistics import Table, Values, compute_macro_mean, summarise
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY, Outcome
 
 BATCH = 64

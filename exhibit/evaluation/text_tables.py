@@ -8,8 +8,7 @@ from typing import Any
 from exhibit.evaluation.bands import Bands, find_bands, read_scale
 from exhibit.evaluation.metrics import choose_headlines, describe_metric
 from exhibit.evaluation.records import kinds_of, read_tables
-from exhibit.evaluation.score_table import Table
-from exhibit.evaluation.statistics import Difference, Estimate, Overlap, summarise, summarise_by, summarise_run
+from exhibit.evaluation.statistics import Difference, Estimate, Overlap, Table, summarise, summarise_by, summarise_run
 from exhibit.runtime.command import align_rows
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Outcome

@@ -19,8 +19,7 @@ from exhibit.evaluation.bands import Scale, find_bands, read_scale
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.score_table import Table
-from exhibit.evaluation.statistics import Difference, change_of, count_overlap
+from exhibit.evaluation.statistics import Difference, Table, change_of, count_overlap
 from exhibit.runtime.command import print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import CONFIG, REPORT, SUMMARY

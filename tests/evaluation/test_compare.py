@@ -14,8 +14,7 @@ from exhibit.evaluation.compare import (
     is_worse,
 )
 from exhibit.evaluation.outcomes import make_outcome_columns
-from exhibit.evaluation.score_table import Table
-from exhibit.evaluation.statistics import Difference
+from exhibit.evaluation.statistics import Difference, Table
 from exhibit.schemas.run import Outcome
 
 

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from exhibit.evaluation.bands import Bands, Bound
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
-from exhibit.evaluation.score_table import Table, compute_mean
 from exhibit.evaluation.scoring import table_of
 from exhibit.evaluation.statistics import (
     Difference,
     Estimate,
+    Table,
     compare,
     compute_macro_mean,
+    compute_mean,
     count_overlap,
     summarise,
     summarise_by,

@@ -12,8 +12,8 @@ from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.outcomes import find_outcome
 from exhibit.evaluation.records import QRELS, RUN, format_row, write_rows
-from exhibit.evaluation.score_table import compute_mean
 from exhibit.evaluation.scoring import table_of
+from exhibit.evaluation.statistics import compute_mean
 from tests.evaluation.metrics.build import at, case, gold, quote
 
 

@@ -21,9 +21,8 @@ from playwright.sync_api import Browser, Page, Request
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.outcomes import make_outcome_columns
-from exhibit.evaluation.score_table import Table
 from exhibit.evaluation.scoring import table_of
-from exhibit.evaluation.statistics import summarise, summarise_by, summarise_run
+from exhibit.evaluation.statistics import Table, summarise, summarise_by, summarise_run
 from exhibit.evidence import Document, Span, read_document
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.run import Outcome

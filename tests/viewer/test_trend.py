@@ -14,7 +14,7 @@ import pytest
 
 from exhibit.evaluation.bands import Bound, find_bands, read_scale
 from exhibit.evaluation.metrics import describe_metric
-from exhibit.evaluation.score_table import Table
+from exhibit.evaluation.statistics import Table
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.results import main
 from exhibit.viewer.trend import Regression, Series, find_regressions, make_series, open_runs

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.score_table import Table
-from exhibit.evaluation.statistics import summarise, summarise_run
+from exhibit.evaluation.statistics import Table, summarise, summarise_run
 
 QUESTIONS = 40
 DOCUMENTS = 10
