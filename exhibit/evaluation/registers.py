@@ -280,7 +280,9 @@ class Register:
 def _find_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
     """Return the path of the first entry with this title, ignoring punctuation; None if there is none."""
     for address, title in listed:
-        named = [one for one in find_references(title) if one.kind == "statute" and not one.path]
+        named = [
+            reference for reference in find_references(title) if reference.kind == "statute" and not reference.path
+        ]
         if len(named) == 1 and is_same_source("statute", source, named[0].source):
             return _parse_path(address)
     return None

@@ -1,24 +1,26 @@
-"""The TOML file that describes a server under test, and the settings of the server (docs/targets.md).
+"""The TOML file that describes a server under test, the server's settings, and its requests (docs/targets.md).
 
 `targets/*.toml` describe known servers. With `--target http` there is no file: the settings have the request and the
-paths, and what they leave open is found by asking.
+paths. Without a request, the server's `openapi.json` describes the body.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import jmespath
 from jmespath.exceptions import JMESPathError, JMESPathTypeError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model
 
-from exhibit.evaluation.templates import read_template
 from exhibit.runtime.secrets import HIDDEN, is_secret_name
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml
+from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml, read_regular
 from exhibit.storage.http import strip_address
 
 _FOLDER = Path(__file__).with_name("targets")
@@ -26,6 +28,46 @@ _FOLDER = Path(__file__).with_name("targets")
 
 def list_systems() -> list[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+# ---------------------------------------------------------------- placeholders
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def fill(template: Any, values: Mapping[str, Any]) -> Any:
+    """Return a template with its placeholders replaced by values.
+
+    A text that is only a placeholder becomes the value itself, of any type; a field with the value None or {} is
+    omitted. The fields of an object under the key `...` are merged.
+    """
+    if isinstance(template, str):
+        whole = _PLACEHOLDER.fullmatch(template)
+        if whole and whole[1] in values:
+            return values[whole[1]]
+        return _PLACEHOLDER.sub(lambda match: _format_value(values, match), template)
+    if isinstance(template, Mapping):
+        filled: dict[str, Any] = {}
+        for key, value in template.items():
+            inner = fill(value, values)
+            if key == "...":
+                filled |= inner if isinstance(inner, Mapping) else {}
+            elif inner is not None and (inner != {} or value == {}):
+                filled[key] = inner
+        return filled
+    if isinstance(template, list):
+        return [fill(value, values) for value in template]
+    return template
+
+
+def fill_path(template: str, values: Mapping[str, Any]) -> str:
+    """Return a path or an address with its placeholders replaced by percent-encoded values."""
+    return _PLACEHOLDER.sub(lambda match: quote(_format_value(values, match), safe=""), template)
+
+
+def _format_value(values: Mapping[str, Any], match: re.Match[str]) -> str:
+    value = values.get(match[1], match[0])
+    return "" if value is None else str(value)
 
 
 # ---------------------------------------------------------------- paths
@@ -137,6 +179,22 @@ def read_system(wanted: str) -> System:
 # ---------------------------------------------------------------- the settings
 
 
+def read_template(value: Any) -> Any:
+    """Return a JSON template for a request, parsed from JSON or from the JSON file that `value` names."""
+    if not isinstance(value, str) or value.strip() in ("", "{question}"):
+        return value
+    text = value
+    if not value.lstrip().startswith(("{", "[")):
+        try:
+            text = read_regular(Path(value)).decode("utf-8")
+        except OSError as error:
+            raise ValueError(f"{value}: cannot be read: {error.strerror}; give JSON, or a JSON file's name") from error
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the value, or the file that it names, is not JSON: {error}; correct it") from error
+
+
 def _parse_pairs(value: Any) -> Any:
     if isinstance(value, Mapping):
         return value
@@ -185,6 +243,68 @@ def describe_system(wanted: str, settings: ServerSettings) -> System:
         if declared.required and not getattr(settings, key):
             raise ToolkitError(f"--target {Path(wanted).stem} needs --set target_{key}=VALUE: {declared.help}")
     return system
+
+
+# ---------------------------------------------------------------- the body that a server wants
+
+MESSAGES = [{"role": "user", "content": "{question}"}]
+_QUESTION_FIELDS = (
+    "question", "query", "message", "q", "prompt", "input", "user_input", "user_query", "text", "search", "content",
+)  # fmt: skip
+# a description may refer to itself
+_MAX_REFERENCES = 8  # followed for one field
+_MAX_DEPTH = 4  # nested objects that are searched for the question
+
+
+def make_body(openapi: Any, path: str) -> Any:
+    """Return the request template that an OpenAPI description defines for a path; None if it has no question field."""
+    steps = ("paths", path, "post", "requestBody", "content", "application/json", "schema")
+    schema = jmespath.search(".".join(map(json.dumps, steps)), openapi)
+    template = _make_template(schema, openapi) if schema else None
+    return template if isinstance(template, Mapping) else None
+
+
+def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_DEPTH) -> Any:
+    schema = _resolve(schema, root)
+    fields = schema.get("properties")
+    if not isinstance(fields, Mapping) or not depth:
+        return "{question}" if _find_type(schema) == "string" else None
+    inner = {name: _resolve(field, root) for name, field in fields.items()}
+    needed = schema.get("required")
+    required = {name: _choose_value(inner[name]) for name in inner if isinstance(needed, list) and name in needed}
+    questions = ((name, _make_template(inner.get(name), root, depth - 1)) for name in _QUESTION_FIELDS)
+    chat = [("messages", MESSAGES)] if _find_type(inner.get("messages")) == "array" else []
+    name, body = next((pair for pair in chain(questions, chat) if pair[1] is not None), ("", None))
+    template = {**required, name: body}
+    return None if None in template.values() else template
+
+
+def _choose_value(schema: Mapping[str, Any]) -> Any:
+    """Return a value for a required field: its default, constant, first listed value or example, or an empty value."""
+    stated = jmespath.search("not_null(default, const, enum[0], examples[0], example)", schema)
+    empty: dict[str, Any] = {"array": [], "object": {}, "boolean": False}
+    return empty.get(_find_type(schema)) if stated is None else stated
+
+
+def _find_type(schema: Any) -> str:
+    """Return the type of a schema, of several the first that is not null; empty if it states none."""
+    kind = jmespath.search("not_null(type[?@!='null'] | [0], type)", schema)
+    return kind if isinstance(kind, str) else ""
+
+
+def _resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema with its references resolved; of several alternatives, the first that is not null."""
+    for _ in range(_MAX_REFERENCES):
+        reference = jmespath.search('"$ref"', schema)
+        chosen = jmespath.search("not_null(anyOf, oneOf, allOf)[?type!='null'] | [0]", schema)
+        if isinstance(reference, str):
+            steps = reference.removeprefix("#/").split("/")
+            schema = jmespath.search(".".join(map(json.dumps, steps)), root)
+        elif chosen is not None:
+            schema = chosen
+        else:
+            break
+    return schema if isinstance(schema, Mapping) else {}
 
 
 # ---------------------------------------------------------------- secrets

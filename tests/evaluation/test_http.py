@@ -8,9 +8,8 @@ import pytest
 
 from exhibit.evaluation.cases import Reply
 from exhibit.evaluation.replies import ReplyError, read_passages, read_reply
-from exhibit.evaluation.server_files import hide_secrets, read_system
+from exhibit.evaluation.server_files import fill, hide_secrets, make_body, read_system
 from exhibit.evaluation.targets import TargetOptions, ask_all, open_target
-from exhibit.evaluation.templates import fill, make_body
 from exhibit.schemas.errors import ToolkitError
 from tests.evaluation.loopback import LINES, SSE, Stream, imitating
 from tests.evaluation.metrics.build import case

@@ -179,6 +179,12 @@ def test_ingest_is_rejected_for_system_without_uploads(imitation, dataset, inges
         assert not system.asked
 
 
+def test_ingest_names_setting_with_invalid_address(dataset):
+    target = open_target("nvidia", TargetOptions(ingest="auto"), {"url": "http://x", "ingestor": "localhost:8082"})
+    with pytest.raises(ToolkitError, match="^target_ingestor 'localhost:8082' is not an address"):
+        target.ingest(dataset)
+
+
 def test_ingest_notes_replies_without_passages(imitation, dataset):
     def without_citations(system, asked):
         reply = systems.nvidia(system, asked)

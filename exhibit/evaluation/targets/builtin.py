@@ -144,7 +144,9 @@ class Builtin:
             return [_make_reply(retrieved, seconds=searched) for retrieved in results]
         answered = self._pipeline.answer_from(results)
         each = (time.monotonic() - began) / len(results) - searched
-        return [_make_answered_reply(one, searched + one.answer.usage.get("seconds", each)) for one in answered]
+        return [
+            _make_answered_reply(result, searched + result.answer.usage.get("seconds", each)) for result in answered
+        ]
 
 
 def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:
@@ -170,18 +172,18 @@ def _make_passage(hit: Hit) -> Passage:
     return Passage(hit.text, hit.document, hit.span, round(hit.score, 6), hit.page)
 
 
-def _make_answered_reply(one: Answered, seconds: float) -> Reply:
+def _make_answered_reply(result: Answered, seconds: float) -> Reply:
     """Return the pipeline's answer as a reply whose citations are ranks of passages."""
-    reply, answer = _make_reply(one.retrieved, seconds=seconds), one.answer
+    reply, answer = _make_reply(result.retrieved, seconds=seconds), result.answer
     if answer.error:
         return replace(reply, error=answer.error, usage=dict(answer.usage))
-    passages = _list_passages(one.retrieved)
-    ranks = {source.number: _find_ranks(source, passages) or [source.number] for source in one.context.sources}
+    passages = _list_passages(result.retrieved)
+    ranks = {source.number: _find_ranks(source, passages) or [source.number] for source in result.context.sources}
     return replace(
         reply,
         answer=renumber(answer.text, {number: own[0] for number, own in ranks.items()}),
         context=tuple(dict.fromkeys(chain(*ranks.values()))),
-        cut_by="budget" if one.context.left_out else reply.cut_by,
+        cut_by="budget" if result.context.left_out else reply.cut_by,
         usage=dict(answer.usage),
         confidence=reply.confidence if answer.confidence is None else round(answer.confidence, 6),
     )
@@ -208,5 +210,5 @@ def renumber(text: str, ranks: dict[int, int]) -> str:
 def _strip_folders(reasons: Iterable[str], dataset: Dataset) -> list[str]:
     """Return why documents were skipped, with their file names instead of their paths on this machine."""
     names = {str(path): name for name, path in dataset.files.items()}
-    found = [(reason, next((path for path in names if path in reason), "")) for reason in reasons]
-    return [reason.replace(path, names[path]) if path else reason for reason, path in found]
+    paths = [(reason, next((path for path in names if path in reason), "")) for reason in reasons]
+    return [reason.replace(path, names[path]) if path else reason for reason, path in paths]

@@ -6,24 +6,35 @@ and a reply is read by known keys (`evaluation.replies`). A TOML file describes 
 
 import json
 import re
+import time
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
+from exhibit.engine import track
 from exhibit.evaluation import replies
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.replies import FileNamer, Parts, ReplyError, search
-from exhibit.evaluation.server_files import ServerSettings, describe_system, list_secrets, read_headers
+from exhibit.evaluation.server_files import (
+    MESSAGES,
+    DocumentInterface,
+    ServerSettings,
+    Step,
+    describe_system,
+    fill,
+    fill_path,
+    list_secrets,
+    make_body,
+    read_headers,
+)
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, choose_probed, count_only
-from exhibit.evaluation.templates import MESSAGES, fill, fill_path, make_body
-from exhibit.evaluation.uploads import REFUSED, Collection
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.http import (
     STREAMED,
@@ -36,8 +47,11 @@ from exhibit.storage.http import (
     read_events,
     strip_address,
 )
+from exhibit.storage.locations import fetch_file
 
 _DESCRIPTION_SECONDS = 10.0  # seconds to wait for `openapi.json`; a slower server is asked without it
+_UPLOAD_SECONDS = 600.0  # seconds for one file: a system that parses a long file before it answers takes minutes
+_REFUSED = (401, 403, 407)  # HTTP: not authorised
 _ABSENT = (404, 405, 410)
 _FAULT = 500  # the status with which many servers answer a body of an unexpected form
 
@@ -181,7 +195,7 @@ class Server:
                 parts = Retries(times, self._options.backoff)(exchange, deadline=deadline)
             except HttpError as error:
                 errors.append(error)
-                if error.status in (*REFUSED, *_ABSENT) or (error.transient and error.status != _FAULT):
+                if error.status in (*_REFUSED, *_ABSENT) or (error.transient and error.status != _FAULT):
                     break
             else:
                 self._bodies = [body]
@@ -208,7 +222,7 @@ class Server:
 
     def _explain(self, errors: Sequence[HttpError], paths: Sequence[str]) -> str:
         error = next((error for error in errors if isinstance(error, ReplyError)), errors[0])
-        if error.status in REFUSED:
+        if error.status in _REFUSED:
             flags = "--set target_key=VARIABLE, or --set target_header=Authorization=VARIABLE"
             return f"{self._place}: the server does not accept the key: {error}. Set one with {flags}"
         if error.status in _ABSENT:
@@ -252,10 +266,8 @@ class Server:
         interface = self.system.ingest
         if not interface or not self._options.ingest:
             return count_only(dataset, self._options)
-        url = str(_parse_url(self.values[interface.setting])) if interface.setting else self.url
-        values = {**self.values, "collection": self.collection(dataset)}
         try:
-            done = Collection(partial(self.fetch, url=url), interface, values, self._options).bring_in(dataset)
+            done = _Collection(self, interface, dataset, self._options).bring_in()
         except HttpError as error:
             raise ToolkitError(f"{dataset.name}: its documents cannot be uploaded to the system: {error}") from error
         notes = [] if self._options.ingest == "never" else self._ask_some(dataset, dataset.cases)
@@ -286,15 +298,112 @@ class Server:
         return self._parse(data) if data.strip() else None
 
 
+# ---------------------------------------------------------------- a server's documents
+
+
+class _Collection:
+    """The documents of a dataset in a server: its files are uploaded, listed and deleted."""
+
+    def __init__(self, server: Server, interface: DocumentInterface, dataset: Dataset, options: TargetOptions) -> None:
+        self._interface, self._dataset, self._options = interface, dataset, options
+        self._values, setting = {**server.values, "collection": server.collection(dataset)}, interface.setting
+        url = str(_parse_url(server.values[setting], name=f"target_{setting}")) if setting else server.url
+        self._fetch = partial(server.fetch, url=url)
+
+    def _call(self, step: Step | None, deadline: Deadline, *, file: Path | None = None, name: str = "") -> Any:
+        """Send a request and return the reply's JSON; None if the server does not support this request."""
+        if step is None:
+            return None
+        values = {**self._values, "name": name}
+        path, body = fill_path(step.path, values), fill(step.body, values)
+        if file is None:
+            return self._fetch(path, body, deadline=deadline, method=step.method)
+        fields = {key: v if isinstance(v, str) else json.dumps(v) for key, v in fill(step.form, values).items()}
+        form = httpx.Request("POST", "http://form", files={step.file: (name, file.read_bytes())}, data=fields)
+        headers = {"Content-Type": form.headers["content-type"]}
+        return self._fetch(path, deadline=deadline, content=form.read(), headers=headers)
+
+    def _retry(self, step: Callable[[Deadline], Any], seconds: float = 0.0) -> Any:
+        deadline = Deadline(seconds or self._options.timeout, flag="" if seconds else "--timeout")
+        return Retries(self._options.retries, self._options.backoff)(lambda: step(deadline), deadline=deadline)
+
+    def _list_names(self, step: Step, deadline: Deadline) -> set[str]:
+        items = search(step.items, self._call(step, deadline)) or []
+        if not isinstance(items, list):
+            raise HttpError(f"{step.items} in the reply is not a list: {replies.describe(items)}")
+        return {PurePosixPath(str(search(step.name, item))).name for item in items}
+
+    def _list_files(self, deadline: Deadline) -> set[str] | None:
+        """Return the files of the collection; None if there is no collection, or if the server cannot list files."""
+        step, find = self._interface.list, self._interface.find
+        if step is None or (find and self._values["collection"] not in self._list_names(find, deadline)):
+            return None
+        return self._list_names(step, deadline)
+
+    def _delete(self, names: Iterable[str], deadline: Deadline) -> None:
+        delete, delete_each = self._interface.delete, self._interface.delete_each
+        if delete is None and delete_each is None:
+            raise HttpError("the system cannot delete documents; remove --ingest fresh")
+        if (files := self._list_files(deadline)) is not None:
+            for name in names if delete_each else ():
+                if name in files:
+                    self._call(delete_each, deadline, name=name)
+            self._call(delete, deadline)
+
+    def bring_in(self) -> Ingestion:
+        """Upload the missing files, unless `--ingest never` is set, and return which files the server has."""
+        dataset = self._dataset
+        names = {PurePosixPath(name).name: name for name in dataset.files}
+        began, refused, missing = time.monotonic(), dict[str, str](), list[str]()
+        if self._options.ingest == "fresh":
+            self._retry(lambda deadline: self._delete(names, deadline))
+        files = self._retry(self._list_files)
+        if self._options.ingest != "never":
+            if files is None:
+                self._retry(lambda deadline: self._call(self._interface.create, deadline))
+            missing = [name for name in names if name not in (files or ())]
+            for name in track(missing, total=len(missing), label=f"{dataset.name}: upload", unit="file"):
+                with fetch_file(dataset.files[names[name]]) as path:
+                    if fault := self._upload(path, name):
+                        refused[name] = fault
+            if (files := self._retry(self._list_files)) is None:  # without a list, uploaded files count as ready
+                files = set(names) - refused.keys()
+        absent = "not among the system's documents"
+        aside = [f"{name}: {refused.get(name, absent)}" for name in names if name not in (files or ())]
+        if aside and len(aside) == len(names):
+            raise ToolkitError(
+                f"{dataset.name}: none of the {len(names)} files is ready in the system. The first file and "
+                f"the reason: {aside[0]}"
+            )
+        seconds, pages = time.monotonic() - began if missing else None, count_only(dataset, self._options).pages
+        speed = pages / seconds if pages and seconds and not aside else None
+        count = len(names) - len(aside)
+        return Ingestion(files=count, pages=pages, pages_per_second=speed, seconds=seconds, set_aside=aside)
+
+    def _upload(self, path: Path, name: str) -> str:
+        """Upload a file; return why the server refused it, or an empty text.
+
+        Raise an error if the server is unreachable or refuses the API key, because then every upload would fail.
+        """
+        step = self._interface.add
+        try:
+            reply = self._retry(partial(self._call, step, file=path, name=name), _UPLOAD_SECONDS)
+        except HttpError as error:
+            if isinstance(error, UnreachableError) or error.status in _REFUSED:
+                raise
+            return str(error)
+        return str(search(step.error, reply) or "") if step.error else ""
+
+
 def _shorten(body: Any) -> str:
     return json.dumps(body, ensure_ascii=False)[:200]
 
 
-def _parse_url(address: str) -> httpx.URL:
+def _parse_url(address: str, *, name: str = "--target-url") -> httpx.URL:
     try:
         url = httpx.URL(address)
     except httpx.InvalidURL:
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host:
-        raise ToolkitError(f"--target-url {address!r} is not an address; an example is http://localhost:8000/ask")
+        raise ToolkitError(f"{name} {address!r} is not an address; an example is http://localhost:8000/ask")
     return url

@@ -41,9 +41,9 @@ def read_finished_run(path: Path) -> tuple[str, list[Row]]:
     content = _read_content(path)
     for tool, (records_path, list_marks) in _TOOLS.items():
         records = _list_objects(records_path, content) if records_path else _list_rows(content)
-        marks = list(map(list_marks, records))
-        rows = [_make_row(record, own) for record, own in zip(records, marks, strict=True)]
-        if (rows := [row for row in rows if row["question"]]) and (records_path or any(marks)):
+        scores = list(map(list_marks, records))
+        rows = [_make_row(record, marks) for record, marks in zip(records, scores, strict=True)]
+        if (rows := [row for row in rows if row["question"]]) and (records_path or any(scores)):
             return tool, rows
     raise ToolkitError(
         f"{path}: not recognised as a finished run of ragas, DeepEval, promptfoo, Inspect, Langfuse or LangSmith; a "
@@ -141,8 +141,8 @@ def make_bundle(path: Path, documents: Path | None) -> Path:
     rows = [row for row in read_finished_run(path)[1] if row["reference"]]
     if not rows:
         raise ToolkitError(f"{path}: no row has a reference answer, so no bundle can be made; name a bundle")
-    found = (file for file in list_files(documents) if is_readable(file) and not file.samefile(path))
-    files = {file.name: file for file in found}
+    readable = (file for file in list_files(documents) if is_readable(file) and not file.samefile(path))
+    files = {file.name: file for file in readable}
     if not files:
         raise ToolkitError(f"--documents {documents}: no readable document there")
     texts = {name: read_within(file) for name, file in files.items()}
@@ -260,8 +260,8 @@ def _find_object(record: Row, name: str) -> Row:
 
 
 def _list_objects(path: str, content: Any) -> list[Row]:
-    found = search(path, content)
-    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+    items = search(path, content)
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
 
 
 def _list_rows(content: Any) -> list[Row]:
@@ -303,7 +303,7 @@ def _read_inspect_archive(path: Path) -> Iterator[Row]:
     """Yield the samples of Inspect's archive, whose members are compressed with deflate or Zstandard."""
     with zipfile.ZipFile(path) as archive, path.open("rb") as file:
         members = [member for member in archive.infolist() if member.filename.startswith("samples/")]
-        for member in sorted(members, key=lambda one: one.filename):
+        for member in sorted(members, key=lambda member: member.filename):
             if member.file_size > _MAX_MEMBER_BYTES:
                 raise ValueError(f"{member.filename} has {member.file_size >> 20} MiB")
             yield json.loads(_read_member(archive, file, member))
