@@ -105,6 +105,7 @@ def test_judge_answer_never_accepts_candidate_lists_exceptions_or_echoes(questio
         ("Yes", "Yes, it is."),
         ("The Supplier insures the timber", "“The Supplier insures the timber.” [1]"),
         ("Section 4.2", "That is section 4.2."),
+        ("Harbour Estates Ltd", "Harbour Estates Limited"),
     ],
 )
 def test_judge_answer_accepts_same_value_in_other_format(expected, reply):

@@ -61,6 +61,7 @@ _ARTICLES = frozenset("a an the der die das den dem des ein eine le la les un un
 _FILLERS = frozenset(
     "is are was were be it its this that there under pursuant according per of to in on by with for as which".split()
 )
+_LEGAL_FORMS = {"limited": "ltd", "incorporated": "inc", "corporation": "corp", "company": "co"}
 _NEUTRAL = frozenset(
     stem(word)
     for word in "agreement contract lease document text law state govern apply provide say specify set answer accord "
@@ -162,7 +163,7 @@ def _split_words(text: str) -> Iterator[str]:
         elif word.endswith("'s"):
             yield from filter(None, (word[:-2], "'s"))
         elif word not in _ARTICLES:
-            yield word
+            yield _LEGAL_FORMS.get(word, word)
 
 
 def _find_lead(text: str) -> str:
