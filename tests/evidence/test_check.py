@@ -96,3 +96,50 @@ def test_gold_check_accepts_provisions_without_heading():
     assert any("contains other words" in fault for fault in faults_of(moved, question, document))
     beyond = line.model_copy(update={"alternatives": [[(0, 999)]]})
     assert any("beyond the end" in fault for fault in faults_of(beyond, question, document))
+
+
+# ---------------------------------------------------------------- each fault
+
+
+def question(*quotes: str) -> Question:
+    return Question(1, "?", "x", contexts=tuple(LooseContext("a.txt", quote) for quote in quotes))
+
+
+def gold(**fields: object) -> Gold:
+    told = {"id": 1, "filename": "a.txt", "context": 0, "spans": [[0, 4]], "alternatives": [], "pages": []}
+    return Gold.model_validate_json(json.dumps({**told, "how": "exact", **fields}))
+
+
+def faults(line: Gold, text: str = "rent is due", quote: str = "rent") -> list[str]:
+    return list(faults_of(line, question(quote), Document("a.txt", text)))
+
+
+def test_gold_check_reports_each_fault_of_a_gold_line():
+    assert faults(gold()) == []
+    assert faults(gold(context=1)) == ["there is no context 1 in train.json"]
+    assert faults(gold(spans=[[5, 12]])) == ["span (5, 12) is beyond the end of the text (11)"]
+    assert faults(gold(spans=[[5, 11]]), quote="is due") == []
+    assert faults(gold(spans=[[0, 5]]), quote="rents")[0].startswith(
+        "span [(0, 5)] contains other words (similarity 0."
+    )
+    assert faults(gold(pages=[2])) == ["is on pages [], not [2]"]
+    assert len(faults(gold(alternatives=[[[5, 7]]]))) == 1
+
+
+def test_gold_check_requires_equal_words_only_for_exact_gold():
+    text = "x" * 39 + "y"
+    assert len(faults(gold(spans=[[0, 40]]), text, "x" * 40)) == 1
+    assert faults(gold(spans=[[0, 40]], how="fuzzy", score=0.975), text, "x" * 40) == []
+    assert faults(gold(spans=[[0, 40]], how="fuzzy", score=0.9), "x" * 37 + "yyy", "x" * 40) != []
+
+
+def test_gold_check_requires_a_section_to_begin_with_its_heading():
+    told = {"how": "section", "spans": [[0, 11]], "labels": {"heading": "Rent"}}
+    assert faults(gold(**told), quote="rent is due") == []
+    assert "does not begin with the heading" in faults(gold(**{**told, "spans": [[5, 11]]}), quote="is due")[0]
+    loud = faults(gold(**{**told, "labels": {"heading": "Re-nt"}}), "RENT is due", "rent is due")
+    assert loud == [], "neither case nor a hyphen makes another heading"
+    short = faults(gold(**{**told, "spans": [[0, 3], [5, 11]]}), quote="ren<omitted>is due")
+    assert short == ["span (0, 3) does not begin with the heading 'Rent'"], "the heading is whole in its first span"
+    assert faults(gold(**{**told, "spans": [[0, 4], [5, 11]]}), quote="rent<omitted>is due") == []
+    assert faults(gold(**{**told, "labels": {}}), quote="rent is due") == [], "a provision has no heading"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import io
 from collections.abc import Callable, Iterator
@@ -15,7 +16,15 @@ from PIL import Image, ImageChops, ImageDraw, ImageFont
 from exhibit.evidence import locate, read_document
 from exhibit.evidence.ocr import TextLine, tesseract
 from exhibit.evidence.readers.pdf import find_boxes, render
-from exhibit.evidence.scan import Ocr, choose_ocr, measure_skew, read_scan, sort_lines
+from exhibit.evidence.scan import (
+    Ocr,
+    add_ocr_arguments,
+    choose_ocr,
+    measure_skew,
+    read_ocr_flags,
+    read_scan,
+    sort_lines,
+)
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from tests.evidence import files
 from tests.hostile.files import pdf
@@ -233,3 +242,15 @@ def test_rapidocr_reads_a_skewed_page(tmp_path):
     assert found is not None
     assert locate("This Agreement is made between Alder Mills and Birch Foods.", found.document)
     assert float(found.confidence["1"]) > 0.9
+
+
+def test_ocr_flags_have_defaults_and_refuse_an_invalid_language(capsys):
+    parser = argparse.ArgumentParser()
+    add_ocr_arguments(parser)
+    assert read_ocr_flags(parser.parse_args([])) is None
+    assert parser.parse_args(["--ocr-language", "cs_CZ"]).ocr_language == "cs_CZ"
+    assert (parser.parse_args([]).ocr_language, parser.parse_args([]).ocr_engine) == ("en", "auto")
+    for wrong in ("", "c s", "../x"):
+        with pytest.raises(SystemExit):
+            parser.parse_args(["--ocr-language", wrong])
+        assert "must be a language tag" in capsys.readouterr().err

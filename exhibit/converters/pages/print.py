@@ -31,7 +31,7 @@ from exhibit.evidence.files import decode_page
 from exhibit.evidence.markup import Printable
 from exhibit.evidence.read import has_page, read_document, read_printable
 from exhibit.evidence.readers.html import SUFFIXES as HTML
-from exhibit.evidence.readers.text import decode
+from exhibit.evidence.readers.text import decode_file
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import Printing
 from exhibit.storage.atomic import make_scratch_folder, write_whole
@@ -230,7 +230,7 @@ def _read_page(raw: RawDocument) -> Printable | None:
     if raw.original is None:
         return None if raw.html is None else Printable(raw.html)
     if raw.original.suffix.lower() in HTML:
-        return Printable(decode(raw.original))  # an HTML file has its own style
+        return Printable(decode_file(raw.original).text)  # an HTML file has its own style
     page = read_printable(raw.original)
     if page is None:
         return None

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.evidence.document import Document
-from exhibit.evidence.readers.text import decode
+from exhibit.evidence.readers.text import decode_file
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.parsing import parse_json
 
@@ -16,7 +16,7 @@ _TEXT_FIELDS = ("content", "text", "body", "page_content", "chunk")
 
 def read(path: Path) -> Document:
     """Return the text fields of a JSON file as one document, joined by blank lines."""
-    data = parse_json(decode(path).removeprefix("\ufeff"), where=path, error=DocumentError)
+    data = parse_json(decode_file(path).text.removeprefix("\ufeff"), where=path, error=DocumentError)
     try:
         texts = list(_find_texts(data))
     except RecursionError:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from exhibit.evidence.document import Document
 from exhibit.evidence.markup import parse_html
-from exhibit.evidence.readers.text import decode
+from exhibit.evidence.readers.text import decode_file
 
 SUFFIXES = (".html", ".htm", ".xhtml")
 KIND = "HTML page"
@@ -20,7 +20,7 @@ _SPACES = re.compile(r"[ \t\n\r\f]+")
 
 
 def read(path: Path) -> Document:
-    return Document(path.name, extract_text(decode(path)), (), path)
+    return Document(path.name, extract_text(decode_file(path).text), (), path)
 
 
 def extract_text(html: str) -> str:

@@ -9,7 +9,7 @@ from exhibit.engine.limits import run_program
 from exhibit.evidence.files import head_of
 from exhibit.evidence.markup import Printable, cut_fragment
 from exhibit.evidence.readers import excel, word
-from exhibit.evidence.readers.text import decode
+from exhibit.evidence.readers.text import decode_file
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.programs import find_program
@@ -48,7 +48,7 @@ def page(path: Path) -> Printable:
     with make_scratch_folder() as folder:
         target = convert_file(path, ending, folder, program)
         try:
-            made = Printable(cut_fragment(decode(target))) if ending == "html" else _READERS[ending](target)
+            made = Printable(cut_fragment(decode_file(target).text)) if ending == "html" else _READERS[ending](target)
         except DocumentError as error:
             reason = str(error).removeprefix(f"{target}: ")
             raise DocumentError(f"{path}: LibreOffice's conversion cannot be read: {reason}") from error

@@ -15,10 +15,6 @@ def read(path: Path) -> Document:
     return Document(path.name, decoded.text, (), path, decoded.notes)
 
 
-def decode(path: Path) -> str:
-    return decode_file(path).text
-
-
 def decode_file(path: Path) -> Decoded:
     """Return a file's characters and their encoding; raise if it is not text."""
     try:
