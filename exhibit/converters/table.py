@@ -3,7 +3,6 @@
 exhibit convert table --source questions.csv --documents contracts/ --out datasets_out/mine
 """
 
-import hashlib
 import json
 import re
 import sys
@@ -15,6 +14,7 @@ from exhibit.converters import Benchmark, DatasetInfo, Label, Licence, Quote, Ra
 from exhibit.converters.core.benchmark import BEYOND
 from exhibit.converters.core.command import main
 from exhibit.converters.core.documents import MIN_CLAUSE_LETTERS
+from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.cells import read_cell_words
@@ -66,13 +66,15 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
     SQuAD files and folders of queries with relevance judgments are also read.
     """
-    if judged_queries := read_judged(source, tally):
+    release = Release(source, INFO)
+    if judged_queries := read_judged(release, tally):
         return replace(judged_queries, info=_make_info(source, options))
     table = _find_table(source)
     if squad.is_squad(table):
         return replace(squad.read(table, options, tally), info=_make_info(table, options))
-    data = table.read_bytes()
-    records = [open_record(record, tally) for record in read_records(table, data, tally, sheet=options.sheet)]
+    records = [
+        open_record(record, tally) for record in read_records(table, release.read(table), tally, sheet=options.sheet)
+    ]
     seen = columns_of(records)
     named = {role: getattr(options, role.replace("-", "_")) for role in ROLES}
     shelf = Shelf(table, options.documents, vars(options)["as"] == "pdf", read_policy(options))
@@ -106,7 +108,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     return Benchmark(
         documents=[replace(document, title=titles[name]) for name, document in documents.items()],
         rows=rows,
-        sha256={table.name: hashlib.sha256(data).hexdigest()},
+        sha256=release.sha256,
         info=_make_info(table, options),
     )
 

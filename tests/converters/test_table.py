@@ -710,7 +710,7 @@ def test_table_infers_whether_page_numbers_start_at_0_or_1(first, documents, tmp
     rows = [
         {
             "question": "What?",
-            "answer": "x",
+            "answer": words or "This long answer is worded by a person, so that no page of the report contains it.",
             "evidence": [{"evidence_text": words, "doc_name": "OSTRANDER_2023_AR", "evidence_page_num": page + first}],
         }
         for words, page in stated.items()

@@ -1,6 +1,5 @@
 """Queries with graded documents in the form of BEIR: a corpus, queries, and relevance judgments (qrels)."""
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.converters.core.benchmark import Benchmark, Block, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.converters.tables.cells import read_cell_field, read_cell_words
 from exhibit.converters.tables.records import ENDINGS, decode_table, read_records, split_cells
@@ -37,25 +37,25 @@ def read_judgments(path: Path, text: str, tally: Tally) -> Iterator[Judgment]:
             tally.fault("line of judgments that has no grade at its end", place)
 
 
-def read_judged(source: Path, tally: Tally) -> Benchmark | None:
+def read_judged(release: Release, tally: Tally) -> Benchmark | None:
     """Return the queries of a folder as questions; the gold of each is every document with a grade above 0.
 
     Return None if the source is not a folder that contains a corpus, queries and judgments.
     """
+    source = release.source
     files = list_files(source) if source.is_dir() else []
     named = {path.stem.lower(): path for path in files if path.suffix.lower() in ENDINGS}
     judgments = [path for path in files if "qrels" in path.relative_to(source).as_posix().lower()]
     if not judgments or "corpus" not in named or "queries" not in named:
         return None
     corpus, queries = named["corpus"], named["queries"]
-    content = {path: path.read_bytes() for path in (*judgments, queries, corpus)}
     judged: dict[str, dict[str, int]] = {}
     for path in judgments:
-        for judgment in read_judgments(path, decode_table(path, content[path], tally), tally):
+        for judgment in read_judgments(path, decode_table(path, release.read(path), tally), tally):
             judged.setdefault(judgment.query, {})[judgment.document] = judgment.grade
-    documents = dict(read_corpus(corpus, content[corpus], tally))
+    documents = dict(read_corpus(corpus, release.read(corpus), tally))
     rows = []
-    for record in read_records(queries, content[queries], tally):
+    for record in read_records(queries, release.read(queries), tally):
         key = read_cell_field(record.cells, "id")
         question = read_cell_field(record.cells, "question") or read_cell_field(record.cells, "text")
         grades = judged.get(key, {})
@@ -72,8 +72,8 @@ def read_judged(source: Path, tally: Tally) -> Benchmark | None:
             answer, items = quotes[0].text or "", (record.item,)
             rows.append(RawRow(record.index, question, answer, quotes, labels=labels, items=items, place=key))
     titles = choose_unique_titles({raw.filename: [raw.title, raw.filename] for raw in documents.values()})
-    sha256 = {path.name: hashlib.sha256(data).hexdigest() for path, data in content.items()}
-    return Benchmark([replace(raw, title=titles[raw.filename]) for raw in documents.values()], rows, sha256)
+    titled = [replace(raw, title=titles[raw.filename]) for raw in documents.values()]
+    return Benchmark(titled, rows, release.sha256)
 
 
 def quote_document(document: RawDocument, grade: int) -> Quote:
