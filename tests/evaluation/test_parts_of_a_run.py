@@ -40,25 +40,21 @@ CASES = tuple(map(case, range(1, 7)))
 
 
 @pytest.mark.parametrize(
-    ("failed", "left", "tried"),
+    ("failed", "refused", "left", "tried"),
     [
-        ({}, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]),
-        (dict.fromkeys(range(1, 7), False), [], []),
-        ({1: True, 2: False, 3: False, 4: False, 5: False}, [6, 1], [6]),
-        ({1: False, 2: False, 3: False, 5: False, 6: False}, [4], [4]),
-        ({1: True, 2: False, 3: False, 4: False, 5: False, 6: False}, [1], [2, 3, 4, 5, 6]),
+        ({}, [], [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]),
+        (dict.fromkeys(range(1, 7), False), [], [], []),
+        ({1: True, 2: False, 3: False, 4: False, 5: False}, [], [6, 1], [6]),
+        ({1: False, 2: False, 3: False, 5: False, 6: False}, [], [4], [4]),
+        ({1: True, 2: False, 3: False, 4: False, 5: False, 6: False}, [], [1], [2, 3, 4, 5, 6]),
+        ({}, [1, 4], [2, 3, 5, 6], [2, 3, 5, 6]),
+        (dict.fromkeys([2, 3, 5, 6], False), [1, 4], [], []),
     ],
 )
-def test_list_left_to_ask_puts_unanswered_before_failed_questions(failed, left, tried):
-    some = SimpleNamespace(cases=CASES, refused={})
+def test_list_left_to_ask_puts_unanswered_before_failed_questions(failed, refused, left, tried):
+    some = SimpleNamespace(cases=CASES, refused=dict.fromkeys(refused, "its file is lost"))
     assert [one.id for one in list_left_to_ask(some, failed)] == left
     assert [one.id for one in to_probe(some, failed)] == tried
-
-
-def test_resume_and_probe_skip_refused_questions():
-    some = SimpleNamespace(cases=CASES, refused={1: "its file is lost", 4: "its file is lost"})
-    assert [one.id for one in to_probe(some, {})] == [one.id for one in list_left_to_ask(some, {})] == [2, 3, 5, 6]
-    assert list_left_to_ask(some, dict.fromkeys([2, 3, 5, 6], False)) == []
 
 
 def test_journal_restores_replies_and_rejects_damaged_data(tmp_path):

@@ -119,8 +119,8 @@ def _collect_spans(case: Case, k: int) -> tuple[dict[str, list[Span]], int]:
 
 
 def _count_overlap(spans: Iterable[Span], others: Iterable[Span]) -> int:
-    pairs = ((span, other) for span in spans for other in others)
-    return sum(max(0, min(span.end, other.end) - max(span.start, other.start)) for span, other in pairs)
+    pairs = ((*span, *other) for span in spans for other in others)
+    return sum(min(end, last) - max(start, first) for start, end, first, last in pairs if start < last and first < end)
 
 
 def _measure_length(spans: Iterable[Span]) -> int:
