@@ -8,7 +8,7 @@ bench/results/models.md names the training data.
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -141,14 +141,8 @@ class Reader(PairModel):
         return Reading(float(scores[0, 0]), spans, value, float(verdicts[0, 0]))
 
 
-@lru_cache(maxsize=1)
-def shared_reader() -> Reader:
-    return Reader()
-
-
-@lru_cache(maxsize=1)
-def shared_kinds() -> Kinds:
-    return Kinds()
+shared_reader = cache(Reader)
+shared_kinds = cache(Kinds)
 
 
 def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int, int] | None:

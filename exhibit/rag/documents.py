@@ -24,8 +24,7 @@ from exhibit.law.names import (
     split_filename,
 )
 from exhibit.law.profile import AGREED, Profile
-from exhibit.rag.database import Database
-from exhibit.rag.lexicon import FIELDS, NameWords, Postings, compute_rarity, count_digests
+from exhibit.rag.lexicon import FIELDS, Database, NameWords, Postings, compute_rarity, count_digests
 from exhibit.rag.protocols import Keys
 from exhibit.rag.questions import Query
 

@@ -19,9 +19,8 @@ import numpy as np
 
 from exhibit.law.profile import Profile
 from exhibit.rag.config import Config
-from exhibit.rag.database import Database
 from exhibit.rag.documents import DocumentNames
-from exhibit.rag.lexicon import DocumentWords, Words
+from exhibit.rag.lexicon import Database, DocumentWords, Words
 from exhibit.rag.protocols import SECTION_BITS, Keys, Layer, VectorStore, make_section_keys
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import __version__
@@ -148,9 +147,6 @@ class Index:
             path, page = headings.get(start, path), pages.get(start, page)
             changes.append((start, path, page or None))
         return changes
-
-    def read_document_text(self, filename: str) -> str:
-        return self.text_of(self.entry(filename).number)
 
     def chunk_keys(self, numbers: Iterable[int]) -> Keys:
         wanted = np.isin(self.table[:, DOCUMENT], np.fromiter(numbers, dtype=np.int64))

@@ -178,16 +178,14 @@ class _Former:
 
 def make_hits(index: Index, passages: Sequence[RankedPassage]) -> list[Hit]:
     """Return passages as hits; each hit has the headings and page at its start and at each change inside it."""
-    return [_make_hit(index, passage) for passage in passages]
-
-
-def _make_hit(index: Index, passage: RankedPassage) -> Hit:
-    name, span, changes = index.document(passage.document).filename, passage.span, index.changes(passage.document)
-    words = index.text_of(passage.document)[slice(*span)]
-    # a passage may begin with a line break that still belongs to the previous section
-    here = bisect_right(changes, span.end - len(words.lstrip()), key=itemgetter(0))
-    end = bisect_left(changes, span.end, key=itemgetter(0))
-    return Hit(name, span, words, passage.score, *changes[here - 1][1:], tuple(changes[here:end]))
+    hits = []
+    for number, span, score in passages:
+        words, changes = index.text_of(number)[slice(*span)], index.changes(number)
+        # a passage may begin with a line break that still belongs to the previous section
+        here = bisect_right(changes, span.end - len(words.lstrip()), key=itemgetter(0))
+        inner = tuple(changes[here : bisect_left(changes, span.end, key=itemgetter(0))])
+        hits.append(Hit(index.document(number).filename, span, words, score, *changes[here - 1][1:], inner))
+    return hits
 
 
 def complete_sentences(selected: Sequence[Hit], ranked: Sequence[Hit], index: Index) -> list[Hit]:
@@ -204,8 +202,8 @@ def complete_sentences(selected: Sequence[Hit], ranked: Sequence[Hit], index: In
         edges.setdefault(hit.document, set()).update(hit.span)
     added: list[RankedPassage] = []
     for hit in selected:
-        name = hit.document
-        number, text = index.entry(name).number, index.read_document_text(name)
+        name, number = hit.document, index.entry(hit.document).number
+        text = index.text_of(number)
         whole = extend_to_sentences(text, hit.span, widest=MAX_COMPLETED_CHARS)
         for gap in subtract_spans([whole], taken[name]):
             inner = sorted(edge for edge in edges.get(name, ()) if gap.start < edge < gap.end)

@@ -147,7 +147,7 @@ class Pipeline:
         return ingest(paths, index, engine=engine, embedder=self.embedder, summarise=summarise, sha256=sha256)
 
     def text(self, filename: str) -> str | None:
-        return self.opened.read_document_text(filename) if filename in self.opened else None
+        return self.opened.text_of(self.opened.entry(filename).number) if filename in self.opened else None
 
     def chunk_spans(self, filename: str) -> list[Span]:
         if filename not in self.opened:

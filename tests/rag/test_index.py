@@ -130,7 +130,7 @@ def test_chunks_tile_the_document(tmp_path, corpus):
     assert text is not None and "".join(text[slice(*span)] for span in spans) == text
     index = open_index(tmp_path / "index", pipeline.config)
     for hit in pipeline.search(["Which law governs?"])[0].ranked:
-        assert hit.text == index.read_document_text(hit.document)[slice(*hit.span)]
+        assert hit.text == index.text_of(index.entry(hit.document).number)[slice(*hit.span)]
 
 
 def test_index_names_files_with_equal_names_by_their_folders(tmp_path):

@@ -22,7 +22,7 @@ CLAUSE = "Either party may terminate this Agreement upon thirty (30) days' writt
 
 @pytest.fixture(scope="module")
 def official() -> dict[str, np.ndarray]:
-    return minilm.OFFICIAL.weights()
+    return network.OFFICIAL.weights()
 
 
 # ---------------------------------------------------------------- the embedder

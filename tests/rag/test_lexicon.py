@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from exhibit.law.profile import Profile
-from exhibit.rag.database import Database
 from exhibit.rag.documents import DocumentNames, read_names
-from exhibit.rag.lexicon import LENGTH, SATURATION, Words, compute_rarity, count_terms
+from exhibit.rag.lexicon import LENGTH, SATURATION, Database, Words, compute_rarity, count_terms
 from exhibit.rag.questions import Query, understand
 
 TEXTS = ("rent rent deposit", "deposit", "insurance of the roof", "")

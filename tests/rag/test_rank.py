@@ -170,7 +170,8 @@ def test_hit_locates_inner_section_of_large_chunk(tmp_path_factory, folder, pres
 
 def test_complete_sentences_completes_cut_sentences(pipeline):
     index = pipeline.opened
-    number, text = index.entry("fox.txt").number, index.read_document_text("fox.txt")
+    number = index.entry("fox.txt").number
+    text = index.text_of(number)
     start = text.index("tenant pays a rent")
     span = Span(start, start + 12)
     selected = make_hits(index, [RankedPassage(number, span, 1.0)])

@@ -12,7 +12,7 @@ LOCAL = True
 
 
 def open(argument: str | None) -> MiniLM:
-    return MiniLM(choose_variant("embedder", "legal", argument), network=open_network())
+    return MiniLM(choose_variant("embedder", "legal", argument), model=open_network())
 
 
 def open_network() -> Network:
@@ -24,6 +24,6 @@ def main() -> int:
     """Build the graphs of `legal` and of `minilm`, so that later runs need no network; print the path of one."""
     for network in (OFFICIAL, open_network()):
         load_graph("int8", network)
-    MiniLM(network=open_network()).embed(["This Agreement is made between the parties."], role="passage")
+    MiniLM(model=open_network()).embed(["This Agreement is made between the parties."], role="passage")
     print(find_graph_path("int8", open_network()))
     return 0
