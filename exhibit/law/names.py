@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -63,15 +63,11 @@ def split_page(cited: str) -> tuple[str, int | None]:
 
 class FileNames:
     def __init__(self, files: Iterable[str], aliases: Mapping[str, Iterable[str]] | None = None) -> None:
-        self._levels: list[dict[str, list[str]]] = []
+        self._files: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)  # by the form of a name and its rank
         for file in files:
             for name in (file, *(aliases or {}).get(file, ())):
-                for level, spelling in enumerate(_list_spellings(name)):
-                    if level == len(self._levels):
-                        self._levels.append({})
-                    same = self._levels[level].setdefault(spelling, [])
-                    if file not in same:
-                        same.append(file)
+                for form in enumerate(_list_spellings(name)):
+                    self._files[form][file] = None
 
     def find(self, name: str) -> str | None:
         meant = self.find_all(name)
@@ -79,8 +75,8 @@ class FileNames:
 
     def find_all(self, name: str) -> list[str]:
         several: list[str] = []
-        for level, spelling in zip(self._levels, _list_spellings(name), strict=False):
-            files = level.get(spelling, []) if spelling else []
+        for form in enumerate(_list_spellings(name)):
+            files = list(self._files.get(form, ())) if form[1] else []
             if len(files) == 1:
                 return files
             several = several or files

@@ -106,7 +106,7 @@ def place(stack: list[Node], heading: Heading) -> Node | None:
         return _place_in_list(stack, heading)
     if heading.style == "decimal" and heading.counted and not _goes_on(stack, heading):
         return None
-    return _place_by_rank(stack, heading, heading.rank)
+    return _place_by_rank(stack, heading)
 
 
 def _place_in_list(stack: list[Node], heading: Heading) -> Node | None:
@@ -120,7 +120,7 @@ def _place_in_list(stack: list[Node], heading: Heading) -> Node | None:
     if heading.value[0] != 1:
         if not heading.sure:
             return None
-        return _place_by_rank(stack, heading, heading.rank)
+        return _place_by_rank(stack, heading)
     while len(stack) > 1 and not _may_hold(stack[-1].heading, heading):
         stack.pop()
     top = stack[-1]
@@ -138,12 +138,12 @@ def _learn_rank(stack: Sequence[Node], heading: Heading, ranks: dict[str, float]
     return ranks[heading.style]
 
 
-def _place_by_rank(stack: list[Node], heading: Heading, rank: float) -> Node:
+def _place_by_rank(stack: list[Node], heading: Heading) -> Node:
     while len(stack) > 1 and (
-        stack[-1].rank >= rank or stack[-1].heading.kind in _CLOSED or stack[-1].level >= _MAX_LEVELS
+        stack[-1].rank >= heading.rank or stack[-1].heading.kind in _CLOSED or stack[-1].level >= _MAX_LEVELS
     ):
         stack.pop()
-    return Node(heading, rank, stack[-1].level + 1)
+    return Node(heading, heading.rank, stack[-1].level + 1)
 
 
 def _may_hold(top: Heading, heading: Heading) -> bool:
