@@ -226,9 +226,7 @@ def read_system(path: Path) -> LegalSystem:
             name=data["name"],
             language=data["language"],
             levels=levels,
-            ordinals={
-                word: int(value) for word, _, value in (pair.partition("=") for pair in data["ordinals"].split())
-            },
+            ordinals={word: int(value) for word, value in (pair.split("=") for pair in data["ordinals"].split())},
             refers=tuple(data.get("refers", "").split()),
             follows=tuple(data.get("follows", "").split()),
             number=data.get("number", _PART_NUMBER),

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from exhibit.law.names import (
-    keep_letters,
-    make_file_key,
-)
+from exhibit.law.names import keep_letters, make_file_key
 
 
 def test_keep_letters_ignores_case_accents_and_line_end_hyphens() -> None:

@@ -48,6 +48,8 @@ def found(text: str, *, context: str = "") -> list[str]:
         ("the table in PD52D (see paragraph 18.33 above)", ["PD 52D"]),
         ("PD 28 applies to Part 28", ["PD 28", "CPR Part 28"]),
         # statutes
+        ("point (a) of section 5 of the Housing Act 1985", ["housing act 1985 5.a"]),
+        ("the County Courts Order 1991 (S.I. 1991/724), article 2(7)", ["county courts order 1991 2.7"]),
         ("ss 1-3 of the Limitation Act 1980", [f"limitation act 1980 {n}" for n in (1, 2, 3)]),
         (
             "sections 51(1) and 51(3) of the Senior Courts Act 1981",
@@ -134,10 +136,7 @@ def found(text: str, *, context: str = "") -> list[str]:
         ("Article 6(1)(f) of Regulation (EU) 2016/679", ["eu regulation 2016/679 6.1.f"]),
         ("point (f) of Article 6(1) of Regulation (EU) 2016/679", ["eu regulation 2016/679 6.1.f"]),
         ("Regulation (EU) 2016/679, Article 6(1)(f)", ["eu regulation 2016/679 6.1.f"]),
-        (
-            "Directive 95/46/EC (the Data Protection Directive), art 7",
-            ["eu directive 1995/46 7"],
-        ),
+        ("Directive 95/46/EC (the Data Protection Directive), art 7", ["eu directive 1995/46 7"]),
         ("Art. 17 GDPR", ["eu regulation 2016/679 17"]),
         ("GDPR art 17(1)", ["eu regulation 2016/679 17.1"]),
         ("Articles 5 and 6 of Directive 95/46/EC", ["eu directive 1995/46 5", "eu directive 1995/46 6"]),

@@ -153,7 +153,94 @@ def test_read_structure_nests_court_guides_and_legislation():
     ]
 
 
-# ---------------------------------------------------------------- laws
+def nested(labels: str) -> str:
+    """Return the level and heading of each section in a text whose paragraphs start with these labels."""
+    shouted = {label: sum(map(str.isupper, label)) > 3 for label in labels.split("|")}
+    paragraphs = [label if shouted[label] else f"{label} Goods are sold here." for label in labels.split("|")]
+    root = read_structure(Document("a.txt", "".join(f"{paragraph}\n\n" for paragraph in paragraphs)))
+    return "|".join(f"{part.level} {part.heading}" for part in root.walk() if part.heading)
+
+
+@pytest.mark.parametrize(
+    ("labels", "levels"),
+    [
+        # a count may miss three numbers; what is not sure, inside another list, none
+        ("(a)|(b)|(e)", "1 (a)|1 (b)|1 (e)"),
+        ("(a)|(b)|(f)", "1 (a)|1 (b)"),
+        ("(a)|(1)|(b)|(2)", "1 (a)|2 (1)|1 (b)"),
+        ("(a)|(1)|(2)|(3)|(c)", "1 (a)|2 (1)|2 (2)|2 (3)"),
+        ("(a)|(1)|(2)|(3)|(b)", "1 (a)|2 (1)|2 (2)|2 (3)|1 (b)"),
+        ("1. Term.|(a)|4. Price.", "1 1. Term|2 (a)|1 4. Price"),
+        ("1. Term.|(b)", "1 1. Term"),
+        ("(c)", ""),
+        ("3. Term.|4. Price.", "1 3. Term|1 4. Price"),
+        ("1. Term.|2. Price.|6. Law.", "1 1. Term|1 2. Price|1 6. Law"),
+        # numbers with a point go up, one at a time, by three where they are sure, or begin anew
+        ("1.1|1.2|2.1|3.1", "1 1.1|1 1.2|1 2.1|1 3.1"),
+        ("1.1|2.1|5.1", "1 1.1|1 2.1|1 5.1"),
+        ("1.1|2.1|6.1", "1 1.1|1 2.1"),
+        ("4.1|1.1|1.2", "1 4.1|1 1.1|1 1.2"),
+        ("4.1|1.2", "1 4.1"),
+        ("4.1|4.1", "1 4.1"),
+        ("4.2|4.1|4.3", "1 4.2|1 4.3"),
+        ("4.1 Term.|7.1 Law.", "1 4.1 Term|1 7.1 Law"),
+        ("4.1 Term.|8.1 Law.", "1 4.1 Term"),
+        ("1. Term.|4.2 Price.", "1 1. Term|2 4.2 Price"),
+        ("1. Term.|4.2 goods", "1 1. Term"),
+        ("1. Term.|1.2 goods", "1 1. Term|2 1.2"),
+        ("ARTICLE II|2.1 goods|2.2 goods|4.1 goods", "1 ARTICLE II|2 2.1|2 2.2"),
+        ("PART 3 USE|3.1 goods|4.1 goods|6.1 goods", "1 PART 3 USE|2 3.1|2 4.1"),
+        ("ARTICLE I|2.1|1.1", "1 ARTICLE I|2 2.1|2 1.1"),
+        # letters that are Roman numbers too
+        ("(a)|(i)|(ii)|(b)", "1 (a)|2 (i)|2 (ii)|1 (b)"),
+        ("1. Term.|(i)|(ii)|(iii)|(iv)|(v)|(vi)", "1 1. Term|2 (i)|2 (ii)|2 (iii)|2 (iv)|2 (v)|2 (vi)"),
+        ("(h)|(i)|(j)", "1 (i)"),
+        ("(f)|(g)", ""),
+        ("(a)|(d)|(g)|(h)|(i)|(j)", "1 (a)|1 (d)|1 (g)|1 (h)|1 (i)|1 (j)"),
+        ("(a)|(d)|(g)|(h)|(i)|(ii)|(iii)", "1 (a)|1 (d)|1 (g)|1 (h)|2 (i)|2 (ii)|2 (iii)"),
+        ("(a)|(iii)", "1 (a)"),
+        ("a.|b.|i.|ii.|c.", "1 a.|1 b.|2 i.|2 ii.|1 c."),
+        ("A.|B.|I.|II.|C.", "1 A.|1 B.|2 I.|2 II.|1 C."),
+        ("(A)|(B)|(I)|(II)|(C)", "1 (A)|1 (B)|2 (I)|2 (II)|1 (C)"),
+        ("I.|II.|III.|IV.", "1 I.|1 II.|1 III.|1 IV."),
+        # parts that hold no numbered section, and those that do
+        ("RECITALS|A.|B.", "1 RECITALS|2 A.|2 B."),
+        ("RECITALS|WHEREAS, x|NOW, THEREFORE, y|1. Term.", "1 RECITALS|1 NOW, THEREFORE|1 1. Term"),
+        ("RECITALS|1. Term.", "1 RECITALS|1 1. Term"),
+        ("NOW, THEREFORE, y|1. Term.", "1 1. Term"),
+        (
+            "1. Term.|IN WITNESS WHEREOF, z|(a)|SCHEDULE 1|1. Price.|(a)",
+            "1 1. Term|1 IN WITNESS WHEREOF|1 (a)|1 SCHEDULE 1|2 1. Price|3 (a)",
+        ),
+        ("SUPPLY AGREEMENT|(a)|(b)", "1 SUPPLY AGREEMENT|1 (a)|1 (b)"),
+        ("TERM|1. One.|PRICE|2. Two.", "1 TERM|1 1. One|1 PRICE|2 2. Two"),
+        ("1.1 One.|TERM|1.2 Two.", "1 1.1 One|1 TERM|2 1.2 Two"),
+        ("1.1 One.|TERM|(a)|(b)", "1 1.1 One|1 TERM|2 (a)|2 (b)"),
+        # nine levels are enough: what is deeper stands beside
+        (
+            "PART 1 GENERAL|CHAPTER I COURT|ARTICLE I SCOPE|Section 1. Use.|1.1 Term.|1.1.1 Time.|1.1.1.1 Hours.|"
+            "(a)|(1)|(A)|(i)|(b)|a.",
+            "1 PART 1 GENERAL|2 CHAPTER I COURT|3 ARTICLE I SCOPE|4 Section 1 Use|5 1.1 Term|6 1.1.1 Time|"
+            "7 1.1.1.1 Hours|8 (a)|9 (1)|9 (A)|9 (i)|8 (b)|9 a.",
+        ),
+        (
+            "PART 1 GENERAL|CHAPTER I COURT|ARTICLE I SCOPE|Section 1. Use.|(a)|CHAPTER II OTHER|PART 2 MORE|"
+            "SCHEDULE 1",
+            "1 PART 1 GENERAL|2 CHAPTER I COURT|3 ARTICLE I SCOPE|4 Section 1 Use|5 (a)|2 CHAPTER II OTHER|"
+            "1 PART 2 MORE|1 SCHEDULE 1",
+        ),
+    ],
+)
+def test_read_structure_nests_headings_by_sequence_of_labels(labels, levels):
+    assert nested(labels) == levels
+
+
+def test_format_section_path_is_empty_before_first_section():
+    root = Section(Span(10, 20), children=(Section(Span(10, 20), "A", level=1),))
+    assert format_section_path(root, Span(0, 5)) == ""
+
+
+# ---------------------------------------------------------------- properties
 
 PIECES = [
     "ARTICLE IV\n", "Article 4.\n", "SECTION 2.01 Title\n", "1. One. ", "1.1 Two. ", "2.\n", "(a) x;\n", "(i) y;\n",

@@ -128,7 +128,11 @@ def _is_rule(text: str, match: re.Match[str], numbers: Numbers, *, whole: bool) 
 
 def find_directions(text: str) -> Iterator[Mention]:
     """Yield practice directions; `paragraph 2.1 of the Practice Direction` refers to the last named direction."""
-    heads = [(m.start(), n) for m in _HEAD.finditer(text) if (n := _read_numbers(text, m))]
+    heads: list[tuple[int, Numbers]] = []
+    for head in _HEAD.finditer(text):
+        plural = head[0].strip().lower().endswith("s")
+        if numbers := read_numbers(text, head.end(), plural=plural, single=not plural):
+            heads.append((head.start(), numbers))
     units = list(read_units(text, _INSIDE))
     free = {unit.start: unit for unit in units}
     open_heads = dict(heads)
@@ -153,11 +157,6 @@ def _with_what_follows(text: str, start: int, numbers: Numbers, units: dict[int,
     unit = units.get(after.end()) if after else None
     paths, end = (unit.paths, unit.end) if unit else ([tuple(rest)], numbers.end)
     yield make_mention("direction", number, paths, start, end)
-
-
-def _read_numbers(text: str, head: re.Match[str]) -> Numbers | None:
-    plural = head.group().strip().lower().endswith("s")
-    return read_numbers(text, head.end(), plural=plural, single=not plural)
 
 
 def guide_name(text: str) -> str:

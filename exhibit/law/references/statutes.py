@@ -1,9 +1,8 @@
 """Finds references to Acts, regulations, orders and rules, by full or short name or number, and to acts of the EU."""
 
-import math
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from exhibit.evidence import Span
 from exhibit.law.references.reference import (
@@ -253,8 +252,7 @@ class Instruments:
 
 
 def _keep_longest(named: list[Named]) -> list[Named]:
-    starts: list[float] = [later.start for later in named[1:]]
-    return [name for name, following in zip(named, [*starts, math.inf], strict=False) if name.end <= following]
+    return [name for name, later in zip_longest(named, named[1:]) if later is None or name.end <= later.start]
 
 
 def _read_instrument(text: str, ending: re.Match[str]) -> Named | None:

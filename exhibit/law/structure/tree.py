@@ -193,13 +193,6 @@ def to_section(node: Node, start: int, end: int, text: str) -> Section:
             starts[0] = start  # a heading without text is not a leaf, but belongs to the section below it
         bounds = [*starts, end]
         children += [to_section(child, bounds[at], bounds[at + 1], text) for at, child in enumerate(node.children)]
-    heading = node.heading
-    return Section(
-        Span(start, end),
-        heading.text,
-        heading.kind,
-        node.level,
-        tuple(children),
-        heading.label,
-        Span(heading.start, heading.end),
-    )
+    heading, span = node.heading, Span(start, end)
+    title = Span(heading.start, heading.end)
+    return Section(span, heading.text, heading.kind, node.level, tuple(children), heading.label, title)
