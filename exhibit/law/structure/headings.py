@@ -291,10 +291,8 @@ _DEFINITIONS = re.compile(
     r"(?i)(?:(?:certain |general )?definitions?|defined terms|interpretation|definitions and .{3,40}|glossary)\W*"
 )
 _DOCUMENT = re.compile(r"(?i)\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b")
-_UNNUMBERED_RANK, _LARGE_RANK = (
-    6,
-    6.5,
-)  # ranks of a title that is not above a number: any title, or one in a larger font
+_UNNUMBERED_RANK = 6  # the rank of a title that is not above a number
+_LARGE_RANK = 6.5  # the same for a title in a larger font
 _MAX_HEADING_LINES = 4  # most lines of a heading: the longest in the five court guides has four
 _MAX_HEADING_CHARS = 300  # characters: a longer text is a sentence
 FOOTNOTE = re.compile(r"(?<=[a-z])\d{1,2}$")  # a footnote mark at the end of a title
@@ -461,12 +459,11 @@ _FIRST_PAGE_CHARS = 3000  # characters of the first page, which states the docum
 
 def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
     """Return the headings; of several unnumbered headings without text between them, only the last."""
-    kept = []
-    for heading, after in zip_longest(headings, headings[1:]):
-        empty = after is not None and not text[heading.end : after.start].strip()
-        if not (empty and heading.style in BARE and after is not None and after.style in BARE):
-            kept.append(heading)
-    return kept
+    return [
+        heading
+        for heading, after in zip_longest(headings, headings[1:])
+        if after is None or not {heading.style, after.style} <= BARE or text[heading.end : after.start].strip()
+    ]
 
 
 def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
