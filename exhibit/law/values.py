@@ -310,10 +310,6 @@ def _find_group(match: re.Match[str], name: str) -> str:
     return next((groups[key] for key in (name, *(f"{name}{n}" for n in range(2, 7))) if groups.get(key)), "")
 
 
-def _parse_decimal(digits: str) -> Decimal:
-    return Decimal(digits.replace(",", ""))
-
-
 def _format_plain(number: Decimal) -> str:
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -322,7 +318,7 @@ def _format_plain(number: Decimal) -> str:
 def _read_number_part(part: re.Match[str]) -> Decimal:
     if part["digits"] is None:
         return Decimal(read_words(part[0]) or 0)
-    return _parse_decimal(part["digits"]) * _find_scale(part)
+    return Decimal(part["digits"].replace(",", "")) * _find_scale(part)
 
 
 def _find_scale(part: re.Match[str]) -> int:
@@ -413,14 +409,6 @@ def write_value(value: Value, new: Decimal | str) -> str:
     return _NUMBER_PART.sub(write_part, value.text)
 
 
-def _replace_parts(match: re.Match[str], parts: dict[str, str]) -> str:
-    text = match[0]
-    for group in sorted(parts, key=match.start, reverse=True):
-        start, end = match.start(group) - match.start(), match.end(group) - match.start()
-        text = text[:start] + parts[group] + text[end:]
-    return text
-
-
 def write_digits(number: Decimal, like: str) -> str:
     """Return a number in digits, with as many decimals as `like`, and with commas if `like` has or would need them."""
     whole, _, decimals = like.partition(".")
@@ -447,7 +435,11 @@ def _write_date(match: re.Match[str], day: date) -> str:
         numbers = (day.day, day.month) if day_first else (day.month, day.day)
         for group, number in zip(("first", "second"), numbers, strict=True):
             parts[group] = f"{number:02d}" if match[group][0] == "0" else str(number)
-    return _replace_parts(match, parts)
+    written = match[0]
+    for group in sorted(parts, key=match.start, reverse=True):
+        start, end = match.start(group) - match.start(), match.end(group) - match.start()
+        written = written[:start] + parts[group] + written[end:]
+    return written
 
 
 def _write_month_like(text: str, month: int) -> str:
