@@ -199,7 +199,8 @@ def _stand_in(labels: dict[str, Label], quotes: list[Quote]) -> tuple[str, str]:
 
 def _finish_quote(quote: Quote, document: RawDocument, answer: str) -> Quote:
     """Return a passage as gold to locate; its provision and page become labels."""
-    stated = {"provision": quote.provision or None, "stated_page": quote.page}
+    accepted = "; ".join(quote.acceptable) if quote.text else ""
+    stated = {"provision": quote.provision or None, "stated_page": quote.page, "accepted": accepted or None}
     return replace(
         quote,
         filename=document.filename,

@@ -795,10 +795,12 @@ def test_table_reads_grades_and_alternative_sections(documents, tmp_path, conver
                 {"law": "BootMG", "section": "§ 1", "relevance": 0},
             ],
             "acceptable_sections": ["§ 2a BootMG", "§ 77 BootMG", "ports_act.txt"],
-        }
+        },
+        {"question": ASK, "answer": "x", "document": LEASED, "text": RENT, "acceptable_sections": ["Section 1.02"]},
     ]
     bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
-    (line,) = gold_of(bundle)
+    line, quoted = gold_of(bundle)
+    assert (quoted["how"], quoted["labels"]["accepted"], len(quoted["alternatives"])) == ("exact", "Section 1.02", 1)
     assert line["labels"]["grade"] == 3 and line["labels"]["provision"] == "§ 2"
     assert json.loads(line["labels"]["acceptable"]) == ["ports_act.txt"]
     ((start, end),) = line["alternatives"][0]
@@ -806,7 +808,7 @@ def test_table_reads_grades_and_alternative_sections(documents, tmp_path, conver
     assert "Kaution" in text[start - 10 : end + 10] and "Mängel" not in text[start:end]
     noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
     assert noted["accepted provision is absent or ambiguous"] == ["line 1: § 77 BootMG in bootmg.md"]
-    assert check_gold(bundle) == (1, [])
+    assert check_gold(bundle) == (2, [])
 
 
 def test_table_reads_beir_folder_as_documents_and_graded_gold(tmp_path, convert):
