@@ -130,12 +130,7 @@ def test_http_target_fills_question_in_address(dataset):
 
 
 def test_fill_replaces_placeholders_in_template():
-    template = {
-        "q": "{question}",
-        "turns": ["{question}", "x"],
-        "...": "{parameters}",
-        "day": "{as_of}",
-    }
+    template = {"q": "{question}", "turns": ["{question}", "x"], "...": "{parameters}", "day": "{as_of}"}
     values = {"question": "Who?", "parameters": {"k": 3}, "as_of": None}
     assert fill(template, values) == {
         "q": "Who?", "turns": ["Who?", "x"], "k": 3,
@@ -155,11 +150,7 @@ def test_fill_replaces_placeholders_in_template():
             r"Write the body as --set target_request=.* and .* --set target_response_answer_jmespath=PATH",
         ),
         (answering(lambda body: False), {}, "Came back: HTTP 422 .*Field required.* --set target_request="),
-        (
-            lambda system, asked: (401, {"detail": "no key"}),
-            {},
-            "does not accept the key: .*no key",
-        ),
+        (lambda system, asked: (401, {"detail": "no key"}), {}, "does not accept the key: .*no key"),
         (lambda system, asked: (404, {}), {}, "no endpoint for questions at this address"),
         (lambda system, asked: (500, {"detail": "boom"}), {}, "Came back: HTTP 500 .*boom"),
         (lambda system, asked: {"error": "overloaded"}, {}, "the server reports an error: overloaded"),

@@ -135,9 +135,7 @@ def _divide(part: float, whole: float) -> float:
 
 
 @on_files(
-    title="Right document found",
-    meaning="questions with a passage of the right file among the first k",
-    depths=(1,),
+    title="Right document found", meaning="questions with a passage of the right file among the first k", depths=(1,)
 )
 def document_hit(case: Case, k: int) -> float | None:
     return _score_hit([_is_wrong_file(passage, list_gold_files(case)) for passage in case.reply.passages[:k]], False)
@@ -244,9 +242,7 @@ def ranking_of(case: Case) -> Ranking | None:
 
 
 @on_text(
-    title="Gold passages found",
-    meaning="share of gold passages of which the first k hold at least half",
-    at=("k",),
+    title="Gold passages found", meaning="share of gold passages of which the first k hold at least half", at=("k",)
 )
 def recall(case: Case, options: Options, k: int) -> float | None:
     if options.parity == "seed":
