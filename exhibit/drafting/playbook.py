@@ -10,6 +10,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from exhibit.law.profile import AGREED, Profile
+from exhibit.models.network import read_record
+from exhibit.models.reader import KINDS
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.parsing import LARGEST_FILE, format_faults, parse_toml, read_text
 
@@ -55,6 +57,8 @@ class Playbook(_Model):
     """
     again: bool = True
     """Whether a reranker checks apparent absences, which takes time and is unnecessary for some kinds."""
+    trained: str = ""
+    """The dataset in the reader's training whose wordings, by the questions' names, are `seek` of the questions."""
     questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -75,10 +79,18 @@ def read_playbook(path: Path) -> Playbook:
     """Return a playbook from its file; raise an error that names its first fault."""
     try:
         content = parse_toml(read_text(path, error=SourceError, most=LARGEST_FILE), where=path, error=SourceError)
-        return Playbook.model_validate({**content, "name": path.stem.replace("_", "-")})
+        playbook = Playbook.model_validate({**content, "name": path.stem.replace("_", "-")})
     except ValidationError as error:
         fault = format_faults(error, most=1)
         raise SourceError(f"{path}: {fault}; docs/draft.md shows the form of a playbook") from error
+    if not playbook.trained:
+        return playbook
+    wordings = {name.lower(): wording for name, wording in read_record(KINDS)["kinds"].items()}
+    questions = [
+        question.model_copy(update={"seek": wordings.get(f"{playbook.trained}/{question.name}", question.seek)})
+        for question in playbook.questions
+    ]
+    return playbook.model_copy(update={"questions": questions})
 
 
 def find_playbooks(names: Sequence[str] = ()) -> list[Playbook]:
