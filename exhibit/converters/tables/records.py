@@ -261,7 +261,7 @@ def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
 def _read_json(path: Path, text: str) -> list[Any]:
     """Return the rows of a JSON or YAML file; raise SourceError if it contains no list of objects."""
     try:
-        data = json.loads(text) if path.suffix.lower() == ".json" else yaml.load(text, _DatelessLoader)
+        data = json.loads(text) if path.suffix.lower() == ".json" else _DatelessLoader(text).get_single_data()
     except yaml.YAMLError as error:
         raise SourceError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
     except (ValueError, RecursionError) as error:
