@@ -411,7 +411,7 @@ def test_repeat_counts_questions_not_replies_as_failed(run, server):
     assert (done.failures.asked, done.failures.failed) == (9, 1) and "500" in done.failures.first
     assert summarise_run(read_tables(done.folder)) == done.summary
     [row] = [row for row in rows_of(done.folder / "leases" / "eval_results.jsonl") if row["question"] == bad]
-    assert [bool(one["error"]) for one in row["repeats"]] == [False, True, True] and row["answer"] == "four"
+    assert [bool(one["error"]) for one in row["repeats"]] == [False, True, True] and row["reply"]["answer"] == "four"
 
 
 # ---------------------------------------------------------------- runs from elsewhere
