@@ -1,6 +1,6 @@
 """Measures presets on LegalBench-RAG beside the figures of published papers.
 
-    python -m bench.legalbenchrag [--presets naive,routed] [--full] [--as pdf] [--words free] [--page FILE]
+    python -m bench.legalbenchrag [--presets naive,routed] [--full] [--words free] [--page FILE]
 
 Precision and recall are by characters, counted as the benchmark's own code counts them. DRM is the share of
 passages from a document without gold. Published figures are in bench/papers, one file per paper.
@@ -61,10 +61,10 @@ def _read_free() -> dict[str, str]:
 
 def make_bundle(source: Path, out: Path, options: argparse.Namespace) -> Path:
     """Return the bundle for these options; convert it unless it exists already."""
-    plain = out / "bundles" / f"legalbenchrag-{'full' if options.full else 'mini'}-{options.kind}"
+    plain = out / "bundles" / f"legalbenchrag-{'full' if options.full else 'mini'}"
     if not plain.is_dir():
         flags = [] if options.full else ["--mini"]
-        exhibit("convert", "legalbenchrag", "--source", source, "--out", plain, "--as", options.kind, *flags)
+        exhibit("convert", "legalbenchrag", "--source", source, "--out", plain, *flags)
     if options.words == "own":
         return plain
     # one name for all wordings, so that they share one index
@@ -213,7 +213,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("--source", type=Path, metavar="DIR", help="benchmarks/ and corpus/ (default: EXHIBIT_DATA)")
     add("--full", action="store_true", help="all 6,889 questions instead of LegalBench-RAG-mini's 776")
-    add("--as", dest="kind", choices=["text", "pdf"], default="text", help="the texts as published, or printed")
     add("--presets", default=PRESETS, metavar="NAME,…", help=f"NAME[:SETTING=VALUE…] each (default: {PRESETS})")
     add("--words", choices=["own", "free", "unnamed"], default="own", help="the wording of the questions")
     add("--limit", type=int, metavar="N", help="a quick look at N questions, drawn by a fixed seed")

@@ -62,7 +62,7 @@ def test_legalbenchrag_bench_measures_questions_with_and_without_names(tmp_path,
     assert legalbenchrag.main([*words, "--page", str(tmp_path / "page.md")]) == 0
     assert "| `bm25` |" in (tmp_path / "page.md").read_text(encoding="utf-8")
     assert legalbenchrag.main([*words, "--words", "unnamed"]) == 0
-    rows = json.loads((tmp_path / "bundles/unnamed/legalbenchrag-mini-text/train.json").read_text(encoding="utf-8"))
+    rows = json.loads((tmp_path / "bundles/unnamed/legalbenchrag-mini/train.json").read_text(encoding="utf-8"))
     assert rows and not any(row["question"].startswith("Consider") for row in rows)
 
 
