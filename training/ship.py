@@ -3,8 +3,8 @@
     python -m training.ship --before exhibit/models --taught FOLDER --pack pack.npz --share 0.5 --out FOLDER
 
 `--share` is the weight of the taught weights: 0.5 gives the mean of the weights before and after teaching. Each file is
-added
-to all-MiniLM-L6-v2 alone, so that each model can be trained on without the others.
+added to all-MiniLM-L6-v2 alone, so that each model can be trained on without the others; `--only teacher` makes the
+file that is added to the published cross-encoder, always from what was taught alone.
 """
 
 from __future__ import annotations
@@ -24,8 +24,15 @@ from training.hints import LEAST, count_usual
 from training.network import Array, read_tensors, stack, write_tensors
 from training.pack import Pack, load_pack
 
-BASE = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""The sha256 of the weights of all-MiniLM-L6-v2."""
+PLACES = FILES | {"kinds": "weights/kinds", "teacher": "rerankers/weights/teacher"}
+MINILM = {
+    "model": "all-MiniLM-L6-v2",
+    "sha256": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+}
+PUBLISHED = {
+    "model": "ms-marco-MiniLM-L-12-v2, in 8 bits",
+    "sha256": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+}
 
 
 def mix(before: Mapping[str, Array], taught: Mapping[str, Array], share: float) -> dict[str, Array]:
@@ -60,31 +67,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--before", type=Path, required=True, metavar="DIR", help="the folder exhibit/models")
     parser.add_argument("--taught", type=Path, required=True, metavar="DIR", help="the --out of training.teach")
     parser.add_argument("--pack", type=Path, required=True, metavar="FILE", help="the pack of that training")
-    parser.add_argument("--only", nargs="*", default=[*FILES, "kinds"], metavar="MODEL", help="default: all")
+    parser.add_argument("--only", nargs="*", default=[*FILES, "kinds"], metavar="MODEL", help="or: teacher")
     parser.add_argument("--share", type=float, default=1.0, help="how much counts what was taught (default: 1)")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="such a folder, which may be --before")
     options = parser.parse_args(arguments)
     pack, record = load_pack(options.pack), json.loads((options.taught / "record.json").read_text(encoding="utf-8"))
     for name in options.only:
-        file = f"{FILES.get(name, 'weights/kinds')}.safetensors"
-        before, path = options.before / file, options.out / file
-        told = json.loads(before.with_suffix(".json").read_text(encoding="utf-8"))
-        arrays = mix(read_tensors(before), read_tensors(options.taught / f"{name}.safetensors"), options.share)
+        file = f"{PLACES[name]}.safetensors"
+        before, path, told = options.before / file, options.out / file, {}
+        arrays = read_tensors(options.taught / f"{name}.safetensors")
+        if name != "teacher":
+            told = json.loads(before.with_suffix(".json").read_text(encoding="utf-8"))
+            arrays = mix(read_tensors(before), arrays, options.share)
         path.parent.mkdir(parents=True, exist_ok=True)
         # in 8 bits the vectors of an embedder would change, and what is cached by them
-        eight = [key for key in arrays if name == "reader" and key.endswith((".up", ".down"))]
+        eight = [key for key in arrays if name in ("reader", "teacher") and key.endswith((".up", ".down"))]
         write_tensors(arrays, path, eight=eight)
         about = {
             "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-            "base": {"model": "all-MiniLM-L6-v2", "sha256": BASE},
+            "base": PUBLISHED if name == "teacher" else MINILM,
             "torch": record["torch"],
-            "taught": {key: record[key] for key in ("teacher", name) if key in record},
+            "taught": {key: record[key] for key in ("teacher", name, "careful") if key in record},
             "share": options.share,
             "start": {key: told[key] for key in ("sha256", "recipe", "start", "blend", "stack") if key in told},
             "gathered": pack.notes,
-            "documents": list_documents(pack, told.get("documents", {})),
+            "documents": list_documents(pack, told.get("documents") or {d["source"]: [] for d in pack.documents}),
         }
         about |= describe_kinds(pack) if name == "kinds" else {}
+        about |= record["calibration"] if name == "teacher" else {}
         path.with_suffix(".json").write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         print(f"{path}: {path.stat().st_size:,} bytes")
     return 0

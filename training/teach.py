@@ -40,7 +40,7 @@ from training.grades import (
     make_batches,
     make_pages,
 )
-from training.hints import Hints, learn, spot
+from training.hints import PLAIN, RIDGE, Hints, fit_curve, learn, spot
 from training.measure import Measured, measure_embedder, measure_judge
 from training.network import (
     Array,
@@ -88,6 +88,7 @@ RECIPES = {
     "embedder": Recipe(rate=5e-4, rank=32, batch=64, gold=0.4, steps=743),
     "reader": Recipe(rate=5e-4, rank=32, passages=8, steps=1757),
     "reranker": Recipe(rate=6e-4, rank=32, steps=1490),
+    "careful": Recipe(rate=1e-3, rank=20, passages=8, gold=1.0, steps=600),
 }
 """How the weights of the package were trained; the numbers of steps are those that fitted into ten minutes."""
 
@@ -173,6 +174,7 @@ class Run:
     steps: int | None
     """The most steps of a training, to try the program."""
     record: dict[str, Any]
+    only: str = ""
 
     def train(self, name: str, module: nn.Module, losses: Losses) -> None:
         """Train a network by its recipe, and print the mean loss of each quarter."""
@@ -210,19 +212,27 @@ def embed_pack(encoder: Encoder, ground: Ground) -> tuple[Tensor, Tensor]:
         return passages, encoder.embed(ground.texts, texts, merged=merged)
 
 
-def grade_questions(
-    task: Run, teacher: Teacher, questions: Sequence[Question], measured: Measured, random: Random
-) -> None:
-    """Train the teacher on the questions whose answer is known, and let it grade all of them."""
-    ground, recipe = task.ground, RECIPES["teacher"]
-    measure_judge(measured, "teacher before", teacher)
+def train_teacher(
+    task: Run,
+    name: str,
+    weights: Mapping[str, Array],
+    questions: Sequence[Question],
+    measured: Measured,
+    random: Random,
+) -> Teacher:
+    """Return a teacher that was trained on the questions whose answer is known, and record its calibration."""
+    ground, recipe = task.ground, RECIPES[name]
+    teacher: Teacher = Teacher(weights, rank=recipe.rank, seed=recipe.seed).to(ground.device)
+    measure_judge(measured, f"{name} before", teacher)
     known = [question for question in questions if question.row >= 0 or len(question.gold)]
     for question in known:
         question.scores = np.full(len(question.passages), UNKNOWN, np.float32)
     batches = make_batches(known, random, size=recipe.batch, count=recipe.passages, device=ground.device)
-    task.train("teacher", teacher, teach_judge(teacher, ground, batches, SELF_TAUGHT))
-    measure_judge(measured, "teacher", teacher)
-    grade(teacher, ground.texts, questions, ground.pack)
+    task.train(name, teacher, teach_judge(teacher, ground, batches, SELF_TAUGHT))
+    lacks, best = np.array(measure_judge(measured, name, teacher)).T
+    slope, offset = fit_curve(best, 1 - lacks, PLAIN, RIDGE).round(4).tolist()
+    task.record["calibration"] = {"slope": slope, "offset": offset, "questions": len(best)}
+    return teacher
 
 
 def run(task: Run, weights: Mapping[str, Array], measured: Measured) -> None:
@@ -237,7 +247,12 @@ def run(task: Run, weights: Mapping[str, Array], measured: Measured) -> None:
     print(f"{len(questions)} questions, {sum(len(q.passages) for q in questions)} pairs", flush=True)
     measure_embedder(measured, "embedder before", vectors)
 
-    grade_questions(task, Teacher(weights, seed=1).to(device), questions, measured, random)
+    if task.only == "careful":
+        judge: Judge = train_teacher(task, "careful", weights, questions, measured, random)
+        task.write("teacher", export_lowrank(judge.encoder) | export_heads(judge, "head"))
+        return
+    teacher = train_teacher(task, "teacher", weights, questions, measured, random)
+    grade(teacher, ground.texts, questions, pack)
 
     recipe = RECIPES["embedder"]
     task.train("embedder", encoder, teach_embedder(encoder, ground, questions, recipe, random))
@@ -280,6 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--models", type=Path, required=True, metavar="DIR", help="the weights to start from")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--steps", type=int, metavar="N", help="the most steps of a training, to try the program")
+    parser.add_argument("--only", choices=["careful"], default="", help="the reranker `teacher`, which has low rank")
     parser.add_argument("--sample", type=int, default=400, help="questions of a benchmark that are measured on")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args(arguments)
@@ -291,7 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ground = Ground(pack, torch.device(options.device))
     options.out.mkdir(parents=True, exist_ok=True)
     record = {"torch": torch.__version__, "pack": hashlib.sha256(options.pack.read_bytes()).hexdigest()}
-    task = Run(ground, base["minilm"], options.models, options.out, options.steps, record)
+    task = Run(ground, base["minilm"], options.models, options.out, options.steps, record, options.only)
     measured = Measured(pack, ground.texts, sample=options.sample, figures=record)
     run(task, base["teacher"], measured)
     task.write_record()

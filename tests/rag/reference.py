@@ -15,7 +15,8 @@ def states(weights: Mapping[str, np.ndarray], ids: list[int], types: list[int]) 
     table = {name: weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")}
     state = table["word"][ids] + table["position"][: len(ids)] + table["token_type"][types]
     state = _norm(state, weights, "embeddings.LayerNorm")
-    for number in range(6):
+    layers = {name.split(".")[2] for name in weights if name.startswith("encoder.layer.")}
+    for number in range(len(layers)):
         layer = f"encoder.layer.{number}"
         parts = [_linear(state, weights, f"{layer}.attention.self.{part}") for part in ("query", "key", "value")]
         mixed = []

@@ -13,6 +13,7 @@ from exhibit.models import network, reader
 from exhibit.models.embedders import legal, minilm
 from exhibit.models.network import load_tokenizer, read_safetensors
 from exhibit.models.rerankers import legal as reranker
+from exhibit.models.rerankers import teacher
 from exhibit.schemas.errors import SourceError, ToolkitError
 from tests.rag.models import opened
 from tests.rag.reference import states, with_lowrank
@@ -89,7 +90,13 @@ def test_legal_reranker_confidence_grows_with_best_score_between_0_and_1():
 
 
 @pytest.mark.parametrize(
-    ("weights", "most"), [(legal.ADAPTER, 4_500_000), (reranker.WEIGHTS, 4_500_000), (reader.WEIGHTS, 6_500_000)]
+    ("weights", "most"),
+    [
+        (legal.ADAPTER, 4_500_000),
+        (reranker.WEIGHTS, 4_500_000),
+        (reader.WEIGHTS, 6_500_000),
+        (teacher.WEIGHTS, 2_000_000),
+    ],
 )
 def test_packaged_weights_match_their_recorded_checksum(weights, most):
     record = json.loads(weights.with_suffix(".json").read_text(encoding="utf-8"))

@@ -35,9 +35,9 @@ def with_head(seed: int) -> dict[str, np.ndarray]:
     random = np.random.default_rng(seed)
     head = {
         "pooler.dense.weight": (32, 32),
-        "classifier.weight": (1, 32),
+        "head.weight": (1, 32),
         "pooler.dense.bias": 32,
-        "classifier.bias": 1,
+        "head.bias": 1,
     }
     return tiny_weights(seed=seed) | {n: random.standard_normal(shape).astype(np.float32) for n, shape in head.items()}
 
@@ -92,6 +92,21 @@ def test_ship_averages_old_and_taught_weights(taught: Path, pack: Pack) -> None:
         assert record["start"]["sha256"] == name and record["taught"]["teacher"]["steps"] == 2
         trained = {d["sha256"] for d in pack.documents if d["split"] == "train" and d["source"] == "cuad"}
         assert set(record["documents"]["cuad"]) == {"one before", *trained}
+
+
+def test_teach_only_careful_makes_the_reranker_teacher(taught: Path) -> None:
+    command = ["--pack", "pack.npz", "--base", "base.safetensors", "--models", "models", "--out", "deep"]
+    places = [word if word.startswith("-") else str(taught / word) for word in command]
+    assert teach.main([*places, "--only", "careful", "--device", "cpu", "--steps", "2", "--sample", "4"]) == 0
+    command = ["--before", "models", "--taught", "deep", "--pack", "pack.npz", "--out", "shipped"]
+    places = [word if word.startswith("-") else str(taught / word) for word in command]
+    assert ship.main([*places, "--only", "teacher"]) == 0
+    path = taught / "shipped" / "rerankers" / "weights" / "teacher.safetensors"
+    low, record = read_tensors(path), json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    rank = teach.RECIPES["careful"].rank
+    assert low["encoder.layer.1.output.dense.down"].shape == (rank, 128) and low["head.weight"].shape == (1, 32)
+    assert record["taught"]["careful"]["steps"] == 2 and {"slope", "offset"} <= set(record)
+    assert record["documents"]["cuad"] and not (taught / "deep" / "reader.safetensors").exists()
 
 
 def test_training_encoder_gives_the_same_vectors_as_the_pipeline_model() -> None:
