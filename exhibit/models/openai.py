@@ -25,7 +25,7 @@ from exhibit.models.llms import Completion, Prompt, count_tokens
 from exhibit.models.protocols import Role, Vectors
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.storage.cache import Cache, key_of
-from exhibit.storage.http import LONGEST_WAIT, Deadline, HttpClient, HttpError, LateError, Retries, Secrets
+from exhibit.storage.http import LONGEST_WAIT, Deadline, HttpClient, HttpError, Retries, Secrets
 
 _OPENAI = "https://api.openai.com/v1"
 _CONCURRENCY = 8  # requests at the same time
@@ -71,8 +71,6 @@ class Endpoint:
             if error.status in (401, 403):  # such replies quote the key
                 words = f"{words.partition(':')[0]}; check {self._key_name}"
             elif error.status is None:
-                late = isinstance(error, LateError)
-                words = f"no reply within {self._timeout:g} s" if late else f"no reply ({words})"
                 error.transient = True
             elif _find(_parse(error.body), "error", "code") == "insufficient_quota":
                 error.transient = False  # a 429 that lasts until the user pays

@@ -25,7 +25,7 @@ from exhibit.rag.config import ASKED, add_setting_flags, choose_given_settings, 
 from exhibit.rag.index import Entry, open_index
 from exhibit.rag.passages import make_hits
 from exhibit.rag.pipeline import Pipeline
-from exhibit.rag.rank import make_chunk_passages
+from exhibit.rag.retrieve import make_chunk_passages
 from exhibit.runtime.command import add_json, align_rows, build_parser, guarded, print_results
 from exhibit.schemas.errors import ServiceError, ToolkitError
 from exhibit.storage.http import Deadline, HttpClient, HttpError, Retries, Secrets

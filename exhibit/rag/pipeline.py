@@ -24,9 +24,8 @@ from exhibit.rag.index import PAGE, START, Index, index_kind, open_index
 from exhibit.rag.ingest import Report, ingest
 from exhibit.rag.passages import complete_sentences, move_to_front
 from exhibit.rag.protocols import Retrieved
-from exhibit.rag.rank import Parts
-from exhibit.rag.retrieve import retrieve
-from exhibit.rag.summaries import open_summariser
+from exhibit.rag.retrieve import Parts, retrieve
+from exhibit.rag.summaries import Summariser
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import BundleError, escape_surrogates
 from exhibit.storage.atomic import list_left_out, replace_folder
@@ -143,7 +142,8 @@ class Pipeline:
         engine = open_engine(self._engine, jobs=self._jobs, items=len(paths), limits=self._limits)
         own = self.config.summary_llm != "same"  # then summaries have a separate request limit
         llm = self._open_llm(self.config.summary_llm) if own else self.llm
-        summarise = open_summariser(self.config, llm=llm)
+        module, argument = load_plugin("exhibit.rag.summaries", self.config.summaries)
+        summarise: Summariser = module.open(argument, config=self.config, llm=llm)
         return ingest(paths, index, engine=engine, embedder=self.embedder, summarise=summarise, sha256=sha256)
 
     def text(self, filename: str) -> str | None:

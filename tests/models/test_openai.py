@@ -66,7 +66,7 @@ def test_complete_reports_lasting_faults_without_revealing_key(server: OpenAISer
 def test_slow_reply_ends_at_the_deadline(server: OpenAIServer):
     server.faults = {"x": ["drip"] * 9}
     [error] = ask(make_model(timeout=0.3), "x")
-    assert "no reply" in error
+    assert "no complete reply" in error
 
 
 def test_rejected_parameter_is_replaced(server: OpenAIServer):

@@ -69,7 +69,7 @@ def test_embed_stops_after_the_timeout_of_the_pipeline(server, tmp_path):
     over = threading.Event()
     server.faults.extend([lambda reply: over.wait(60) and reply] * 9)
     pipeline = Pipeline(Config(embedder="openai:local-model"), cache=tmp_path, timeout=0.3)
-    with pytest.raises(ServiceError, match=r"openai:local-model: .*no reply within 0\.3 s"):
+    with pytest.raises(ServiceError, match=r"openai:local-model: .*no complete reply within 0\.3 s"):
         pipeline.embedder.embed(["law"], role="query")
     over.set()
     assert len(server.requests) <= 1, "the timeout includes all retries"

@@ -274,11 +274,11 @@ def test_summaries_use_model_of_summary_llm_setting(make, corpus, tmp_path, monk
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     used: list[str] = []
 
-    def open_summariser(config: Config, *, llm: LLM) -> ExtractiveSummariser:
+    def open_summariser(argument: str | None, *, config: Config, llm: LLM) -> ExtractiveSummariser:
         used.append(llm.name)
         return ExtractiveSummariser(config)
 
-    monkeypatch.setattr("exhibit.rag.pipeline.open_summariser", open_summariser)
+    monkeypatch.setattr("exhibit.rag.summaries.llm.open", open_summariser)
     pipeline = make(llm="openai:big", summaries="llm", summary_llm=setting)
     pipeline.index(corpus, tmp_path / "index")
     assert used == [model] and pipeline.llm.name == "openai:big"

@@ -16,8 +16,15 @@ from exhibit.rag import Config, Pipeline
 from exhibit.rag.documents import Choice
 from exhibit.rag.passages import RankedPassage, complete_sentences, form_passages, make_hits
 from exhibit.rag.questions import Query
-from exhibit.rag.rank import WEIGHTS, add_context, make_weigher, rerank, standardise
-from exhibit.rag.retrieve import _add_content, _limit_documents
+from exhibit.rag.retrieve import (
+    WEIGHTS,
+    _add_content,
+    _limit_documents,
+    add_context,
+    make_weigher,
+    rerank,
+    standardise,
+)
 
 LEASE = """COMMERCIAL LEASE
 

@@ -11,7 +11,8 @@ from exhibit.law.profile import read_profile
 from exhibit.law.structure import read_structure
 from exhibit.models.llms import Completion, Prompt
 from exhibit.rag.config import Config
-from exhibit.rag.summaries import Summary, open_summariser
+from exhibit.rag.summaries import Summary
+from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
 
 TEXT = """SUPPLY AGREEMENT
@@ -43,7 +44,9 @@ class Scripted:
 
 def summarise(text: str, llm: Scripted | None = None, **settings) -> Summary:
     document = Document("a.txt", text)
-    summariser = open_summariser(Config(**settings), llm=llm)
+    config = Config(**settings)
+    module, argument = load_plugin("exhibit.rag.summaries", config.summaries)
+    summariser = module.open(argument, config=config, llm=llm)
     return summariser.summarise(document, read_structure(document), read_profile(document))
 
 

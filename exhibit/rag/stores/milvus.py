@@ -46,7 +46,6 @@ _NAME = re.compile(r"exhibit_[0-9a-f]{16}")
 _MAX_RESULTS = 16384  # most results of one search
 _MAX_KEYS = 8192  # in one message or condition
 _MAX_ROWS = 1024  # in one message: 12 MiB with vectors of 3,072 numbers, and Milvus accepts 64 MiB
-_MAX_QUERIES = 64  # in one message
 _CONNECT_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 Item = TypeVar("Item")
@@ -204,18 +203,16 @@ class MilvusStore:
         parameters = dict(self._search_parameters)
         if "ef" in parameters:
             parameters["ef"] = max(limit, parameters["ef"])
-        replies: list[list[dict[str, Any]]] = []
-        for some in _batch(list(np.asarray(queries, np.float32)), _MAX_QUERIES):
-            replies += self._call(
-                "search",
-                data=some,
-                filter=condition,
-                limit=limit,
-                anns_field="vector",
-                search_params={"metric_type": "IP", "params": parameters},
-                # a search sees all rows of this process, and does not wait 200 ms for the server's next tick
-                consistency_level="Session",
-            )
+        replies = self._call(
+            "search",
+            data=list(np.asarray(queries, np.float32)),
+            filter=condition,
+            limit=limit,
+            anns_field="vector",
+            search_params={"metric_type": "IP", "params": parameters},
+            # a search sees all rows of this process, and does not wait 200 ms for the server's next tick
+            consistency_level="Session",
+        )
         for row, hits in enumerate(replies):
             scores[row, : len(hits)] = [hit["distance"] for hit in hits]
             keys[row, : len(hits)] = [hit["key"] for hit in hits]

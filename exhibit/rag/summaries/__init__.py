@@ -1,13 +1,10 @@
 """Summarisers of documents and sections: each file is one summariser, selected by `--summaries`."""
 
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol
 
 from exhibit.evidence import Document
 from exhibit.law.profile import Profile
 from exhibit.law.structure.tree import Section
-from exhibit.models.llms import LLM
-from exhibit.rag.config import Config
-from exhibit.runtime.plugins import load_plugin
 
 DOCUMENT_CHARS, SECTION_CHARS = 150, 75  # characters of the summary of a document, and of a section
 TOLERANCE = 20  # the characters by which a summary may exceed its length
@@ -27,8 +24,3 @@ class Summariser(Protocol):
 
     def summarise(self, document: Document, root: Section, profile: Profile) -> Summary:
         """Return the summary of a document and, with `layers = all`, of each section without subsections."""
-
-
-def open_summariser(config: Config, *, llm: LLM | None = None) -> Summariser:
-    module, argument = load_plugin("exhibit.rag.summaries", config.summaries)
-    return cast(Summariser, module.open(argument, config=config, llm=llm))
