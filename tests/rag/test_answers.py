@@ -9,18 +9,11 @@ import pytest
 from exhibit.evidence import Span
 from exhibit.models.llms import Completion, Prompt, count_tokens
 from exhibit.models.reader import AnswerSpan, Reading
-from exhibit.rag.answerers import (
-    AnswerContext,
-    Source,
-    add_locations,
-    answer_all,
-    assemble,
-    cite_section,
-    extractive,
-    reader,
-)  # fmt: skip
+from exhibit.rag.answerers import AnswerContext, Source, add_locations, answer_all, assemble, cite_section
+from exhibit.rag.answerers.extractive import answer as answer_by_words
 from exhibit.rag.answerers.extractive import format_quotable
 from exhibit.rag.answerers.llm import answer_all as answer_by_model
+from exhibit.rag.answerers.reader import answer as answer_by_reader
 from exhibit.rag.answerers.reader import make_windows
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Hit
@@ -166,9 +159,9 @@ def test_llm_answerer_refuses_without_sources():
 
 
 def test_extractive_answerer_quotes_matching_sentence_or_refuses():
-    answer = extractive.answer(QUESTION, make_context(*LEASE))
+    answer = answer_by_words(QUESTION, make_context(*LEASE))
     assert "continue for five (5) years. [1]" in answer.text and 1 in answer.citations
-    assert extractive.answer("Who insures the aircraft?", make_context(*LEASE)).refused
+    assert answer_by_words("Who insures the aircraft?", make_context(*LEASE)).refused
 
 
 def test_format_quotable_marks_fragments_and_hides_citations():
@@ -198,15 +191,15 @@ class FakeReader:
 
 def test_reader_answer_quotes_whole_sentences_with_citations():
     model = FakeReader("five (5) years")
-    answer = reader.answer("How long is the initial term?", make_context(*LEASE), refuse_below=0.3, reader=model)
+    answer = answer_by_reader("How long is the initial term?", make_context(*LEASE), refuse_below=0.3, reader=model)
     assert "“The initial term of this Lease" in answer.text.replace("2.1 Term. ", "") and answer.citations == (1,)
     assert answer.confidence == 0.9
 
 
 def test_reader_refuses_below_its_threshold_and_without_sources():
     model = FakeReader("absent words")
-    assert reader.answer("How long is the term?", make_context(*LEASE), refuse_below=0.3, reader=model).refused
-    assert reader.answer("How long is the term?", make_context(), refuse_below=0.3, reader=model).refused
+    assert answer_by_reader("How long is the term?", make_context(*LEASE), refuse_below=0.3, reader=model).refused
+    assert answer_by_reader("How long is the term?", make_context(), refuse_below=0.3, reader=model).refused
 
 
 def test_make_windows_joins_adjacent_passages_into_single_window():

@@ -12,19 +12,10 @@ import pytest
 
 from exhibit.evidence import Span
 from exhibit.models.embedders.hashing import Hashing
-from exhibit.rag import Config, Pipeline
+from exhibit.rag import Config, Pipeline, retrieve
 from exhibit.rag.documents import Choice
 from exhibit.rag.passages import RankedPassage, complete_sentences, form_passages, make_hits
 from exhibit.rag.questions import Query
-from exhibit.rag.retrieve import (
-    WEIGHTS,
-    _add_content,
-    _limit_documents,
-    add_context,
-    make_weigher,
-    rerank,
-    standardise,
-)
 
 LEASE = """COMMERCIAL LEASE
 
@@ -125,19 +116,19 @@ def test_search_prefers_contract_clause_to_amendment_with_same_title_and_parties
 
 
 def test_standardise_scales_each_group_separately():
-    scores = standardise(np.array([1, 3, 5, 5], np.float32), np.array([0, 2]))
+    scores = retrieve.standardise(np.array([1, 3, 5, 5], np.float32), np.array([0, 2]))
     assert scores.tolist() == [-1, 1, 0, 0]
 
 
 def test_add_context_raises_neighbours_and_sections_of_same_document():
     table = np.array([[0, 1, 0, 9, 1, 0], [1, 1, 9, 19, 1, 1], [2, 1, 19, 29, 1, 1], [3, 2, 0, 9, 1, 0]], np.int64)
     own = np.array([0, 0, 6, 0], np.float32)
-    raised = add_context(own, table, WEIGHTS)
+    raised = retrieve.add_context(own, table, retrieve.WEIGHTS)
     assert raised[2] > raised[1] > raised[0] == raised[3] == 0
 
 
 def test_make_weigher_sums_weights_of_words_found_in_text():
-    weigh = make_weigher(["rent", "deposit"], np.array([2.0, 3.0], np.float32))
+    weigh = retrieve.make_weigher(["rent", "deposit"], np.array([2.0, 3.0], np.float32))
     assert weigh("The rents and the deposit") == 5.0 and weigh("Nothing") == 0
 
 
@@ -224,9 +215,9 @@ def test_low_reranker_confidence_empties_the_selection(pipeline, monkeypatch, me
 
 
 def test_rerank_adds_weighted_retrieval_score_to_reranker_score():
-    assert rerank("?", ["a", "bb"], [9.0, 1.0], Longest(5.0)) == ([0, 1], 0.2)
-    assert rerank("?", ["a", "bb"], [9.0, 1.0], Longest()) == ([1, 0], 0.2)
-    assert rerank("?", [], [], Longest(5.0)) == ([], None)
+    assert retrieve.rerank("?", ["a", "bb"], [9.0, 1.0], Longest(5.0)) == ([0, 1], 0.2)
+    assert retrieve.rerank("?", ["a", "bb"], [9.0, 1.0], Longest()) == ([1, 0], 0.2)
+    assert retrieve.rerank("?", [], [], Longest(5.0)) == ([], None)
 
 
 def test_layers_limit_the_number_of_documents_and_sections(tmp_path_factory, folder):
@@ -244,7 +235,7 @@ def test_limit_documents_chooses_by_best_and_mean_candidate_scores(limit, kept):
     keys, scores = np.array([0, 10, 11, 20, 21, 30, 31]), np.array([0.9, 0.8, 0.8, 0.8, 0.2, 0.7, 0.9])
     table = np.stack([keys, keys // 10], axis=1)
     index = SimpleNamespace(table=table, find_rows=lambda wanted: np.searchsorted(keys, wanted))
-    assert _limit_documents(np.zeros(2), keys, scores, index, config)[0].tolist() == kept
+    assert retrieve._limit_documents(np.zeros(2), keys, scores, index, config)[0].tolist() == kept
 
 
 @pytest.mark.parametrize(
@@ -274,5 +265,5 @@ def test_add_content_prefers_named_document_to_more_matching_words():
     search = SimpleNamespace(search=lambda terms, k: (np.array([7.0, 4.0], np.float32), np.array([1, 0])))
     index = SimpleNamespace(chunks=search, table=table, find_rows=lambda keys: keys)
     named = Choice(np.array([0, 1]), np.log(np.array([0.88, 0.12])))
-    moved = _add_content(named, Query("Does Fiverr sell data?", "Fiverr", "Does Fiverr sell data?"), index)
+    moved = retrieve._add_content(named, Query("Does Fiverr sell data?", "Fiverr", "Does Fiverr sell data?"), index)
     assert next(iter(moved.choose_best(1))) == 0
