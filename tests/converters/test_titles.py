@@ -65,6 +65,7 @@ def llm(monkeypatch, tmp_path):
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-secret")
     monkeypatch.setenv("OPENAI_MODEL", "tiny")
+    monkeypatch.setattr("exhibit.models.openai._BACKOFF_SECONDS", 0.01)
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     yield server
     server.shutdown()

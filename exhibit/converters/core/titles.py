@@ -137,7 +137,7 @@ def ask_titles(texts: Mapping[str, str]) -> dict[str, str]:
     """Return a title for each file name from an OpenAI-compatible server; replies are cached."""
     model = os.environ.get("OPENAI_MODEL") or "gpt-4o-mini"
     module, _ = load_plugin("exhibit.models.llms", "openai")
-    llm: LLM = module.open(model, {"retries": 1, "cache": find_cache_folder() / "titles"})
+    llm: LLM = module.open(model, {"cache": find_cache_folder() / "titles"})
     prompts = [Prompt(_PROMPT.format(filename=name, text=text[:PROMPT_CHARS])) for name, text in texts.items()]
     titles = {}
     for name, reply in zip(texts, llm.complete(prompts, max_tokens=100, temperature=0.0), strict=True):
