@@ -353,8 +353,7 @@ def version_accuracy(case: Case) -> float | None:
     return None if right is None else float(right)
 
 
-_VERSION = re.compile(r"(\S.*?)#(\d+)-(\d+)(?= |$)")
-"""The file and the span of a provision in a version that is not in force on the question's date."""
+_VERSION_SPAN = re.compile(r"#(\d+)-(\d+)(?= |$)")
 
 
 def has_right_version(passage: Passage, case: Case) -> bool | None:
@@ -365,6 +364,8 @@ def has_right_version(passage: Passage, case: Case) -> bool | None:
     spans = passage.spans
     if any(passage.source == gold.filename and touches(span, gold) for gold in case.gold for span in spans):
         return True
-    others = _VERSION.findall(str(case.labels.get("other_versions") or ""))
-    near = [(int(start), int(end)) for name, start, end in others if name == passage.source]
-    return False if any(span.start < end and start < span.end for span in spans for start, end in near) else None
+    # `FILE#START-END FILE#START-END`; a file's name may contain spaces
+    others = _VERSION_SPAN.split(str(case.labels.get("other_versions") or ""))
+    named = zip(others[::3], others[1::3], others[2::3], strict=False)
+    near = [Span(int(start), int(end)) for name, start, end in named if name.strip() == passage.source]
+    return False if any(span.overlaps(other) for span in spans for other in near) else None
