@@ -515,7 +515,7 @@ def _write_figure(match: re.Match[str]) -> str:
 _TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
 _DOTTED = re.compile(r"\b[a-z]\.(?:[a-z]\.)+")  # l.l.c.
 _MEASURE = re.compile(
-    r"(?P<number>\d[\d.]*) (?:(?:(?P<business>business|working)|calendar|clear|consecutive|full) )?"
+    r"(?<![\d.])(?P<number>\d[\d.]*) (?:(?:(?P<business>business|working)|calendar|clear|consecutive|full) )?"
     r"(?P<unit>(?:day|week|month|year|hour|minute)(?=s?\b|ly\b)|percent\b)"
 )
 _DENIALS = frozenset("not no never neither nor none cannot without".split())
