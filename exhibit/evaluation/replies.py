@@ -289,6 +289,7 @@ class Parts:
     raw: Any = None  # the reply as JSON; for a stream, its first event
     answer: str | None = None
     passages: Any = None  # the passages in the system's own form; None if there are none
+    blank: str = ""  # `empty` or `null` if this is the content of the reply's field for the answer
     stages: dict[str, list[Any]] = field(default_factory=dict)
     usage: dict[str, float] = field(default_factory=dict)
     confidence: float | None = None
@@ -314,7 +315,19 @@ def find_parts(reply: Any, paths: ReplyPaths = KNOWN) -> Parts:
     usage = {name: number for name, number in numbers.items() if number} or _read_usage(fields) or _read_usage(reply)
     confidence = _find_number(fields, "confidence")
     confidence = confidence if confidence is not None and 0 <= confidence <= 1 else None
-    return Parts(reply, answer, _rename(passages, paths), stages, usage, confidence)
+    named, inside = (ANSWERS, fields) if paths.answer is None else (paths.answer, reply)
+    blank = "" if answer else next(filter(None, (_find_blank(path, inside) for path in named)), "")
+    return Parts(reply, answer, _rename(passages, paths), blank, stages, usage, confidence)
+
+
+def _find_blank(path: str, fields: Any) -> str:
+    """Return `null` or `empty` if the reply has a field at a path without a text in it, else an empty text."""
+    parent, _, key = path.rpartition(".")
+    inside = search(parent, fields) if parent else fields
+    if not isinstance(inside, Mapping) or key not in inside:
+        return ""
+    value = inside[key]
+    return "null" if value is None else "empty" if isinstance(value, str) and not value.strip() else ""
 
 
 def _rename(items: Any, paths: ReplyPaths) -> Any:
@@ -369,7 +382,9 @@ def read_reply(row: Mapping[str, Any], names: FileNamer) -> Reply:
     except ReplyError as error:
         return Reply(error=str(error))
     if reply.answer is None and not reply.passages:
-        return Reply(error="neither an answer nor passages")
+        if parts.blank != "empty":
+            return Reply(error="neither an answer nor passages")
+        reply = replace(reply, answer="")
     seconds = read_number(fields.get("seconds", fields.get("latency")))
     seconds = None if seconds is None or seconds < 0 else seconds
     return replace(reply, selected=_read_count(fields.get("selected")), seconds=seconds)

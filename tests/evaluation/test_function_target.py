@@ -88,7 +88,7 @@ def test_function_target_passes_as_of_when_requested(dataset):
         (None, "returned no answer: null"),
         (7, "returned no answer: number"),
         ({"colour": "red"}, "returned no answer: {colour: text}"),
-        ({"answer": "", "passages": [], "output": {}}, "returned no answer"),
+        ({"answer": None, "passages": [], "output": {}}, "returned no answer"),
         ({"answer": "x", "passages": 7}, "passages are int, not a list"),
         (KeyError("answers"), "KeyError: 'answers'"),
     ],
@@ -103,6 +103,11 @@ def test_function_target_error_fails_only_its_question(dataset, wrong, told):
 
     replies = ask(answer, dataset, dataset.cases[:3])
     assert told in replies[1].error and [replies[0].answer, replies[2].answer] == ["fine", "fine"]
+
+
+def test_empty_answer_of_a_function_is_a_reply_without_error(dataset):
+    [reply] = ask(lambda question: {"answer": " ", "passages": []}, dataset, dataset.cases[:1])
+    assert (reply.answer, reply.error) == ("", "")
 
 
 def test_function_target_times_out_async_function_that_never_ends(dataset):

@@ -94,6 +94,7 @@ def test_unusable_ids_and_questions_are_none():
         ({"answer": "late", "latency": -1}, "error", "late"),
         ({"latency": "-1"}, "error", "the row is marked as failed"),
         ({"id": 1}, "error", "neither an answer nor passages"),
+        ({"id": 1, "answer": " "}, "answer", ""),
         ({"answer": "a", "confidence": 0.5}, "confidence", 0.5),
         ({"answer": "a", "selected": 1}, "selected", 1),
         ({"answer": "a", "latency": "3"}, "seconds", 3.0),

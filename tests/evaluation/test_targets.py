@@ -174,6 +174,16 @@ def test_http_target_error_fails_only_its_question(http, server, dataset, fault)
     assert [reply.answer for reply in (replies[0], replies[2])] == ["fine", "fine"]
 
 
+@pytest.mark.parametrize("blank", [{"answer": ""}, {"answer": None}, chat("  ", []), chat(None, [])])
+def test_empty_or_null_answer_of_a_server_that_answers_is_no_error(http, server, dataset, blank):
+    answer = {"answer": "fine"} if "answer" in blank else chat("fine", [])
+    server.reply = lambda question: blank if question == dataset.cases[-1].question else answer
+    target = http()
+    target.probe(dataset, dataset.cases[:-1])
+    replies = ask(target, dataset, [dataset.cases[0], dataset.cases[-1]])
+    assert [(reply.answer, reply.error) for reply in replies] == [("fine", ""), ("", "")]
+
+
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, "cut"])
 def test_latency_excludes_the_wait_for_a_busy_server(http, server, dataset, status):
     question = dataset.cases[0].question

@@ -98,7 +98,7 @@ def _read_result(result: Any, names: FileNamer) -> Reply:
         result = {"answer": answer, "passages": passages[0] if passages else []}
     plain = _make_plain(result)
     parts = find_parts(plain)
-    if parts.answer is None and not parts.passages:
+    if parts.answer is None and not parts.passages and parts.blank != "empty":
         raise HttpError(f"the function returned no answer: {describe(plain)}")
     return read_reply(plain, names)
 

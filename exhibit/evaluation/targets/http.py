@@ -105,6 +105,8 @@ class Server:
         self._marks_end |= parts.ended is True
         if parts.ended is False and self._marks_end:
             raise HttpError("the reply is incomplete: its stream has no end mark", transient=True)
+        if parts.blank and self._answers:  # a system that answers gave no answer to this question
+            return replace(parts, answer="")
         only_passages = parts.passages and not self._answers and not self.paths.answer
         if parts.answer is None and self.paths.answer != ("",) and not only_passages:
             asked = f" at {' or '.join(self.paths.answer)}" if self.paths.answer else ""
