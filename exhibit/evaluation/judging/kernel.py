@@ -61,13 +61,13 @@ _ARTICLES = frozenset("a an the der die das den dem des ein eine le la les un un
 _FILLERS = frozenset(
     "is are was were be it its this that there under pursuant according per of to in on by with for as which".split()
 )
-_LEGAL_FORMS = {"limited": "ltd", "incorporated": "inc", "corporation": "corp", "company": "co"}
 _NEUTRAL = frozenset(
     stem(word)
     for word in "agreement contract lease document text law state govern apply provide say specify set answer accord "
     "party amount date term total equal name follow agree require entitle hold give contain find show base define see "
     "allow capped deal".split()
 )  # words that a sentence may have besides a short answer and the words of the question
+_LEGAL_FORMS = {"limited": "ltd", "incorporated": "inc", "corporation": "corp", "company": "co"}
 
 # ---------------------------------------------------------------- a text prepared for comparison
 
@@ -85,7 +85,9 @@ _ROLE = re.compile(r"(?:or|ee|[nrsy]er)s?$")  # a licensor is not a licensee, al
 _PAGE = re.compile(r"\(?\b(?:pages?|pp?\.|footnotes?|lines?)\s*\d+(?:\s*[-–,]\s*\d+)*\)?", re.I)
 _URL = re.compile(r"\bhttps?://\S+|\bwww\.\S+")
 _WORD = re.compile(r"[^\W_]+(?:[-'.&/][^\W_]+)*(?:\([^\W_]{1,4}\))*(?:[+-](?!\w))?|'s\b|[,;/&]")
+_HEAD = re.compile(r"\s*([^“”:\n]{1,200}):\s+“")
 _LEAD = re.compile(r"\W*([^\W\d_]+)(\s*(?:[,.;:!–—-]|$|\sand\b|\sor\b))?")
+_YES_AND_NO = re.compile(r"\W*([^\W\d_]+)\W+(?:and |or |und |et )?([^\W\d_]+)\b(?=\W*$|\s*[,.;])")
 _LETTER = re.compile(r"\W*(?:(?:answer|option|choice)\W+)?\(?([A-Za-z])\)?\W*", re.I)
 
 
@@ -145,7 +147,8 @@ def _find_marks(plain: str) -> Iterator[tuple[int, int, str, str]]:
     for value in find_values(plain, numbers=True):
         start, end = value.span
         labelled = any(start < match.end() and match.start() < end for match in labels)
-        if labelled or re.match(r"\(| cents?\b|-[a-z]", plain[end:]):
+        joined = value.kind == "number" and re.search(r"(?<!hundred)(?<!thousand)(?<!million)\sand\b", value.text, re.I)
+        if labelled or joined or re.match(r"\(| cents?\b|-[a-z]", plain[end:]):  # joined: "between three and seven"
             continue
         kind, key = value.kind, value.key
         if value.unit == "hour":
@@ -170,8 +173,10 @@ def _find_lead(text: str) -> str:
     """Return the yes or no with which sentences of a text begin; `both` if some begin with each."""
     sentences = [text[span.start : span.end].lower() for span in split_sentences(text)]
     leading = filter(None, map(_LEAD.match, sentences))
-    words = {match[1] for match in leading if match[2] is not None or match[1] in YES}
-    leads = {"yes" if word in YES else "no" for word in words & (YES | NO)}
+    said = [match[1] for match in leading if match[2] is not None or match[1] in YES]
+    if said and (both := _YES_AND_NO.match(sentences[0])):
+        said.append(both[2])
+    leads = {"yes" if word in YES else "no" for word in said if word in YES | NO}
     return "both" if len(leads) > 1 else next(iter(leads), "")
 
 
@@ -189,7 +194,11 @@ def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...]
     wanted, asked = read_text(_strip(expected)), read_text(question)
     if not wanted.tokens and not wanted.lead:
         return Decision(None, "There is no expected answer.")
-    answer = _without_questions(answer)
+    answer = _without_questions(answer, question)
+    if head := _HEAD.match(answer):  # an answer before the passage that it quotes
+        before_quote = judge_answer(question, expected, head[1], gold)
+        if before_quote.right is not None:
+            return before_quote
     if not any(kind.startswith("label") and kind[6:] in _PARTS for kind, _ in wanted.values):
         answer, gold = _without_labels(answer), tuple(map(_without_labels, gold))
     given = read_text(answer)
@@ -212,8 +221,11 @@ def _strip(text: str) -> str:
     return _PAGE.sub(" ", _URL.sub(" ", text)).strip()
 
 
-def _without_questions(answer: str) -> str:
-    """Return an answer without the sentences that are questions, such as the question that it repeats."""
+def _without_questions(answer: str, question: str) -> str:
+    """Return an answer without the sentences that are questions, and without the question that it repeats."""
+    answer, asked = answer.lstrip('"“ '), question.strip()
+    if asked and answer[: len(asked)].casefold() == asked.casefold():
+        answer = answer[len(asked) :]
     sentences = (answer[span.start : span.end] for span in split_sentences(answer))
     return " ".join(sentence for sentence in sentences if not sentence.rstrip('"” ').endswith("?"))
 
@@ -228,8 +240,8 @@ def _judge_yes_or_no(expected: Reading, reply: Reading, question: Reading, gold:
     if not expected.lead:
         return Decision(None, f"The reply says {reply.lead}, which was not expected.") if reply.lead else None
     if reply.lead != expected.lead:
-        stated = reply.lead.replace("both", "yes and no") or "neither yes nor no"
-        return Decision(False if reply.lead else None, f"The reply says {stated}, expected is {expected.lead}.")
+        said = reply.lead.replace("both", "yes and no") or "neither yes nor no"
+        return Decision(False if reply.lead else None, f"The reply says {said}, expected is {expected.lead}.")
     doubts = _has_doubts(reply, question, gold) or _find_unknown(expected, reply, question, gold)
     reason = f"The reply says {reply.lead}, and doubts or denies it." if doubts else f"The reply says {reply.lead}."
     return None if set(expected.tokens) - YES - NO else Decision(None if doubts else True, reason)
@@ -237,11 +249,11 @@ def _judge_yes_or_no(expected: Reading, reply: Reading, question: Reading, gold:
 
 def _has_doubts(reply: Reading, question: Reading, gold: Sequence[Reading]) -> bool:
     """Return whether a sentence beside a yes or no denies or limits it and is not in the gold."""
-    asked = question.count_changes().keys()
-    denies = (reply.lead == "no") != bool(asked & _DENIALS)
+    own = question.count_changes().keys()
+    denies = (reply.lead == "no") != bool(own & _DENIALS)
     for part in (part for part in reply.sentences if not _is_quoted([part], gold)):
         changes = part.count_changes().keys()
-        limited = changes - asked - _DENIALS or set(part.tokens[1:]) & (YES | NO) - {reply.lead}
+        limited = changes - own - _DENIALS or set(part.tokens[1:]) & (YES | NO) - {reply.lead}
         if limited or (part.tokens != reply.tokens[:1] and bool(changes & _DENIALS) != denies):
             return True
     return False
@@ -258,8 +270,9 @@ def _judge_values(expected: Reading, reply: Reading, question: Reading) -> Decis
         rivals = stated - keys - known
         if not keys & stated and (rivals or (stated and len(expected_values) == len(keys))):
             reason = f"The reply says {min(rivals or stated)}, expected is {', '.join(sorted(keys))}."
-            scaled = kind == "amount" and _SCALES.search(question.text)  # `in millions`
-            return Decision(None if scaled or kind == "number" else False, reason)  # 5 shares may be half of 10 units
+            scaled = kind in ("amount", "number") and _SCALES.search(question.text)  # `in millions`
+            counted = kind == "number" and not _count_the_same(expected, reply)
+            return Decision(None if scaled or counted else False, reason)
         if keys <= stated and rivals:
             return Decision(None, f"The reply also says {min(rivals)}.")
         if kind in ("amount", "period", "percentage") and not keys & stated and _has_other_unit(keys, reply):
@@ -267,11 +280,21 @@ def _judge_values(expected: Reading, reply: Reading, question: Reading) -> Decis
     return None
 
 
+def _list_counted(reading: Reading) -> list[tuple[str, str]]:
+    """Return each number with the noun after it."""
+    return [(one[7:], noun) for one, noun in pairwise((*reading.tokens, "")) if one.startswith("number\0")]
+
+
+def _count_the_same(expected: Reading, reply: Reading) -> bool:
+    """Return whether two texts count the same noun, or the expected number has no noun."""
+    nouns, stated = ({noun for _, noun in _list_counted(reading)} for reading in (expected, reply))
+    return nouns == {""} or not nouns.isdisjoint(stated)
+
+
 def _has_other_unit(keys: Collection[str], reply: Reading) -> bool:
-    """Return whether a reply has the number of an expected value before another noun, such as `5 million shares`."""
-    numbers = {f"number\0{part}" for key in keys for part in key.split()}
-    pairs = pairwise(reply.tokens)
-    return any(number in numbers and "\0" not in noun and is_content(noun) for number, noun in pairs)
+    """Return whether a reply has the number of an expected value before another noun: `5 million shares`."""
+    numbers = {part for key in keys for part in key.split()}
+    return any(n in numbers and is_content(noun) and "\0" not in noun for n, noun in _list_counted(reply))
 
 
 def _judge_words(expected: Reading, reply: Reading, question: Reading, gold: Sequence[Reading]) -> Decision:
@@ -284,17 +307,19 @@ def _judge_words(expected: Reading, reply: Reading, question: Reading, gold: Seq
     quoted = _is_quoted(sentences, gold)
     if quoted and len(needed) >= MIN_QUOTE_WORDS:
         return Decision(True, "The reply quotes the expected answer.")
-    allowed = expected.count_changes()
-    inside = sum((sentence.count_changes() for sentence in sentences), Counter[str]()) - allowed
-    if changes := set(inside).union(*(sentence.count_changes() - allowed for sentence in reply.sentences)):
+    if fault := _find_change(expected, reply, sentences):
         near = len(reply.tokens) <= 1.5 * len(expected.tokens) + 6
-        denied = near and inside and not changes - _DENIALS
-        return Decision(False if denied else None, f"The reply denies, limits or doubts it: {min(changes)}.")
-    known, kinds = frozenset().union(*(text.values for text in gold)), {kind for kind, _ in expected.values}
-    named = any("\0" not in token for token in needed)
-    for kind, key in sorted(reply.values - expected.values - question.values):
-        if kind in kinds or (short and not kinds) or (named and kind != "number" and (kind, key) not in known):
-            return Decision(None, f"The reply also says {key}.")
+        denied = fault.startswith("The reply denies") and near and not set(reply.tokens) & (_EXCEPTIONS | _ALTERNATIVES)
+        return Decision(False if denied else None, fault)
+    known = question.values.union(*(text.values for text in gold))
+    kinds, named = {kind for kind, _ in expected.values}, any("\0" not in token for token in needed)
+    extra = {
+        (kind, key)
+        for kind, key in reply.values - expected.values - question.values
+        if kind in kinds or (short and not kinds) or (named and kind != "number" and (kind, key) not in known)
+    }
+    if extra:
+        return Decision(None, f"The reply also says {min(extra)[1]}.")
     if short and (fault := _find_candidates(reply, needed, question)):
         return Decision(None, fault)
     if not quoted and (unknown := _find_unknown(expected, reply, question, () if short else gold)):
@@ -314,13 +339,13 @@ def _is_quoted(sentences: Sequence[Reading], gold: Sequence[Reading]) -> bool:
 
 def _find_sentences(reply: Reading, needed: Sequence[str], *, adjacent: bool) -> list[Reading]:
     """Return the first one to four consecutive sentences of a reply that together have the needed tokens in order."""
-    sentences = reply.sentences
     for count in range(1, 2 if adjacent else 5):
-        for at in range(len(sentences) - count + 1):
-            tokens = [token for part in sentences[at : at + count] for token in part.words]
+        for at in range(len(reply.sentences) - count + 1):
+            parts = reply.sentences[at : at + count]
+            tokens = [token for part in parts for token in part.words]
             remaining = iter(tokens)  # so that the needed tokens must be in order
             if _find_run(tokens, needed) if adjacent else all(token in remaining for token in needed):
-                return sentences[at : at + count]
+                return parts
     return []
 
 
@@ -328,6 +353,23 @@ def _find_run(tokens: Sequence[str], needed: Sequence[str]) -> tuple[int, int] |
     """Return the range of tokens in which the needed tokens are adjacent."""
     ends = ((at, at + len(needed)) for at in range(len(tokens) - len(needed) + 1))
     return next(((start, end) for start, end in ends if tuple(tokens[start:end]) == tuple(needed)), None)
+
+
+def _find_change(expected: Reading, reply: Reading, sentences: Sequence[Reading]) -> str:
+    """Return the word or bound that changes the meaning of the sentences; empty if there is none.
+
+    A word or bound that the expected answer also has does not count.
+    """
+    allowed = expected.count_changes() + Counter(NO if expected.lead == "no" else ())
+    for word in sum((sentence.count_changes() for sentence in sentences), Counter[str]()) - allowed:
+        kind = "denies it" if word in _DENIALS else "has an exception, an alternative or a doubt"
+        return f"The reply {kind}: {word}."
+    for other in reply.sentences:
+        shared = set(other.tokens) & set(expected.tokens)
+        close = 2 * len(shared) >= len(expected.tokens) or len(other.tokens) <= 6  # such as "That is not so."
+        if other not in sentences and close and other.count_changes() - allowed:
+            return "The reply says it and its opposite, or retracts it."
+    return ""
 
 
 def _find_candidates(reply: Reading, needed: Sequence[str], question: Reading) -> str:
