@@ -41,6 +41,26 @@ def test_judge_answer_never_reverses_verdict_of_labelled_pairs(name):
     assert agreed[True] >= 0.75 * agreed.total(), "most replies that are right are judged"
 
 
+QUOTED = "This Agreement shall be governed by the laws of the State of Delaware, without regard to its conflict rules."
+RENEWED = "It renews for periods of one (1) year unless a party gives ninety (90) days' notice of non-renewal."
+
+
+@pytest.mark.parametrize(
+    ("expected", "reply", "verdict"),
+    [
+        ("Delaware", f"the State of Delaware: “{QUOTED}” [1]", "right"),
+        ("Delaware", f"the State of Nevada: “{QUOTED}” [1]", "wrong"),
+        ("90 days", f"ninety (90) days: “{RENEWED}” [2]", "right"),
+        ("90 days", f"one (1) year: “{RENEWED}” [2]", "wrong"),
+        ("4/1/16", "April 1, 2016: “‘Effective Date’ means April 1, 2016.” [1]", "right"),
+        ("4/1/16", "May 1, 2016: “‘Effective Date’ means April 1, 2016.” [1]", "wrong"),
+    ],
+)
+def test_judge_answer_judges_an_answer_before_its_quotation_by_itself(expected, reply, verdict):
+    decision = judge_answer("Which value does the agreement state?", expected, reply, (QUOTED, RENEWED))
+    assert NAMES[decision.right] == verdict, decision.reason
+
+
 @pytest.mark.parametrize("held_out", [False, True])
 def test_judge_answer_errs_on_at_most_2_percent_of_near_miss_pairs(held_out):
     rows = [row for row in read_lines("answer_pairs.jsonl") if row["held_out"] is held_out]
