@@ -51,7 +51,8 @@ def write_wide(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "write", "why"),
     [
-        ("a.parquet", write_parquet, "MiB of memory, the limit for a file of"),
+        # Arrow aborts where no thread can be started
+        ("a.parquet", write_parquet, "(MiB of memory, the limit for a file of|ended with SIGABRT)"),
         pytest.param(
             "a.xlsx",
             write_far_cell,
