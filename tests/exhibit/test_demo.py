@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 
 from exhibit import demo
+from exhibit.evaluation.runs import RunResults
+from exhibit.viewer.report import main as evaluate
 
 
 def test_choose_samples_leaves_out_contractnli_without_browser(monkeypatch, capsys):
@@ -80,3 +83,12 @@ def test_demo_stops_at_failing_step_with_its_exit_code(fails, after, steps, tmp_
     codes.clear()
     codes["evaluate"] = 4
     assert demo.main(["--only", "cuad", "--out", str(tmp_path)]) == 4
+
+
+@pytest.mark.slow
+def test_most_answers_to_the_sample_of_cuad_are_judged_and_right(converted, tmp_path):
+    flags = ["--output-dir", str(tmp_path), "--run-name", "cuad", "--report-cases", "0"]
+    assert evaluate([str(converted("cuad")), *flags]) == 0
+    counts = Counter(row.outcome for row in RunResults(tmp_path / "cuad").rows)
+    assert counts["right"] >= 60 and counts["rightly refused"] >= 60
+    assert counts["not judged"] <= 24 and counts["wrongly refused"] <= 15 and counts["invented"] <= 6
