@@ -45,6 +45,7 @@ def test_notebook_contains_every_call_of_notebook_api():
     assert all(call in text for call in (*calls, "bundle.questions", "bundle.gold", "bundle.dataset("))
 
 
+@pytest.mark.slow
 def test_notebook_cells_run_in_order(folder, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("EXHIBIT_CACHE", str(folder / "cache"))

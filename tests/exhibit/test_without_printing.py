@@ -77,7 +77,8 @@ def told(folder, samples, request) -> dict[str, Told]:
     return {name: Told(*json.loads(line)) for name, line in zip(commands, done.stdout.splitlines(), strict=True)}
 
 
-@pytest.mark.parametrize("name", [pytest.param("cuad", marks=pytest.mark.slow), "maud"])
+@pytest.mark.parametrize("name", ["cuad", "maud"])
+@pytest.mark.slow
 def test_convert_works_without_playwright_for_pdf_and_text_benchmarks(told, folder, name):
     assert told[name].code == 0, told[name].err
     assert (folder / name / "parquet" / "gold.parquet").is_file()
@@ -97,11 +98,13 @@ def test_draft_leaves_out_pages_that_need_a_browser_and_drafts_on_the_others(tol
     assert [path.name for path in (folder / "mine/corpus").iterdir()] == ["will.txt.pdf"]
 
 
+@pytest.mark.slow
 def test_draft_names_print_extra_when_no_document_can_be_printed(told):
     assert told["pages alone"].code == 1
     assert "lease.md" in told["pages alone"].err and "exhibit-rag[print]" in told["pages alone"].err
 
 
+@pytest.mark.slow
 def test_doctor_reports_missing_printing_as_optional(told):
     shown = told["doctor"].out
     assert "absent   browser" in shown and "exhibit-rag[print]" in shown

