@@ -117,6 +117,7 @@ def test_draft_records_counts_playbooks_and_models_in_the_bundle(contracts):
     assert "**drafted, 0 of " in card and "from the playbooks contract" in card
 
 
+@pytest.mark.slow
 def test_second_draft_asks_only_about_new_documents(contracts):
     source, out, asked = contracts
     first, _, _ = draft(source, out)

@@ -77,6 +77,7 @@ def alive():
 @pytest.mark.parametrize(
     ("repeat", "many"), [(1, 30), *(pytest.param(repeat, 60, marks=pytest.mark.slow) for repeat in (1, 2))]
 )
+@pytest.mark.slow
 def test_evaluate_memory_does_not_grow_with_number_of_questions(oracle, tmp_path, monkeypatch, repeat, many):
     most: dict[int, int] = {}
     for times in (15, many):

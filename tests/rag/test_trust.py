@@ -61,7 +61,7 @@ def server() -> Iterator[tuple[str, list[str]]]:
         yield url, heard
 
 
-@pytest.mark.parametrize("setting", ["reranker", "llm", "embedder", "store"])
+@pytest.mark.parametrize("setting", [pytest.param("reranker", marks=pytest.mark.slow), "llm", "embedder", "store"])
 @pytest.mark.parametrize("command", [main, inspect_main])
 def test_commands_contact_no_server_named_only_in_an_index(index, server, setting, command, monkeypatch, capsys):
     uri, heard = server
