@@ -114,7 +114,7 @@ def drop_column(rows):
     ("change", "message"),
     [
         (drop_column, "no column 'Insurance' (1 missing); is this Contract Understanding"),
-        (lambda rows: rows.__delitem__(slice(1, None)), "no questions left"),
+        (lambda rows: rows.__delitem__(slice(1, None)), "the table has no rows"),
         (lambda rows: rows[1].pop(), "record 2 has 82 fields, but the header has 83"),
     ],
 )

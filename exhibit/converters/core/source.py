@@ -117,7 +117,9 @@ class Release:
             records = [record for record in parse_csv(self.read_text(path), strict=True, **dialect) if record]
         except csv.Error as error:
             raise self._make_error(path, f"not a CSV file: {error}") from error
-        names = [header(name) for name in records[0]] if records else []
+        if len(records) < 2:
+            raise self._make_error(path, "the table has no rows")
+        names = [header(name) for name in records[0]]
         missing = [name for name in columns if name not in names]
         if missing:
             which = f"no column {missing[0]!r} ({len(missing)} missing)"
