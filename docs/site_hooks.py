@@ -164,7 +164,7 @@ PUBLIC = (
     "exhibit.evidence.read", "exhibit.evidence.document", "exhibit.rag.pipeline", "exhibit.rag.config",
     "exhibit.rag.protocols", "exhibit.models.protocols", "exhibit.models.llms", "exhibit.evaluation.targets",
     "exhibit.evaluation.cases", "exhibit.evaluation.metrics",
-    "exhibit.converters.core.benchmark", "exhibit.hub.publish", "exhibit.schemas.models", "exhibit.schemas.run",
+    "exhibit.converters", "exhibit.hub.publish", "exhibit.schemas.models", "exhibit.schemas.run",
     "exhibit.schemas.errors",
 )  # fmt: skip
 """Modules that users' own code imports: the public names of `exhibit`, and what plug-ins use."""

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import cast
 
 from exhibit.bundles import DEFAULT_OUT, Bundle, load
+from exhibit.converters import Converter
 from exhibit.converters.core import command
-from exhibit.converters.core.benchmark import Converter
 from exhibit.runtime.command import guarded, print_usage_error
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas.errors import SourceError, ToolkitError

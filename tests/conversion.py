@@ -6,8 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from types import ModuleType
 
-from exhibit.converters import Benchmark, Tally
-from exhibit.converters.core.benchmark import choose
+from exhibit.converters import Benchmark, Tally, choose
 from exhibit.converters.core.command import make_parser
 
 

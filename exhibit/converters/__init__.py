@@ -1,24 +1,276 @@
-"""Converters, one module per benchmark: each turns the raw files of its benchmark into a bundle."""
+"""Converters, one module per benchmark; here is the output of a reader: documents, questions with gold, and counts."""
 
-from exhibit.converters.core.benchmark import (
-    CC_BY,
-    Benchmark,
-    Block,
-    Converter,
-    DatasetInfo,
-    Download,
-    Item,
-    Label,
-    Quote,
-    RawDocument,
-    RawRow,
-    Tally,
-    format_points,
-    list_questions,
+import re
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+from exhibit.schemas.errors import BundleError, SourceError, escape_surrogates
+from exhibit.schemas.models import Account, DraftInfo
+from exhibit.schemas.models import Licence as Licence
+
+Label = str | int | float | bool | None
+Spans = tuple[tuple[int, int], ...]
+Style = Literal["h1", "h2", "p", "pre"]
+
+UNREADABLE = "document cannot be read"
+PAST_A_LIMIT = "document passes a limit of time, memory or nesting"
+BEYOND = "beyond --max-documents"
+IMPOSSIBLE = "no answer in the document (--answerable-only)"
+OTHER_SPLIT = "part of another split (--split)"
+
+
+class Block(NamedTuple):
+    """A block of a printed document: its name, a heading, a paragraph, or preformatted text."""
+
+    style: Style
+    text: str
+
+
+class Item(NamedTuple):
+    """A file or a table row of the source; every item must be counted as kept or as left out."""
+
+    kind: Literal["files", "rows"]
+    name: str
+
+
+@dataclass(frozen=True)
+class Download:
+    """A pinned file or archive."""
+
+    url: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """The description of a benchmark, known before it is read, and used for the dataset card."""
+
+    name: str
+    title: str  # the bundle's name on the Hub
+    benchmark: str  # the source's own name
+    summary: str
+    expects: str  # the files that the source must contain
+    licence: Licence  # or its short name, such as `cc0-1.0`
+    url: str = ""
+    version: str = ""
+    citation: str = ""
+    downloads: tuple[Download, ...] = ()
+    by_hand: str = ""  # how to get a source that cannot be downloaded
+    groups: str | None = None
+    headline: str | None = None  # the benchmark's main metric, such as `ndcg@5`
+    tags: tuple[str, ...] = ()
+    questions: str = ""  # how the questions were written, for the card
+    limits: str = ""  # Markdown, see `format_points`
+    annotations: tuple[str, ...] = ()  # in the Hub's terms: `expert-generated`, `crowdsourced` …
+    derived: str = ""  # the dataset that the bundle extends
+    accepts: tuple[str, ...] = ()  # suffixes of single files that can be a source, besides folders and archives
+    splits: tuple[str, ...] = ()  # the values of the label `split`, from which --split chooses
+    corpus_only: bool = False  # the benchmark has no questions
+    command: str = ""  # the command, without flags, that makes the bundle again, if that is not a converter
+
+    def __post_init__(self) -> None:
+        licence: object = self.licence
+        if isinstance(licence, str):
+            object.__setattr__(self, "licence", make_licence(licence))
+        for name in ("summary", "by_hand", "questions", "limits"):
+            object.__setattr__(self, name, unwrap(getattr(self, name)))
+
+
+def unwrap(text: str) -> str:
+    """Return an indented text from a module, with each paragraph and each list item on one line."""
+    return re.sub(r"\n +(?=- )", "\n", re.sub(r"\n +(?!- | )", " ", text.strip()))
+
+
+def list_questions(text: str) -> dict[str, str]:
+    """Return the questions of a text with lines of the form `NAME = question`, by the source's own names."""
+    lines = re.sub(r"\n {8,}", " ", text).splitlines()
+    return dict(line.strip().split(" = ", 1) for line in lines if line.strip())
+
+
+_OPEN = re.compile(r"cc0-1\.0|cc-by(-sa)?-\d\.\d|mit|apache-2\.0|bsd-[23]-clause|odc-by|pddl|unlicense")
+
+
+def make_licence(name: str) -> Licence:
+    """Return the licence with a short name; only licences known as open allow copies of the documents."""
+    slug = name.strip().lower()
+    return Licence(id=slug, name=name.strip(), redistributable=bool(_OPEN.fullmatch(slug)))
+
+
+CC_BY = Licence(
+    id="cc-by-4.0", name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/", redistributable=True
 )
-from exhibit.schemas.models import Licence
 
-__all__ = [
-    "CC_BY", "Benchmark", "Block", "Converter", "DatasetInfo", "Download", "Item", "Label", "Licence", "Quote",
-    "RawDocument", "RawRow", "Tally", "format_points", "list_questions",
-]  # fmt: skip
+
+def format_points(*texts: str) -> str:
+    """Return texts as a Markdown list."""
+    return "\n".join(f"- {text}" for text in texts)
+
+
+@dataclass(frozen=True)
+class RawDocument:
+    """A document for the corpus: an official file to copy, or text, blocks or HTML to print to PDF."""
+
+    filename: str
+    title: str
+    path: Path | None = None  # the file to copy; if None, the content is printed (.pdf) or written
+    text: str | None = None  # the source's text, to which `Quote.spans` refer
+    own_text: bool = False  # `Quote.spans` refer to the text that is extracted from `path`
+    html: str | None = None
+    blocks: tuple[Block, ...] = ()
+    subject: str = ""  # the subject in the metadata of a printed file
+    source: str = ""  # the publisher's address
+    printer: str = ""  # the program that printed `path`
+    original: Path | None = None  # the file to print; the reader of its kind reads it
+    items: tuple[Item, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()  # for `bundle.json`, such as the days of a law's version
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A gold passage as the source gives it."""
+
+    filename: str
+    text: str | None
+    spans: Spans = ()  # in `RawDocument.text`
+    labels: tuple[tuple[str, Label], ...] = ()  # of this passage alone; the row's labels are added
+    alternatives: tuple[Spans, ...] = ()
+    score: float = 1.0  # below 1 if the words at `spans` are only similar
+    marked: Spans = ()  # a reviewer's spans in the extracted document, valid while the words there are the same
+    section: bool = False  # whether this is the text below a heading or number that the source cites
+    provision: str = ""  # cited instead of a quote, such as `§ 535 BGB`; its text in the document is the gold
+    acceptable: tuple[str, ...] = ()  # provisions of the same document that are equally right
+    page: int | None = None  # the source's page, counted from 0 or from 1, see `settle_pages`; the gold without words
+    answer: bool = False  # it is the expected answer: a short answer is gold only if it occurs exactly once
+
+
+@dataclass(frozen=True)
+class RawRow:
+    """A question as a converter read it; an impossible question must name its document in `filename`."""
+
+    id: int
+    question: str
+    answer: str
+    quotes: tuple[Quote, ...] = ()
+    filename: str | None = None
+    is_impossible: bool = False
+    labels: dict[str, Label] = field(default_factory=dict)
+    items: tuple[Item, ...] = ()
+    place: str = ""  # its position in the source, for the list of skipped items
+    near_misses: tuple[Quote, ...] = ()  # the same clause in versions of other days
+
+    @property
+    def files(self) -> list[str]:
+        """The documents that the question is about, each once."""
+        return list(dict.fromkeys(filter(None, (self.filename, *(quote.filename for quote in self.quotes)))))
+
+    @property
+    def name(self) -> str:
+        """The question's name in the list of skipped items."""
+        return self.place or f"question {self.id}"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """The output of a converter's reader."""
+
+    documents: list[RawDocument]
+    rows: list[RawRow]
+    sha256: dict[str, str]  # checksums of the raw files that determine the content
+    info: DatasetInfo | None = None  # set if it depends on the source or the command line
+    draft: DraftInfo | None = None  # how the questions were drafted; rows without located gold are omitted
+    by_construction: bool = False  # whether gold is known by construction; rows without located gold are then omitted
+
+
+class Tally:
+    """Counts the skipped items by reason, and collects notes for the users of the bundle."""
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
+        self.left_out: dict[str, list[str]] = {}
+        self.noted: dict[str, list[str]] = {}
+        self._items: dict[Item, str] = {}
+
+    def take(self, items: Iterable[Item]) -> None:
+        """Record items of the source, so that `account` can check that each item was kept or left out."""
+        for item in items:
+            self._items.setdefault(item, "")
+
+    def leave_out(self, reason: str, name: str, *, item: Item | None = None) -> None:
+        """Count an item that a rule or an option leaves out; a second reason for the same item is ignored."""
+        if item is not None:
+            if self._items.get(item):
+                return
+            self._items[item] = reason
+        # a name may not be valid UTF-8, but bundle.json must be
+        self.left_out.setdefault(reason, []).append(escape_surrogates(name))
+
+    def leave_out_all(
+        self, reason: str, items: Sequence[Item], *, name: str = "", more: str = "", fault: bool = False
+    ) -> None:
+        """Count all items of a document or a question as left out; if there are none, count `name`."""
+        detail = f": {more}" if more else ""
+        count = self.fault if fault else self.leave_out
+        for item in items:
+            count(reason, f"{item.name}{detail}", item=item)
+        if name and not items:
+            count(reason, f"{name}{detail}")
+
+    def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
+        """Count a faulty item of the source as left out; with --strict, raise SourceError instead."""
+        if self.strict:
+            raise SourceError(f"{name}: {reason}; fix the source, or remove --strict")
+        self.leave_out(reason, name, item=item)
+
+    def note(self, remark: str, name: str) -> None:
+        """Record something unusual in the source; the item itself is not left out."""
+        self.noted.setdefault(remark, []).append(escape_surrogates(name))
+
+    def account(self, kept: Iterable[Item]) -> dict[str, Account]:
+        """Return the numbers of items that were kept and left out, by kind; raise if an item was forgotten."""
+        whole = set(kept)
+        forgotten = [item for item, reason in self._items.items() if not reason and item not in whole]
+        if forgotten:
+            raise BundleError(f"{forgotten[0].name}: this item was neither kept nor left out; please report this bug")
+        accounts: dict[str, Account] = {}
+        for kind in dict.fromkeys(item.kind for item in self._items):
+            reasons = {item: reason for item, reason in self._items.items() if item.kind == kind}
+            lost = Counter(reason for item, reason in reasons.items() if item not in whole)
+            accounts[kind] = Account(given=len(reasons), kept=len(reasons) - lost.total(), left_out=dict(lost))
+        return accounts
+
+
+class Converter(Protocol):
+    """A module that `exhibit convert NAME` runs; it may have `add_arguments(parser)` for additional flags."""
+
+    INFO: DatasetInfo
+
+    def read(self, source: Path, options: Namespace, tally: Tally) -> Benchmark:
+        """Read the raw files; write nothing."""
+
+
+def choose(benchmark: Benchmark, options: Namespace, tally: Tally) -> Benchmark:
+    """Return the benchmark reduced by --split, --max-documents and --answerable-only."""
+    split = vars(options).get("split") or "all"
+    ours = [row for row in benchmark.rows if split in ("all", row.labels.get("split"))]
+    aside = {row.filename for row in benchmark.rows} - {row.filename for row in ours}
+    candidates = [document for document in benchmark.documents if document.filename not in aside]
+    documents = candidates[: options.max_documents]
+    names = {document.filename for document in documents}
+    for document in candidates[len(documents) :]:
+        tally.leave_out_all(BEYOND, document.items)
+    rows = []
+    for row in benchmark.rows:
+        if split not in ("all", row.labels.get("split")):
+            tally.leave_out_all(OTHER_SPLIT, row.items, name=row.name)
+        elif row.is_impossible and options.answerable_only:
+            tally.leave_out_all(IMPOSSIBLE, row.items, name=row.name)
+        elif options.max_documents is not None and not names.issuperset(row.files):
+            tally.leave_out_all(BEYOND, row.items, name=row.name)
+        else:
+            rows.append(row)
+    return replace(benchmark, documents=documents, rows=rows)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from exhibit.converters import Benchmark, DatasetInfo, Licence, Quote, RawRow, Tally
+from exhibit.converters import Benchmark, DatasetInfo, Label, Licence, Quote, RawRow, Tally
 from exhibit.converters.civil_procedure.corpus import (
     METHODS,
     Corpus,
@@ -21,7 +21,6 @@ from exhibit.converters.civil_procedure.corpus import (
     find_citations,
 )
 from exhibit.converters.civil_procedure.documents import load, read_candidates, read_string
-from exhibit.converters.core.benchmark import Label
 from exhibit.converters.core.command import main
 from exhibit.converters.core.patches import SHIPPED
 from exhibit.converters.core.source import find_one, open_source

@@ -10,8 +10,7 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 
-from exhibit.converters import Benchmark, DatasetInfo, Label, Licence, Quote, RawDocument, RawRow, Tally, squad
-from exhibit.converters.core.benchmark import BEYOND
+from exhibit.converters import BEYOND, Benchmark, DatasetInfo, Label, Licence, Quote, RawDocument, RawRow, Tally, squad
 from exhibit.converters.core.command import main
 from exhibit.converters.core.documents import MIN_CLAUSE_LETTERS
 from exhibit.converters.core.source import Release

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from exhibit.converters import Benchmark, DatasetInfo, Item, Licence, RawDocument, Tally
-from exhibit.converters.core.benchmark import BEYOND
+from exhibit.converters import BEYOND, Benchmark, DatasetInfo, Item, Licence, RawDocument, Tally
 from exhibit.converters.core.command import main
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles, read_own_title

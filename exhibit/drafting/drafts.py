@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from exhibit.converters.core.benchmark import Label
+from exhibit.converters import Label
 from exhibit.evidence import Span
 from exhibit.storage.cache import key_of
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from exhibit.converters.core.benchmark import (
+from exhibit.converters import (
     Benchmark,
     DatasetInfo,
     Label,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from exhibit.converters.core.benchmark import Label
+from exhibit.converters import Label
 from exhibit.drafting.asked import Asker
 from exhibit.drafting.drafts import Draft, digest
 from exhibit.drafting.playbook import SURE

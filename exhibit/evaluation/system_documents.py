@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import Tally
+from exhibit.converters import Tally
 from exhibit.converters.tables.records import read_records
 from exhibit.engine import track
 from exhibit.evaluation.cases import GoldPassage, Passage

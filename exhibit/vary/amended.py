@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from exhibit.converters.core.benchmark import Quote, RawDocument, RawRow, Tally
+from exhibit.converters import Quote, RawDocument, RawRow, Tally
 from exhibit.evidence import Span
 from exhibit.law.values import MONTHS, find_dates, find_values, keys_of
 from exhibit.schemas.errors import ToolkitError

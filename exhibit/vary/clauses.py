@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from exhibit.converters.core.benchmark import RawDocument, RawRow
+from exhibit.converters import RawDocument, RawRow
 from exhibit.converters.pages.text_pdf import PAGE_BREAK
 from exhibit.evidence import Document, Span
 from exhibit.law.structure import read_structure

@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters.core.benchmark import Label, Quote, RawDocument, RawRow, Spans, Tally
+from exhibit.converters import Label, Quote, RawDocument, RawRow, Spans, Tally
 from exhibit.converters.pages.text_pdf import PAGE_BREAK
 from exhibit.engine import Engine, open_engine, track
 from exhibit.evidence import Document, Span, fold

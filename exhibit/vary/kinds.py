@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters.core.benchmark import RawDocument, RawRow, Tally
+from exhibit.converters import RawDocument, RawRow, Tally
 from exhibit.evidence import fold, is_readable
 from exhibit.evidence.read import read_within
 from exhibit.law.values import find_values, keys_of

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally, format_points
+from exhibit.converters import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally, format_points
 from exhibit.converters.core.build import build
 from exhibit.engine import open_engine, read_limits, track
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from PIL import Image, ImageFilter
 
-from exhibit.converters.core.benchmark import Block, RawDocument
+from exhibit.converters import Block, RawDocument
 from exhibit.converters.pages.text_pdf import pdf_of
 from exhibit.evidence.read import read_document
 from exhibit.evidence.readers.pdf import render

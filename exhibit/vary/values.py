@@ -9,7 +9,7 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
-from exhibit.converters.core.benchmark import RawDocument, RawRow
+from exhibit.converters import RawDocument, RawRow
 from exhibit.law.language import list_content_words
 from exhibit.law.values import GROUPS, Value, ValueKind, find_values, takes_an, write_value
 from exhibit.vary.corpus import Edit, EditedText, list_gold

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import Block
+from exhibit.converters import Block
 from exhibit.converters.pages.print import Printer
 from exhibit.converters.pages.text_pdf import print_blocks
 

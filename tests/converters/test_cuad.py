@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters import cuad
-from exhibit.converters.core.benchmark import Tally
+from exhibit.converters import Tally, cuad
 from exhibit.converters.cuad import QUESTIONS, main, quotes_of, split_party_names
 from exhibit.evidence.check import check_gold
 from tests.conversion import options_of

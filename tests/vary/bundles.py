@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import Tally
+from exhibit.converters import Tally
 from exhibit.storage.bundle import open_bundle
 from exhibit.vary.corpus import TextCorpus, VaryRequest, read_corpus
 from exhibit.vary.kinds import KINDS, read_kind

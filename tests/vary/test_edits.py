@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.converters.core.benchmark import Quote, RawDocument, RawRow
+from exhibit.converters import Quote, RawDocument, RawRow
 from exhibit.evidence import Span
 from exhibit.vary.corpus import Edit, EditedText, TextCorpus, apply_edits
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.conversion import main as convert
-from exhibit.converters.core.benchmark import Quote, RawDocument, RawRow, Tally
+from exhibit.converters import Quote, RawDocument, RawRow, Tally
 from exhibit.law.values import keys_of
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError

@@ -11,7 +11,7 @@ from pathlib import Path
 import pypdf
 import pytest
 
-from exhibit.converters.core.benchmark import Block
+from exhibit.converters import Block
 from exhibit.converters.pages.text_pdf import pdf_of
 from exhibit.evaluation.cases import Reply
 from exhibit.evaluation.datasets import Selection, load_datasets

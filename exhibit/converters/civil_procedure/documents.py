@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import shorten
 
-from exhibit.converters.core.benchmark import PAST_A_LIMIT, UNREADABLE, Block, Item, RawDocument, Tally
+from exhibit.converters import PAST_A_LIMIT, UNREADABLE, Block, Item, RawDocument, Tally
 from exhibit.converters.core.titles import choose_unique_titles, read_own_title
 from exhibit.converters.pages.fetch import Policy, fetch_all, report
 from exhibit.converters.pages.text_pdf import make_printable

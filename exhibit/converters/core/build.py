@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from exhibit.converters.core.benchmark import (
+from exhibit.converters import (
     PAST_A_LIMIT,
     UNREADABLE,
     Benchmark,

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import PAST_A_LIMIT, UNREADABLE, Converter, Tally, choose
+from exhibit.converters import PAST_A_LIMIT, UNREADABLE, Converter, Tally, choose
 from exhibit.converters.core.build import build, make_card_text
 from exhibit.converters.core.patches import apply_patches, find_patch
 from exhibit.converters.core.source import open_source

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters import Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.pages.print import Press, Printed
 from exhibit.evidence import Document, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold

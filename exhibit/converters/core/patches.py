@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from exhibit.converters.core.benchmark import DatasetInfo, Label, Quote, Tally
+from exhibit.converters import DatasetInfo, Label, Quote, Tally
 from exhibit.converters.core.build import Asked, make_card_text, write_bundle
 from exhibit.converters.core.documents import NOWHERE, locate_quote
 from exhibit.engine import open_engine, track

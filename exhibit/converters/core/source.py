@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ValidationError
 from tqdm import tqdm
 
-from exhibit.converters.core.benchmark import DatasetInfo, Download, Item, Tally
+from exhibit.converters import DatasetInfo, Download, Item, Tally
 from exhibit.evidence.files import check_sizes
 from exhibit.schemas.errors import DocumentError, ServiceError, SourceError
 from exhibit.storage.atomic import make_scratch_folder

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import islice, pairwise
 
-from exhibit.converters.core.benchmark import Label, Quote, RawRow
+from exhibit.converters import Label, Quote, RawRow
 from exhibit.converters.laws.versions import Law, Paragraph
 from exhibit.law.provisions import LawName, find_provisions, label_key
 from exhibit.law.values import write_day

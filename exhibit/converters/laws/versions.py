@@ -14,7 +14,7 @@ from itertools import groupby, zip_longest
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from exhibit.converters.core.benchmark import Item, Tally
+from exhibit.converters import Item, Tally
 from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.law.language import LegalSystem, Level, choose_system, load_systems
 from exhibit.law.provisions import label_key

@@ -25,7 +25,7 @@ from urllib.parse import urldefrag, urljoin, urlparse, urlsplit
 
 from tqdm import tqdm
 
-from exhibit.converters.core.benchmark import Item, Tally
+from exhibit.converters import Item, Tally
 from exhibit.converters.pages.chromium import import_browser_error, run_browser
 from exhibit.converters.pages.download import DISALLOWED, USER_AGENT, Downloader, FetchError, PageReply, Policy, flaw_of
 from exhibit.converters.pages.print import fix_dates, make_html, make_pdf_options

@@ -14,7 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from exhibit.converters.core.benchmark import Block, RawDocument
+from exhibit.converters import Block, RawDocument
 from exhibit.converters.pages.chromium import HERE, import_browser_error, run_browser
 from exhibit.converters.pages.text_pdf import (
     PAGE_BREAK,

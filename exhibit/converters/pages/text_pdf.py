@@ -17,7 +17,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from exhibit.converters.core.benchmark import Block, Style
+from exhibit.converters import Block, Style
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.atomic import write_whole
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from exhibit.converters.core.benchmark import Label
+from exhibit.converters import Label
 from exhibit.evidence.fields import FIELDS, choose_name, flatten_object, name_key
 
 MAX_LABEL = 2**63 - 1  # a larger number is stored as text, because it fits no column type

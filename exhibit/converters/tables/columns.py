@@ -8,7 +8,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from exhibit.converters.core.benchmark import Tally
+from exhibit.converters import Tally
 from exhibit.converters.tables.cells import list_cell_values, read_cell_words, read_number, read_refusal
 from exhibit.converters.tables.documents import Shelf, is_url
 from exhibit.converters.tables.records import Record, columns_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from exhibit.converters.core.benchmark import Item, RawDocument, Tally
+from exhibit.converters import Item, RawDocument, Tally
 from exhibit.converters.core.titles import pair_files
 from exhibit.converters.pages.fetch import Policy, fetch_all, report
 from exhibit.engine import track

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from exhibit.converters.core.benchmark import Quote, RawRow, Tally
+from exhibit.converters import Quote, RawRow, Tally
 from exhibit.converters.tables.cells import (
     find_chosen_option,
     label,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters.core.benchmark import Benchmark, Block, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters import Benchmark, Block, Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.converters.tables.cells import read_cell_field, read_cell_words

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from exhibit.converters.core.benchmark import Item, Tally
+from exhibit.converters import Item, Tally
 from exhibit.converters.core.source import parse_csv
 from exhibit.converters.tables.cells import list_cell_values
 from exhibit.engine import run_in_worker

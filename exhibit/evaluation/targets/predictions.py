@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from exhibit.converters.core.benchmark import Tally
+from exhibit.converters import Tally
 from exhibit.converters.tables.records import read_records
 from exhibit.evaluation import replies
 from exhibit.evaluation.cases import Case, Reply

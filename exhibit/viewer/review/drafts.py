@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from exhibit.converters.core.benchmark import Label, Tally
+from exhibit.converters import Label, Tally
 from exhibit.converters.core.documents import NOWHERE
 from exhibit.converters.core.patches import read_asked, replace_gold, write_changed
 from exhibit.evaluation.placement import Documents
