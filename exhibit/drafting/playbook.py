@@ -32,6 +32,8 @@ class PlaybookQuestion(_Model):
     ask: Words
     seek: Words | None = None
     """The wording for the models, if the wording for people is not precise enough."""
+    trained: str = ""
+    """The name of a wording in the reader's training, such as `maud/No-Shop`; it is `seek`, with a capital."""
 
     @property
     def wordings(self) -> list[str]:
@@ -83,13 +85,14 @@ def read_playbook(path: Path) -> Playbook:
     except ValidationError as error:
         fault = format_faults(error, most=1)
         raise SourceError(f"{path}: {fault}; docs/draft.md shows the form of a playbook") from error
-    if not playbook.trained:
-        return playbook
     wordings = {name.lower(): wording for name, wording in read_record(KINDS)["kinds"].items()}
-    questions = [
-        question.model_copy(update={"seek": wordings.get(f"{playbook.trained}/{question.name}", question.seek)})
-        for question in playbook.questions
-    ]
+    questions = []
+    for question in playbook.questions:
+        seek = wordings.get(f"{playbook.trained}/{question.name}", question.seek)
+        if question.trained and not (seek := wordings.get(question.trained.lower())):
+            raise SourceError(f"{path}: {question.name}: no wording {question.trained!r} in the reader's training")
+        capital = seek[:1].upper() + seek[1:] if seek and question.trained else seek
+        questions.append(question.model_copy(update={"seek": capital}))
     return playbook.model_copy(update={"questions": questions})
 
 
