@@ -67,9 +67,8 @@ lint: $(VENV)/ready       ## style, layers, types, links of the pages
 	$(PY) -m basedpyright
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 
-bench: $(VENV)/ready      ## conversions, located gold, and speed beside peers: tables with ratios of one run
+bench: $(VENV)/ready      ## conversions and located gold
 	$(PY) -m bench.conversion
-	$(PY) -m bench.speed
 
 scale: $(VENV)/extras     ## cost as work grows: twenty minutes on two free cores
 	$(PY) -m bench.scale --page bench/results/scale.md
@@ -84,7 +83,7 @@ lock: $(VENV)/ready       ## resolve the locks anew from pyproject.toml; UPGRADE
 	$(PY) -m pip install -q uv
 	$(PY) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 $(UPGRADE) \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url -q -o requirements.lock
-	$(PY) -m uv pip compile pyproject.toml --extra dev --extra ocr --extra bench --extra ray --extra milvus \
+	$(PY) -m uv pip compile pyproject.toml --extra dev --extra ocr --extra ray --extra milvus \
 	  --extra s3 --extra gs --extra test --extra interop --extra notebook --extra print --extra st --universal --python-version 3.11 $(UPGRADE) --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url -q -o extras.lock
 

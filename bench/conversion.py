@@ -47,14 +47,14 @@ def measure_conversion(name: str, jobs: int) -> list[object]:
         environment = {**os.environ, "EXHIBIT_CACHE": f"{folder}/cache", "PYTHONPATH": str(ROOT)}
         process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         with watch_memory(process.pid) as peak:
-            (_, error), cost = time_work(process.communicate)
+            (_, error), seconds = time_work(process.communicate)
         if process.returncode:
             return [name, error.decode().strip().splitlines()[-1][:80], "", "", "", "", ""]
         counts = read_json(out / "bundle.json")["counts"]
     quotes = sum(counts["located"].values())
     found = f"{quotes - counts['located'].get('absent', 0)} of {quotes}"
-    speed = f"{counts['documents'] / cost.seconds:.1f}"
-    return [name, counts["documents"], counts["questions"], found, f"{cost.seconds:.1f}", speed, peak() >> 20]
+    speed = f"{counts['documents'] / seconds:.1f}"
+    return [name, counts["documents"], counts["questions"], found, f"{seconds:.1f}", speed, peak() >> 20]
 
 
 # ---------------------------------------------------------------- locating
@@ -88,18 +88,18 @@ def compare_locating(contracts: Sequence[tuple[Path, Sequence[str]]]) -> Table:
     def read_simply(path: Path) -> str:
         return "\n".join(page.extract_text() for page in PdfReader(path).pages)
 
-    theirs, their_cost = time_work(lambda: [read_simply(path) for path, _ in contracts])
-    ours, our_cost = time_work(lambda: [read_document(path) for path, _ in contracts])
+    theirs, their_seconds = time_work(lambda: [read_simply(path) for path, _ in contracts])
+    ours, our_seconds = time_work(lambda: [read_document(path) for path, _ in contracts])
     pairs = [(quote, text, document)
              for (_, quotes), text, document in zip(contracts, theirs, ours, strict=True)
              for quote in quotes]  # fmt: skip
     verbatim = sum(quote in text for quote, text, _ in pairs)
-    matched, match_cost = time_work(lambda: sum(match_expression(quote, d.text) for quote, _, d in pairs))
-    located, locate_cost = time_work(lambda: sum(bool(locate(quote, document)) for quote, _, document in pairs))
+    matched, match_seconds = time_work(lambda: sum(match_expression(quote, d.text) for quote, _, d in pairs))
+    located, locate_seconds = time_work(lambda: sum(bool(locate(quote, document)) for quote, _, document in pairs))
     rows = [
-        ["pypdf, quotes verbatim", verbatim, f"{their_cost.seconds:.2f}", ""],
-        ["our text, one expression per quote", matched, f"{our_cost.seconds:.2f}", f"{match_cost.seconds:.2f}"],
-        ["our text, `locate`", located, f"{our_cost.seconds:.2f}", f"{locate_cost.seconds:.2f}"],
+        ["pypdf, quotes verbatim", verbatim, f"{their_seconds:.2f}", ""],
+        ["our text, one expression per quote", matched, f"{our_seconds:.2f}", f"{match_seconds:.2f}"],
+        ["our text, `locate`", located, f"{our_seconds:.2f}", f"{locate_seconds:.2f}"],
     ]
     title = f"CUAD: {len(pairs)} quotes in {len(contracts)} PDFs"
     return Table(title, ["", "found", "seconds to read", "seconds to search"], rows)

@@ -70,7 +70,7 @@ def measure_index(source: Path, documents: int, *, engine: str, jobs: int, embed
         before = os.times()
         process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         with watch_memory(process.pid) as peak:
-            (_, error), cost = time_work(process.communicate)
+            (_, error), seconds = time_work(process.communicate)
         if process.returncode:
             raise ToolkitError(f"exhibit index: {error.decode().strip()[-300:]}")
         after = os.times()
@@ -79,7 +79,7 @@ def measure_index(source: Path, documents: int, *, engine: str, jobs: int, embed
         with pin_cache(folder / "cache"):
             query = measure_queries(folder / "index", embedder)
     return [
-        documents, engine, jobs, f"{cost.seconds:.1f}", f"{1000 * processor / documents:.0f}", peak() >> 20,
+        documents, engine, jobs, f"{seconds:.1f}", f"{1000 * processor / documents:.0f}", peak() >> 20,
         f"{disk / 1e6:.0f}", f"{query:.0f}",
     ]  # fmt: skip
 
@@ -102,7 +102,7 @@ def measure_queries(index: Path, embedder: str) -> float:
     pipeline = Pipeline(Config.preset("routed", embedder=embedder)).open(index)
     pipeline.search([QUERIES[0]])
     searches = [partial(pipeline.search, [query]) for query in QUERIES]
-    return 1000 * float(np.median([time_work(search)[1].seconds for search in searches]))
+    return 1000 * float(np.median([time_work(search)[1] for search in searches]))
 
 
 # ---------------------------------------------------------------- vectors
@@ -132,7 +132,7 @@ def measure_store(spec: str, rows: int, folder: Path) -> list[object]:
             store.add(np.arange(start, min(start + step, rows)), vectors[start : start + step])
         store.save(np.arange(rows))
 
-    _, cost = time_work(build)
+    _, seconds = time_work(build)
     exact = faiss.knn(queries, vectors, K, metric=faiss.METRIC_INNER_PRODUCT)[1]
     found = store.search(queries, K)[1]
     recall = np.mean([len(set(a) & set(b)) / K for a, b in zip(found, exact, strict=True)])
@@ -141,7 +141,7 @@ def measure_store(spec: str, rows: int, folder: Path) -> list[object]:
     limited = time_queries(lambda query: store.search(query, K, within=within), queries)
     store.close()
     disk = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
-    return [spec, f"{rows:,}", f"{cost.seconds:.1f}", f"{disk:.0f}", f"{one:.2f}", f"{limited:.2f}", f"{recall:.3f}"]
+    return [spec, f"{rows:,}", f"{seconds:.1f}", f"{disk:.0f}", f"{one:.2f}", f"{limited:.2f}", f"{recall:.3f}"]
 
 
 def time_queries(search: Callable[[Vectors], object], queries: Vectors) -> float:

@@ -76,11 +76,6 @@ def find_data(name: str, given: Path | None = None) -> Path:
     return sample
 
 
-def read_texts(folder: Path) -> list[str]:
-    """Return the contents of all .txt files below a folder, in the order of their paths."""
-    return [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.txt"))]
-
-
 def exhibit(*words: object) -> None:
     """Run a command of the product in this process; raise an error if it fails."""
     if code := run_command([str(word) for word in words]):
@@ -91,27 +86,11 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-class Cost(NamedTuple):
-    """The wall-clock and processor seconds of some work."""
-
-    seconds: float
-    processor: float
-
-
-def time_work(work: Callable[[], Result]) -> tuple[Result, Cost]:
-    """Return the result of a function, and its cost."""
-    started = Cost(time.perf_counter(), time.process_time())
+def time_work(work: Callable[[], Result]) -> tuple[Result, float]:
+    """Return the result of a function, and the seconds that it took."""
+    started = time.perf_counter()
     result = work()
-    return result, Cost(time.perf_counter() - started.seconds, time.process_time() - started.processor)
-
-
-def time_alternately(works: Sequence[Callable[[], object]], *, rounds: int) -> list[Cost]:
-    """Return the least cost of each function; they alternate, so that other programs disturb all of them alike."""
-    costs: list[list[Cost]] = [[] for _ in works]
-    for _ in range(rounds):
-        for number, work in enumerate(works):
-            costs[number].append(time_work(work)[1])
-    return [Cost(*map(min, zip(*each, strict=True))) for each in costs]
+    return result, time.perf_counter() - started
 
 
 @contextmanager

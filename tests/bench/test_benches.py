@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from bench import answers, conversion, legalbenchrag, scale, speed
+from bench import answers, conversion, legalbenchrag, scale
 from bench.table import Table, measure_tree_memory, publish
 from exhibit.__main__ import main as exhibit
 from tests.conftest import SAMPLES
@@ -116,18 +116,7 @@ def test_measure_conversion_locates_every_quote_of_the_sample(monkeypatch):
     assert figures["our text, `locate`"] >= figures["our text, one expression per quote"] > 0
 
 
-# ---------------------------------------------------------------- speed and scale
-
-
-def test_builtin_search_returns_the_same_results_as_faiss():
-    assert "100.00% the same results" in speed.compare_search(2000).title
-
-
-@pytest.mark.slow
-def test_int8_and_fp32_embedders_agree():
-    texts = speed.sample_chunks(["The rent is due on the first day of each month. " * 60], 4)
-    [int8, fp32] = speed.compare_embedders(texts, 1, None).rows
-    assert int8[0] == "int8" and float(fp32[-1]) > 0.99
+# ---------------------------------------------------------------- scale
 
 
 def test_repeat_documents_writes_different_copies(tmp_path):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exhibit.evidence import read_document
 from exhibit.evidence.files import decode_bytes
 
 CZECH = "Nájemce hradí nájemné čtvrtletně předem, nejpozději do pátého dne. Výpovědní lhůta činí tři měsíce."
@@ -35,6 +36,13 @@ def test_decode_finds_encoding_by_the_letters_of_the_language(text, encoding):
     if text == CZECH:  # also in the older encoding
         found = decode_bytes(text.encode("iso8859_2"))
         assert found is not None and found.text == text
+
+
+@pytest.mark.parametrize("name", ["page.html", "note.txt", "note.md"])
+def test_read_document_notes_an_encoding_other_than_utf8(tmp_path, name):
+    (tmp_path / name).write_bytes("<p>“the Seller” shall pay £400</p>".encode("cp1252"))
+    document = read_document(tmp_path / name)
+    assert "£400" in document.text and document.notes == ("read as cp1252, for it is not UTF-8",)
 
 
 @pytest.mark.parametrize("data", [b"\x00\x01\x02\xfe\xff" * 40, b"\xff\x00\x01\x02" * 40, bytes(range(256))])

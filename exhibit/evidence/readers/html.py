@@ -20,7 +20,8 @@ _SPACES = re.compile(r"[ \t\n\r\f]+")
 
 
 def read(path: Path) -> Document:
-    return Document(path.name, extract_text(decode_file(path).text), (), path)
+    decoded = decode_file(path)
+    return Document(path.name, extract_text(decoded.text), (), path, decoded.notes)
 
 
 def extract_text(html: str) -> str:
