@@ -27,7 +27,6 @@ from exhibit.converters.core.source import find_one, open_source
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.records import read_records
 from exhibit.engine import run_in_worker
-from exhibit.law.citations import BRACKETED
 from exhibit.runtime.command import Parser, align_rows, guarded
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.atomic import write_whole
@@ -123,7 +122,7 @@ def _read_rows(path: Path, corpus: Corpus, tally: Tally) -> Iterator[RawRow]:
         others = sorted(cells.keys() - {"question", "truth", "source_type"})
         fields = tuple(filter(None, (read_string(cells, name) for name in others)))
         kind = read_string(cells, "source_type")
-        evidence = RowEvidence(kind, fields, f"{question}\n{BRACKETED.sub(' ', truth)}")
+        evidence = RowEvidence(kind, fields)
         cited = [pair for citation in find_citations(truth) for pair in corpus.resolve_all(citation, evidence)]
         if not cited:
             tally.note("answer without a citation: it gives no context", f"question {record.index}")

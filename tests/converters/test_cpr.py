@@ -49,10 +49,10 @@ def corpus(*names: str, texts: dict[str, str] | None = None) -> Corpus:
     return Corpus(sources)
 
 
-def resolved(index: Corpus, cited: str, source_type: str = "", *fields: str, prose: str = ""):
+def resolved(index: Corpus, cited: str, source_type: str = "", *fields: str):
     """Return what one citation in brackets resolves to, given the other fields of its row."""
     (citation,) = find_citations(f"It is so. [{cited}]")
-    return index.resolve(citation, RowEvidence(source_type, fields, prose))
+    return index.resolve(citation, RowEvidence(source_type, fields))
 
 
 RULES = (

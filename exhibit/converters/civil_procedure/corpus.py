@@ -58,21 +58,14 @@ def read_name(text: str) -> Name:
 
 
 def compare_names(cited: Name, heading: Name) -> float:
-    """Return the similarity of a cited name and a heading, from 0 to 1; 0 if their numbers or words conflict."""
-    if cited.number and heading.number and cited.number != heading.number:
-        return 0.0
-    if keep_letters(cited.text) == keep_letters(heading.text):
-        return 1.0
+    """Return the similarity of a cited name and a heading, from 0 to 1; the cited title may be cut off at its end."""
     if cited.number and (cited.number, cited.kind) != (heading.number, heading.kind):
         return 0.0
     words, others = keep_letters(cited.title), keep_letters(heading.title)
-    if not words or words == others:
+    if words == others or not words:
         return float(bool(words or cited.number))
-    if set(re.findall(r"\d+", cited.title)) - set(re.findall(r"\d+", heading.title)):
-        return 0.0  # "Trial, J.7 Judgment" is not the heading "Trial"
-    short, long = sorted((words, others), key=len)
     least = 0.3 if cited.number else 0.6  # least share of a title, if its beginning is cited
-    share = len(short) / len(long) if short and long.startswith(short) else 0.0
+    share = len(words) / len(others) if others.startswith(words) else 0.0
     return 0.8 + 0.15 * share if share >= least else 0.0
 
 
@@ -113,36 +106,24 @@ class Layout:
     headings: Sequence[RuleHeading] = ()
 
     def find_meant(self, text: str) -> list[tuple[RuleHeading, float]]:
-        """Return the headings that a citation can mean, each with its similarity."""
+        """Return the headings that a citation can mean, each with its similarity.
+
+        A section's full name with its number is found without its chapter, whose title may be misspelt or not printed.
+        """
         whole = read_name(text)
-        matches = list(self._find_alike(whole))
-        exact = [match for match in matches if match[1] == 1]
-        if exact and whole.number and whole.title:
-            return exact  # the commas belong to the heading itself
-        return [match for pair in list_splits(text) for match in self._find_below(*pair)] or matches
+        matches = self._find_alike(whole)
+        if whole.number and whole.title and any(like == 1 for _, like in matches):
+            return [match for match in matches if match[1] == 1]  # the commas belong to the heading itself
+        names = [name for _, below in list_splits(text) if (name := read_name(below)).number and name.title]
+        return [match for name in names for match in self._find_alike(name) if match[1] == 1] or matches
 
     def lists(self, text: str) -> bool:
         """Return whether the start of the document, which has the table of contents, contains a numbered heading."""
         name = read_name(text)
         return bool(name.number and name.title) and keep_letters(text) in keep_letters(self.text[:_CONTENTS_CHARS])
 
-    def _find_alike(self, name: Name) -> Iterator[tuple[RuleHeading, float]]:
-        for heading in self.headings:
-            if like := compare_names(name, heading.name):
-                yield heading, like
-
-    def _find_below(self, left: str, right: str) -> Iterator[tuple[RuleHeading, float]]:
-        """Yield the headings that match `right` below a heading that matches `left`, with their similarity to `right`.
-
-        A section's full name with its number needs no parent: the chapter's title may be misspelt, and a guide's own
-        parts, as in "Part 3, Chapter 21 Insolvency", have no printed heading.
-        """
-        wanted = read_name(right)
-        parents = [heading for heading, _ in self._find_alike(read_name(left))]
-        for heading, like in self._find_alike(wanted):
-            full = like == 1 and wanted.number and wanted.title
-            if full or any(parent.start < heading.start < parent.until for parent in parents):
-                yield heading, like
+    def _find_alike(self, name: Name) -> list[tuple[RuleHeading, float]]:
+        return [(heading, like) for heading in self.headings if (like := compare_names(name, heading.name))]
 
 
 def layout_of(source: RulesFile) -> Layout:
@@ -266,7 +247,6 @@ class RowEvidence:
 
     source_type: str = ""
     fields: tuple[str, ...] = ()  # all texts of the row except question and answer: category, court …
-    prose: str = ""
 
 
 class Resolution(NamedTuple):
@@ -340,7 +320,7 @@ class Corpus:
         """Resolve a heading without a document: to the guide of the row's court, or to the only document with it."""
         name = read_name(citation.document)
         texts = (citation.document if "uide" in citation.document else "", " / ".join(row.fields), row.source_type)
-        courts = next(filter(None, map(find_courts, (*texts, row.prose))), set())
+        courts = next(filter(None, map(find_courts, texts)), set())
         phrases = [f"{normalise_name(field)} guide" for field in row.fields]  # of a court that the map lacks
         named = [source for source in self.sources if any(p in normalise_name(source.raw.title) for p in phrases)]
         guides = self._list_guides(courts) or named
