@@ -122,11 +122,11 @@ class Wanted:
     def number(self, dataset: str, filename: str) -> int:
         return self.numbers.setdefault((dataset, filename), len(self.numbers))
 
-    def ask(self, row: RunQuestion, files: Mapping[str, FileSpans], *, draw: bool) -> list[tuple[int, int]]:
-        """Return the pages of a question as document number and page; with `draw`, add them to those to draw."""
-        shown = [(self.number(row.dataset, filename), page) for filename, page in choose_pages(row, files)]
+    def ask(self, row: RunQuestion, files: Mapping[str, FileSpans], *, draw: bool) -> list[tuple[int, str, int]]:
+        """Return the pages of a question as document number, filename and page; with `draw`, they are drawn."""
+        shown = [(self.number(row.dataset, filename), filename, page) for filename, page in choose_pages(row, files)]
         if draw:
-            self.pages |= dict.fromkeys(shown)
+            self.pages |= dict.fromkeys((number, page) for number, _, page in shown)
             for filename, document in files.items():
                 cited = row.reply.citations
                 marked = (own for n, own in document.passages.items() if n <= PASSAGES or n in cited)

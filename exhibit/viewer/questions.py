@@ -46,7 +46,7 @@ CHANGES = {
     "not asked by all": Look("At least one of the runs did not ask it."),
     "same": Look("The same outcome, and as much of the gold was retrieved."),
 }  # the ways in which a question changed from the first run to the others, the worst first
-LINES, CASES = 500, 50  # the lines and the cases in a piece: a piece is loaded in some milliseconds
+CASES = 50  # in a piece: a piece is loaded in some milliseconds
 _MAX_TEXT_CHARS = 20_000  # of a reply: a model that repeats itself must not fill the report
 _MAX_PASSAGE_CHARS = 4000
 _QUESTION_CHARS, _ANSWER_CHARS, _ERROR_CHARS = 500, 240, 300  # in a line of the list, which the search reads
@@ -167,123 +167,98 @@ class Matching:
 
 
 class PieceWriter:
-    """Writes the lines of the list and the cases that it opens; a text that cases of a file share is stored once."""
+    """Writes the cases that the list of questions opens, in pieces, and collects the lines of the list."""
 
     def __init__(self, folder: Path, matching: Matching, wanted: Wanted) -> None:
-        self._folder, self._wanted, self._facets = folder, wanted, matching.make_facets()
-        self._runs = [run.name for run in matching.runs]
-        self._numbers = [{value: at for at, value in enumerate(facet["values"])} for facet in self._facets]
-        self._metrics: dict[str, int] = {}
-        self._lines: list[list[Any]] = []
+        self._folder, self._matching, self._wanted = folder, matching, wanted
+        self._metrics: dict[str, None] = {}
         self._cases: list[Record] = []
-        self._texts: dict[str, int] = {}
-        self._files: dict[int, str] = {}
-        self.total = 0
+        self.lines: list[Record] = []
 
     def add(self, rows: Sequence[Side], values: Sequence[str], *, draw: bool) -> None:
         """Add a question with its row in each run; with `draw`, its pages are drawn."""
         first = next(row for row in rows if row is not None)
-        numbers = [known.get(value, -1) for known, value in zip(self._numbers, values, strict=True)]
         errors = dict.fromkeys(cut(row.reply.error, _ERROR_CHARS) for row in rows if row and row.reply.error)
-        line: list[Any] = [first.id, cut(first.question, _QUESTION_CHARS), first.filename or "", " / ".join(errors)]
-        recalls = (find_nearest(row.scores, "char_recall") if row and not row.reply.error else None for row in rows)
-        line += [None if recall is None else round(recall, 3) for recall in recalls]
-        line += [cut(row.reply.answer or "", _ANSWER_CHARS) if row else "" for row in rows]
+        recalls = [find_nearest(row.scores, "char_recall") if row and not row.reply.error else None for row in rows]
         plain = {name: value for name, value in first.labels.items() if isinstance(value, str | int | float)}
         labels = {name: cut(str(value), 200) for name, value in plain.items() if value != ""}
-        self._lines.append([*numbers, *line, labels])
+        line: Record = {"values": values, "id": first.id, "question": cut(first.question, _QUESTION_CHARS)}
+        line |= {"file": first.filename or "", "error": " / ".join(errors), "labels": labels}
+        line["found"] = [None if recall is None else round(recall, 3) for recall in recalls]
+        line["answers"] = [cut(row.reply.answer or "", _ANSWER_CHARS) if row else "" for row in rows]
+        self.lines.append(line)
         case: Record = {"dataset": first.dataset, "id": first.id, "labels": labels}
         case |= {"question": cut(first.question, _MAX_TEXT_CHARS), "truth": cut(first.truth, _MAX_TEXT_CHARS)}
         case |= {"impossible": first.is_impossible, "drafted": "draft" in first.labels}
-        case["gold"] = [self._make_gold(first.dataset, gold, rows) for gold in first.gold]
+        case["gold"] = [_make_gold(gold, rows) for gold in first.gold]
         case["sides"] = [None if row is None else self._make_side(row, draw) for row in rows]
         self._cases.append(case)
-        self.total += 1
-        if self.total % CASES == 0:
+        if len(self._cases) == CASES:
             self._put_cases()
-        if self.total % LINES == 0:
-            self._put_lines()
 
     def close(self) -> Record:
-        """Write the remaining cases and lines, and return the list's metadata for the page's script."""
-        if self._cases:
+        """Write the remaining cases, and return the list's metadata for the page's script."""
+        if self._cases or not self.lines:
             self._put_cases()
-        if self._lines or not self.total:
-            self._put_lines()
-        abouts = [(name, describe_metric(name)) for name in self._metrics]
-        suffixes = [""] if len(self._runs) == 1 else [f": {run}" for run in self._runs]
-        of_runs = [f"{field}{suffix}" for field in ("found", "answer") for suffix in suffixes]
-        meta: Record = {"kind": "report" if len(self._runs) == 1 else "compare", "runs": self._runs}
-        meta["fields"] = ["id", "question", "file", "error", *of_runs]
+        abouts = {name: describe_metric(name) for name in self._metrics}
+        meta: Record = {"runs": [run.name for run in self._matching.runs], "facets": self._matching.make_facets()}
         meta["tones"] = {name: look.tone for name, look in (OUTCOMES | CHANGES).items() if look.tone}
-        meta |= {"total": self.total, "lines": LINES, "cases": CASES, "facets": self._facets}
-        meta["metrics"] = [[name, a.title, a.unit_behind.strip(), a.meaning, a.better] for name, a in abouts]
+        meta |= {"total": len(self.lines), "cases": CASES}
+        meta["metrics"] = {name: [a.title, a.unit_behind.strip(), a.meaning, a.better] for name, a in abouts.items()}
         return meta
 
-    def _put_lines(self) -> None:
-        write_piece(self._folder, f"i{max(0, self.total - 1) // LINES}", self._lines)
-        self._lines = []
-
     def _put_cases(self) -> None:
-        block = {"texts": list(self._texts), "files": self._files, "cases": self._cases}
-        write_piece(self._folder, f"c{(self.total - 1) // CASES}", block)
-        self._cases, self._texts, self._files = [], {}, {}
+        write_piece(self._folder, f"c{max(0, len(self.lines) - 1) // CASES}", self._cases)
+        self._cases = []
 
     def _make_side(self, row: RunQuestion, draw: bool) -> Record:
         reply, spans = row.reply, drawing.group_spans(row)
         # a failed question has no score, even where -1 was written for other tools
         known = {} if reply.error else {name: value for name, value in row.scores.items() if value is not None}
-        scores = [(self._metrics.setdefault(name, len(self._metrics)), round(v, 4)) for name, v in known.items()]
+        self._metrics |= dict.fromkeys(known)
         side: Record = {"outcome": row.outcome, "why": explain_outcome(row), "refused": reply.refused}
         side |= {"answer": cut(reply.answer or "", _MAX_TEXT_CHARS), "error": cut(reply.error, _MAX_TEXT_CHARS)}
         side |= {"seconds": reply.seconds, "confidence": reply.confidence, "selected": reply.selected}
-        side |= {"retrieved": len(reply.passages), "scores": list(chain(*scores))}
-        side["passages"] = [self._make_passage(row.dataset, one, spans) for one in reply.passages[: drawing.PASSAGES]]
+        side |= {"retrieved": len(reply.passages), "scores": {name: round(value, 4) for name, value in known.items()}}
+        side["passages"] = [_make_passage(passage, spans) for passage in reply.passages[: drawing.PASSAGES]]
         side["pages"] = self._wanted.ask(row, spans, draw=draw)
         side["stages"] = [_describe_stages(gold) for gold in row.gold_stages]
         return side
 
-    def _make_gold(self, dataset: str, gold: RunGold, rows: Sequence[Side]) -> Record:
-        passages = (passage for row in rows if row is not None for passage in row.reply.passages)
-        retrieved = [span for one in passages if one.filename == gold.filename for span in list_passage_spans(one)]
-        number, text = self._number_file(dataset, gold.filename or ""), cut(gold.text or "", _MAX_TEXT_CHARS)
-        spans = drawing.find_best_place(gold.places, retrieved) if gold.places else []
-        fields: Record = {"file": number, "pages": gold.pages, "how": gold.how or ""}
-        return {**fields, "text": self._number_text(text), "spans": spans}
 
-    def _make_passage(self, dataset: str, passage: RunPassage, files: Mapping[str, FileSpans]) -> Record:
-        filename, text, spans = passage.filename or "", passage.text or "", list_passage_spans(passage)
-        gold = files[filename].gold if filename in files else []
-        # the text of the longest piece is that of its span, unless the system gave another text
-        edges = [0, *chain(*sorted(passage.added)), len(text)]
-        kept = zip(edges[::2], edges[1::2], strict=True)
-        own = next((start for start, end in kept if spans and end - start == spans[0].end - spans[0].start), None)
-        ranges = [] if own is None else subtract_spans(spans[:1], subtract_spans(spans[:1], gold))
-        fields: Record = {"file": self._number_file(dataset, filename), "page": passage.page}
-        fields["score"] = None if passage.score is None else round(passage.score, 4)
-        fields["text"] = self._number_text(cut(text, _MAX_PASSAGE_CHARS))
-        fields["gold"] = any(drawing.overlaps(span, gold) for span in spans)
-        fields["ranges"] = [[(own or 0) + at - spans[0].start for at in part] for part in ranges]
-        return {**fields, "spans": spans, "added": passage.added}
+def _make_gold(gold: RunGold, rows: Sequence[Side]) -> Record:
+    passages = (passage for row in rows if row is not None for passage in row.reply.passages)
+    retrieved = [span for one in passages if one.filename == gold.filename for span in list_passage_spans(one)]
+    spans = drawing.find_best_place(gold.places, retrieved) if gold.places else []
+    fields: Record = {"filename": gold.filename or "", "pages": gold.pages, "how": gold.how or ""}
+    return {**fields, "text": cut(gold.text or "", _MAX_TEXT_CHARS), "spans": spans}
 
-    def _number_text(self, text: str) -> int:
-        return self._texts.setdefault(text, len(self._texts))
 
-    def _number_file(self, dataset: str, filename: str) -> int:
-        """Return the number by which the page refers to a document; -1 if `filename` is empty."""
-        if not filename:
-            return -1
-        number = self._wanted.number(dataset, filename)
-        self._files[number] = filename
-        return number
+def _make_passage(passage: RunPassage, files: Mapping[str, FileSpans]) -> Record:
+    filename, text, spans = passage.filename or "", passage.text or "", list_passage_spans(passage)
+    gold = files[filename].gold if filename in files else []
+    # the text of the longest piece is that of its span, unless the system gave another text
+    edges = [0, *chain(*sorted(passage.added)), len(text)]
+    kept = zip(edges[::2], edges[1::2], strict=True)
+    own = next((start for start, end in kept if spans and end - start == spans[0].end - spans[0].start), None)
+    ranges = [] if own is None else subtract_spans(spans[:1], subtract_spans(spans[:1], gold))
+    fields: Record = {"filename": filename, "page": passage.page, "text": cut(text, _MAX_PASSAGE_CHARS)}
+    fields["score"] = None if passage.score is None else round(passage.score, 4)
+    fields["gold"] = any(drawing.overlaps(span, gold) for span in spans)
+    fields["ranges"] = [[(own or 0) + at - spans[0].start for at in part] for part in ranges]
+    return {**fields, "spans": spans, "added": passage.added}
+
+
+def pack(value: Any) -> str:
+    """Return a value as compressed JSON in base64."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    data = packer.compress(as_json(value).encode("utf-8")) + packer.flush()
+    return base64.b64encode(data).decode("ascii")
 
 
 def write_piece(folder: Path, name: str, value: Any) -> None:
     """Write a value as a script file that hands compressed JSON to the page."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
-    data = packer.compress(as_json(value).encode("utf-8")) + packer.flush()
-    text = base64.b64encode(data).decode("ascii")
-    (folder / f"{name}.js").write_text(f'exhibitPiece("{name}","{text}")\n', encoding="ascii")
+    (folder / f"{name}.js").write_text(f'exhibitPiece("{name}","{pack(value)}")\n', encoding="ascii")
 
 
 def _describe_stages(gold: Mapping[str, Any]) -> Record:

@@ -24,9 +24,9 @@ from exhibit.storage.locations import is_url, keep_recent_files
 from exhibit.viewer import plots
 from exhibit.viewer.drawing import MAX_PAGES, Wanted, draw
 from exhibit.viewer.page import Record, as_json, format_page, render
-from exhibit.viewer.questions import OUTCOMES, Matching, PieceWriter, Tally, write_piece
+from exhibit.viewer.questions import OUTCOMES, Matching, PieceWriter, Tally, pack, write_piece
 
-PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "i0.js").is_file())
+PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "c0.js").is_file())
 IMAGES = "pages"  # the folder of the page pictures, beside the pieces
 _SCRIPTS = ("build.js", "pieces.js", "case.js", "list.js", "keys.js")
 
@@ -163,9 +163,7 @@ def write_page(
             )  # fmt: skip
         notes += faults
         meta |= {"documents": documents, "folder": out.name}
-        # the first lines are shown at once
-        first = (pieces / "i0.js").read_text(encoding="ascii").rpartition('","')[2].removesuffix('")\n')
-        text, data = body(matching, meta, notes), {"meta": as_json(meta), "piece-i0": first}
+        text, data = body(matching, meta, notes), {"meta": as_json(meta), "packed": pack(writer.lines)}
         write_whole(path, format_page(title, text, scripts=_SCRIPTS, data=data, pieces=True))
     for note in notes:
         say(note)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -241,24 +239,11 @@ def make_bundles(root: Path, cuad: Path) -> dict[str, Path]:
     return {"cuad": cuad, "leases": root / "leases"}
 
 
-def piece(folder: Path, name: str) -> Any:
-    """Return the data in one of a report's `.js` files."""
-    text = (folder / f"{name}.js").read_text(encoding="ascii")
-    found = re.fullmatch(rf'exhibitPiece\("{name}","([A-Za-z0-9+/=]*)"\)\n', text)
-    assert found, "a piece is one call with base64 in it, and nothing else"
-    return json.loads(zlib.decompress(base64.b64decode(found[1]), wbits=-15))
-
-
 def block_of(page: Path, name: str) -> Any:
     """Return the JSON of the script element with this id."""
     found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page.read_text(encoding="utf-8"))
     assert found
     return json.loads(found[1])
-
-
-def cases_of(folder: Path, meta: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return every case in a report's data files."""
-    return [case for n in range(-(-meta["total"] // meta["cases"])) for case in piece(folder, f"c{n}")["cases"]]
 
 
 class Tab:
@@ -303,9 +288,7 @@ def narrow(page: Page, **wanted: str) -> None:
 
 def pick(page: Page, facet: str, value: str) -> None:
     """Choose a value of a facet."""
-    place = page.evaluate("([f, v]) => META.facets.find(o => o.name === f).values.indexOf(v)", [facet, value])
-    assert place >= 0, f"{facet} has no {value}"
-    page.select_option(f"#facet-{facet}", str(place))
+    page.select_option(f"#facet-{facet}", value)
 
 
 def shown(page: Page) -> int:

@@ -5,7 +5,7 @@ const cutOut = (text, start, end) => (/[\ud800-\udfff]/.test(text) ? [...text].s
 
 function valueOf(metric, value) {
   if (value === null || value === undefined) return "–";
-  const unit = META.metrics[metric][2];
+  const [, unit] = META.metrics[metric];
   if (unit === "%") return (100 * value).toFixed(1);
   return unit === "chars" || unit === "tokens" ? value.toFixed(0) : String(+value.toPrecision(4));
 }
@@ -95,10 +95,10 @@ function shared([ax, ay, aw, ah], [bx, by, bw, bh]) {
   return width > 0.5 && height > Math.min(ah, bh) / 2 ? [x, y, width, height] : null;
 }
 
-function marksOn(spans, found, side, document) {
+function marksOn(spans, found, side, filename) {
   const lines = ([start, end]) => spans[`${start}-${end}`] ?? [];
-  const gold = found.gold.filter((one) => one.file === document).flatMap((one) => one.spans.flatMap(lines));
-  const hits = side.passages.flatMap((one, index) => (one.file === document ? one.spans.flatMap(lines).map((box) => ({ box, n: index + 1 })) : []));
+  const gold = found.gold.filter((one) => one.filename === filename).flatMap((one) => one.spans.flatMap(lines));
+  const hits = side.passages.flatMap((one, index) => (one.filename === filename ? one.spans.flatMap(lines).map((box) => ({ box, n: index + 1 })) : []));
   const both = gold.flatMap((box) => hits.map(({ box: other, n }) => ({ box: shared(box, other), n })).filter((one) => one.box));
   return [
     ...hits.map(({ box, n }) => ({ box, n, kind: "hit" })),
@@ -107,13 +107,13 @@ function marksOn(spans, found, side, document) {
   ];
 }
 
-function pageFigure(sheet, page, filename, found, side, document) {
+function pageFigure(sheet, page, filename, found, side) {
   const [name, width, height, spans] = sheet;
   const drawing = shape("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" },
     shape("image", { href: imageOf(name), width, height }));
   const tops = new Map();
   let gold = null;
-  for (const { box: [x, y, w, h], n, kind } of marksOn(spans, found, side, document)) {
+  for (const { box: [x, y, w, h], n, kind } of marksOn(spans, found, side, filename)) {
     drawing.append(shape("rect", { class: `mark ${kind}`, x: x - 1, y: y - 1, width: w + 2, height: h + 2, "data-n": n }));
     if (n !== null && kind === "hit" && !tops.has(n)) tops.set(n, y + h / 2 - 6.5);
     if (kind === "gold" && gold === null) gold = y + h / 2 - 6.5;
@@ -142,9 +142,9 @@ function pageFigure(sheet, page, filename, found, side, document) {
 }
 
 // documents without pages: the words around gold and the first passages, marked
-function excerptFigure(segments, filename, found, side, document) {
-  const gold = found.gold.filter((one) => one.file === document).flatMap((one) => one.spans);
-  const hits = side.passages.flatMap((one, index) => (one.file === document ? one.spans.map((span) => [span, index + 1]) : []));
+function excerptFigure(segments, filename, found, side) {
+  const gold = found.gold.filter((one) => one.filename === filename).flatMap((one) => one.spans);
+  const hits = side.passages.flatMap((one, index) => (one.filename === filename ? one.spans.map((span) => [span, index + 1]) : []));
   const leading = [...new Set(hits.map(([, n]) => n))].slice(0, 3);
   const wanted = [...gold, ...hits.filter(([, n]) => leading.includes(n)).map(([span]) => span)];
   const blocks = [];
@@ -180,11 +180,10 @@ function legend() {
 
 function pagesBlock(found, side, sheets, { explained = true } = {}) {
   let missing = 0;
-  const figures = side.pages.map(([document, page]) => {
+  const figures = side.pages.map(([document, filename, page]) => {
     const sheet = sheets.get(document);
-    const filename = found.files[document];
-    const drawn = sheet?.pages?.[page] ? pageFigure(sheet.pages[page], page, filename, found, side, document)
-      : sheet?.text ? excerptFigure(sheet.text, filename, found, side, document) : null;
+    const drawn = sheet?.pages?.[page] ? pageFigure(sheet.pages[page], page, filename, found, side)
+      : sheet?.text ? excerptFigure(sheet.text, filename, found, side) : null;
     missing += drawn ? 0 : 1;
     return drawn;
   }).filter(Boolean);
@@ -257,19 +256,19 @@ function passageList(side) {
 
 // a row a metric; of several runs a column each, the better and worse than the first marked
 function scoreBlock(sides) {
-  const metrics = [...new Set(sides.flatMap((side) => (side ? [...side.scores.keys()] : [])))];
+  const metrics = [...new Set(sides.flatMap((side) => Object.keys(side?.scores ?? {})))];
   if (!metrics.length) return null;
   const cell = (metric, side, index) => {
-    const value = side?.scores.get(metric);
-    const first = sides[0]?.scores.get(metric);
-    const way = META.metrics[metric][4];
+    const value = side?.scores[metric];
+    const first = sides[0]?.scores[metric];
+    const [, unit, , way] = META.metrics[metric];
     const change = index && value !== undefined && first !== undefined ? value - first : 0;
     const kind = !change || way === "neither" ? null : (change > 0) === (way === "more") ? "better" : "worse";
-    return make("td", { class: kind }, valueOf(metric, value), SEVERAL ? "" : make("small", {}, META.metrics[metric][2]));
+    return make("td", { class: kind }, valueOf(metric, value), SEVERAL ? "" : make("small", {}, unit));
   };
   const row = (metric) => {
-    const [name, title, , meaning] = META.metrics[metric];
-    const depth = name.split("@")[1];
+    const [title, , meaning] = META.metrics[metric];
+    const depth = metric.split("@")[1];
     return make("tr", {}, make("th", { scope: "row" }, title, depth ? make("small", {}, " ", `first ${depth}`) : ""),
       sides.map((side, index) => cell(metric, side, index)), make("td", { class: "words" }, make("small", {}, meaning)));
   };

@@ -62,9 +62,8 @@ window.addEventListener("hashchange", followAddress);
 for (const pick of document.querySelectorAll("[data-pick]")) {
   pick.addEventListener("click", () => {
     const facet = facetPicked(pick);
-    const place = placeIn(META.facets[facet].values, pick.dataset.pick);
-    const again = selects[facet].value === place;
-    selects[facet].value = again ? "" : place;
+    const again = selects[facet].value === pick.dataset.pick;
+    selects[facet].value = again ? "" : pick.dataset.pick;
     if (current >= 0) closeCase();
     filter();
     if (again) return;
@@ -73,11 +72,10 @@ for (const pick of document.querySelectorAll("[data-pick]")) {
   });
 }
 
-need(0).then(async () => {
+unpack(byId("packed").textContent).then(async (all) => {
+  lines = all;
   const address = location.hash;
-  await filter();
+  filter();
   if (address !== location.hash) history.replaceState(null, "", address);
   await followAddress();
-  // after what is seen, the rest of the list
-  requestAnimationFrame(() => setTimeout(allLines, 50));
 });

@@ -5,62 +5,25 @@ const search = byId("search");
 const count = byId("count");
 const panel = byId("case");
 const RUNS = META.runs.length;
-const FACETS = META.facets.length;
-const FIELD = Object.fromEntries(META.fields.map((name, index) => [name, FACETS + index]));
-const FOUND = FACETS + 4; // of the first run; then of the others, then their answers
-const LABELS = FACETS + META.fields.length;
 const MAIN = 0; // the facet that a line shows: what became of it, or how it changed
 const DATASET = META.facets.findIndex((one) => one.name === "dataset");
-const SIDES = FACETS - RUNS; // of several runs: the first facet that is a run's own
+const SIDES = META.facets.length - RUNS; // of several runs: the first facet that is a run's own
 
-const lines = new Array(META.total);
-const haystack = new Array(META.total);
-let arrivedLines = 0;
+let lines = []; // of all questions, as soon as they are unpacked
 let matching = null; // places in the list; null: all
 let active = 0; // the place in what matches that the keyboard is at
 let current = -1; // the case that is open
 
-const facetOf = (line, facet) => META.facets[facet].values[line[facet]] ?? "";
-const keyOf = (line) => `${facetOf(line, DATASET)}/${line[FIELD.id]}`;
-const shownCount = () => (matching ? matching.length : META.total);
+const facetOf = (line, facet) => line.values[facet];
+const keyOf = (line) => `${facetOf(line, DATASET)}/${line.id}`;
+const shownCount = () => (matching ? matching.length : lines.length);
 const indexAt = (place) => (matching ? matching[place] : place);
 
-// ---------------------------------------------------------------- lines
-
-async function need(block) {
-  if (block * META.lines in lines || block * META.lines >= META.total) return;
-  const found = await piece(`i${block}`);
-  if (block * META.lines in lines) return;
-  found.forEach((line, index) => { lines[block * META.lines + index] = line; });
-  arrivedLines += found.length;
-}
-
-// all of them, in the background; whoever asks waits for the same
-let everything = null;
-function allLines() {
-  everything = everything ?? (async () => {
-    for (let block = 0; block * META.lines < META.total; block += 1) {
-      await need(block);
-      // let the page answer in between
-      if (block % 4 === 3) await new Promise((resolve) => { setTimeout(resolve); });
-    }
-  })();
-  return everything;
-}
-
-async function placeOf(key) {
-  await allLines();
-  return lines.findIndex((line) => keyOf(line) === key);
-}
-
-function wordsOf(index) {
-  if (haystack[index] === undefined) {
-    const line = lines[index];
-    const labels = Object.entries(line[LABELS]).map(([name, value]) => `${name}:${value}`);
-    haystack[index] = [...META.facets.map((_, facet) => facetOf(line, facet)), ...line.slice(FACETS, LABELS), ...labels]
-      .join("\n").toLowerCase();
-  }
-  return haystack[index];
+function wordsOf(line) {
+  const labels = Object.entries(line.labels).map(([name, value]) => `${name}:${value}`);
+  const { values, id, question, file, error, found, answers } = line;
+  line.words ??= [...values, id, question, file, error, ...found, ...answers, ...labels].join("\n").toLowerCase();
+  return line.words;
 }
 
 // ---------------------------------------------------------------- drawing what is in sight
@@ -84,8 +47,8 @@ function systemCell(line, run) {
   const outcome = facetOf(line, SIDES + run);
   return make("span", { class: "system", "data-name": META.runs[run] },
     outcome ? chip(outcome) : make("span", { class: "meta" }, "not asked"),
-    make("span", { class: "meta" }, ofGold(line[FOUND + run])),
-    make("span", { class: "words" }, line[FOUND + RUNS + run]));
+    make("span", { class: "meta" }, ofGold(line.found[run])),
+    make("span", { class: "words" }, line.answers[run]));
 }
 
 function rowOf(place) {
@@ -95,13 +58,11 @@ function rowOf(place) {
     role: "option", id: `line-${place}`, class: "line", "aria-selected": String(index === current), "aria-posinset": place + 1,
     "aria-setsize": shownCount(), "data-place": place,
   });
-  if (line) {
-    const goldText = SEVERAL ? "" : ofGold(line[FOUND]);
-    row.append(make("span", { class: "asked-in" },
-      make("span", { class: "row-top" }, chip(facetOf(line, MAIN)), make("span", { class: "meta" }, keyOf(line), goldText ? ` · ${goldText}` : "")),
-      make("span", { class: "question", title: line[FIELD.question] }, inBrief(line[FIELD.question]))));
-    if (SEVERAL) row.append(...META.runs.map((_, run) => systemCell(line, run)));
-  } else row.append(make("span", { class: "meta" }, "…"));
+  const goldText = SEVERAL ? "" : ofGold(line.found[0]);
+  row.append(make("span", { class: "asked-in" },
+    make("span", { class: "row-top" }, chip(facetOf(line, MAIN)), make("span", { class: "meta" }, keyOf(line), goldText ? ` · ${goldText}` : "")),
+    make("span", { class: "question", title: line.question }, inBrief(line.question))));
+  if (SEVERAL) row.append(...META.runs.map((_, run) => systemCell(line, run)));
   row.style.top = `${place * rowHeight()}px`;
   row.classList.toggle("active", place === active);
   return row;
@@ -114,16 +75,9 @@ function draw() {
   holder.style.height = `${shownCount() * height}px`;
   const first = Math.max(0, Math.floor(list.scrollTop / height) - 3);
   const last = Math.min(shownCount(), Math.ceil((list.scrollTop + list.clientHeight) / height) + 3);
-  const rows = [];
-  const blocks = new Set();
-  for (let place = first; place < last; place += 1) {
-    rows.push(rowOf(place));
-    if (!lines[indexAt(place)]) blocks.add(Math.floor(indexAt(place) / META.lines));
-  }
-  holder.replaceChildren(...rows);
+  holder.replaceChildren(...Array.from({ length: Math.max(0, last - first) }, (_, step) => rowOf(first + step)));
   if (shownCount() && active >= first && active < last) list.setAttribute("aria-activedescendant", `line-${active}`);
   else list.removeAttribute("aria-activedescendant");
-  for (const block of blocks) need(block).then(redraw);
 }
 
 function redraw() {
@@ -156,7 +110,7 @@ const brief = (words) => (words.length > 70 ? `${words.slice(0, 69)}…` : words
 
 function fillSelect(select, { values, counts }) {
   select.replaceChildren(make("option", { value: "" }, "all"),
-    ...values.map((one, index) => make("option", { value: String(index) }, `${brief(one)} (${number(counts[index])})`)));
+    ...values.map((one, index) => make("option", { value: one }, `${brief(one)} (${number(counts[index])})`)));
 }
 
 const narrowed = () => search.value.trim() !== "" || selects.some((one) => one.value !== "");
@@ -164,8 +118,8 @@ const narrowed = () => search.value.trim() !== "" || selects.some((one) => one.v
 // the lines that have all the words and the chosen values
 function matched() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const fits = (index) => selects.every((one, facet) => one.value === "" || lines[index][facet] === Number(one.value))
-    && words.every((word) => wordsOf(index).includes(word));
+  const fits = (index) => selects.every((one, facet) => one.value === "" || facetOf(lines[index], facet) === one.value)
+    && words.every((word) => wordsOf(lines[index]).includes(word));
   return [...lines.keys()].filter(fits);
 }
 
@@ -174,24 +128,12 @@ const facetPicked = (button) => Math.max(MAIN, META.facets.findIndex((one) => on
 
 function showPicked() {
   for (const button of document.querySelectorAll("[data-pick]")) {
-    const facet = facetPicked(button);
-    const place = META.facets[facet].values.indexOf(button.dataset.pick);
-    button.setAttribute("aria-pressed", String(place >= 0 && selects[facet].value === String(place)));
+    button.setAttribute("aria-pressed", String(selects[facetPicked(button)].value === button.dataset.pick));
   }
 }
 
-let filtering = 0;
-async function filter() {
-  filtering += 1;
-  const turn = filtering;
-  if (narrowed()) {
-    if (arrivedLines < META.total) {
-      count.textContent = "Reading the list …";
-      await allLines();
-      if (turn !== filtering) return;
-    }
-    matching = matched();
-  } else matching = null;
+function filter() {
+  matching = narrowed() ? matched() : null;
   showPicked();
   active = Math.max(0, matching ? matching.indexOf(current) : current);
   list.scrollTop = 0;
@@ -208,7 +150,7 @@ async function filter() {
 function clearFilters() {
   search.value = "";
   for (const select of selects) select.value = "";
-  return filter();
+  filter();
 }
 
 // ---------------------------------------------------------------- the address
@@ -217,7 +159,7 @@ function clearFilters() {
 function filterWords() {
   const params = new URLSearchParams();
   if (search.value.trim()) params.set("q", search.value.trim());
-  META.facets.forEach((facet, index) => { if (selects[index].value !== "") params.set(facet.name, facet.values[Number(selects[index].value)]); });
+  META.facets.forEach((facet, index) => { if (selects[index].value !== "") params.set(facet.name, selects[index].value); });
   return String(params);
 }
 
@@ -228,8 +170,6 @@ function writeAddress() {
   if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname + location.search);
 }
 
-const placeIn = (values, wanted) => { const place = values.indexOf(wanted); return place < 0 ? "" : String(place); };
-
 async function followAddress() {
   const [address, words] = location.hash.slice(1).split("?");
   let key = address;
@@ -237,13 +177,13 @@ async function followAddress() {
   if (words !== undefined) {
     const params = new URLSearchParams(words);
     search.value = params.get("q") ?? "";
-    META.facets.forEach((facet, index) => { selects[index].value = placeIn(facet.values, params.get(facet.name)); });
-    await filter();
+    META.facets.forEach((facet, index) => { selects[index].value = params.get(facet.name) ?? ""; });
+    filter();
   }
   if (!key.includes("/")) return;
-  const index = await placeOf(key);
+  const index = lines.findIndex((line) => keyOf(line) === key);
   if (index < 0 || index === current) return;
-  if (matching && !matching.includes(index)) await clearFilters();
+  if (matching && !matching.includes(index)) clearFilters();
   active = matching ? matching.indexOf(index) : index;
   reveal(active);
   await openCase(index);
@@ -281,7 +221,6 @@ async function openCase(index, { focus = false } = {}) {
   const turn = opening;
   panel.setAttribute("aria-busy", "true");
   try {
-    await need(Math.floor(index / META.lines));
     const found = await caseOf(index);
     const sheets = await sheetsOf(found);
     if (turn === opening) show(index, found, sheets, focus);

@@ -5,13 +5,11 @@ const SEVERAL = META.runs.length > 1;
 
 const resolvers = new Map();
 const pending = new Map();
-const KEPT = 24; // pieces of cases and documents held at once; the list is held whole
+const KEPT = 24; // pieces of cases and documents held at once
 
 window.exhibitPiece = (name, text) => resolvers.get(name)?.(text);
 
 function load(name) {
-  const block = byId(`piece-${name}`);
-  if (block) return Promise.resolve(block.textContent);
   return new Promise((resolve, reject) => {
     resolvers.set(name, resolve);
     const script = make("script", {
@@ -34,33 +32,14 @@ async function unpack(text) {
 function piece(name) {
   if (!pending.has(name)) {
     pending.set(name, load(name).then(unpack));
-    const loose = [...pending.keys()].filter((key) => key[0] === "c" || key[0] === "d");
-    if (loose.length > KEPT) pending.delete(loose[0]);
+    if (pending.size > KEPT) pending.delete(pending.keys().next().value);
   }
   return pending.get(name);
 }
 
 const imageOf = (name) => `${encodeURIComponent(META.folder)}/pages/${name}`;
 
-async function caseOf(index) {
-  const block = await piece(`c${Math.floor(index / META.cases)}`);
-  const found = block.cases[index % META.cases];
-  const metrics = (side) => {
-    const scores = new Map();
-    for (let at = 0; at < side.scores.length; at += 2) scores.set(side.scores[at], side.scores[at + 1]);
-    return scores;
-  };
-  return {
-    ...found,
-    gold: found.gold.map((one) => ({ ...one, text: block.texts[one.text], filename: block.files[one.file] ?? "" })),
-    sides: found.sides.map((side) => side && {
-      ...side,
-      scores: metrics(side),
-      passages: side.passages.map((one) => ({ ...one, text: block.texts[one.text], filename: block.files[one.file] ?? "" })),
-    }),
-    files: block.files,
-  };
-}
+const caseOf = async (index) => (await piece(`c${Math.floor(index / META.cases)}`))[index % META.cases];
 
 // what lies on the pages that a case shows, by document
 async function sheetsOf(found) {
