@@ -7,7 +7,6 @@ import random
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -78,11 +77,8 @@ class Dataset:
 # ---------------------------------------------------------------- which folders
 
 
-class Folder(NamedTuple):
-    """The folder of a dataset and, for a bundle from the Hub, its address."""
-
-    path: Path
-    origin: str = ""
+Folder = tuple[Path, str]
+"""The folder of a dataset and, for a bundle from the Hub, its address."""
 
 
 def find_datasets(patterns: Iterable[str | Path], notes: list[str], problems: list[str]) -> dict[str, Folder]:
@@ -94,14 +90,13 @@ def find_datasets(patterns: Iterable[str | Path], notes: list[str], problems: li
         except ToolkitError as error:
             problems.append(str(error))
     folders: dict[str, Folder] = {}
-    for folder in matches:
-        path, origin = folder
+    for path, origin in matches:
         if path.name.endswith(".partial") or (path.is_file() and path.name != TRAIN):
             notes.append(f"{path}: not a dataset folder; skipped")
             continue
         remote = origin_of(path)
         name = remote.name if remote else origin.partition("@")[0].rpartition("/")[2] or path.resolve().name
-        other = folders.setdefault(name, folder).path
+        other, _ = folders.setdefault(name, (path, origin))
         if other.resolve() != path.resolve():
             problems.append(f"{path}: another dataset has the name {name!r}: {other}; rename one of the folders")
     if not folders and not problems:
@@ -117,7 +112,7 @@ def _expand(pattern: str, notes: list[str]) -> Iterator[Folder]:
         if pull.is_repository(pattern):
             repository, revision = pull.parse_address(pattern)
             bundle = pull.fetch(repository, revision=revision)
-            yield Folder(bundle.folder, bundle.address)
+            yield bundle.folder, bundle.address
             return
     location = parse_location(pattern)
     if isinstance(location, Remote):
@@ -132,7 +127,7 @@ def _expand(pattern: str, notes: list[str]) -> Iterator[Folder]:
         if isinstance(path, Remote) and path != location and list_file(path / INFO) is None:
             notes.append(f"{path}: has no {INFO}; skipped")
         else:
-            yield Folder(mirror_bundle(path))
+            yield mirror_bundle(path), ""
 
 
 def _open(path: Path) -> BundleFolder:
@@ -157,10 +152,10 @@ def load_datasets(
     problems: list[str] = []
     bundles: list[BundleFolder] = []
     left_out: list[str] = []  # `datasets_out/*` may match such datasets: the others are still tested
-    sources: dict[str, _Source] = {}
-    for name, folder in find_datasets(patterns, warnings, problems).items():
+    opened: list[tuple[Dataset, BundleFolder, list[Question]]] = []
+    for name, (path, origin) in find_datasets(patterns, warnings, problems).items():
         try:
-            bundle = _open(folder.path)
+            bundle = _open(path)
         except BundleError as error:
             problems.append(str(error))
             continue
@@ -178,14 +173,19 @@ def load_datasets(
             what = f"{others} files that are not PDFs are left out; use --file-type all to include them"
             warnings += [f"{bundle.address}: {what}"] if others else []
             digests, changed = _check_files(bundle, files, selection, warnings, problems)
-            sources[name] = _Source(bundle, questions, files, digests, changed, folder.origin)
-    if not sources:
+            groups, headline = (bundle.info.groups, bundle.info.headline) if bundle.info else (None, None)
+            documents = Documents(files, limits=limits)
+            parts = Dataset(
+                name, bundle.root, (), files, documents, groups, headline, origin, changed=changed, digests=digests
+            )
+            opened.append((parts, bundle, questions))
+    if not opened:
         selected = any(choose_questions(bundle, selection) for bundle in bundles)
         problems += left_out if selected or not selection.where else [_explain_labels(bundles, selection)]
     if problems:
         raise BundleError("\n".join(problems))
     warnings += [f"{reason}; left out" for reason in left_out]
-    datasets = [_make_dataset(name, source, selection, limits, warnings) for name, source in sources.items()]
+    datasets = [_add_cases(*parts, selection, warnings) for parts in opened]
     return datasets, [*warnings, *find_lone_variants({dataset.name: dataset.cases[0].labels for dataset in datasets})]
 
 
@@ -245,18 +245,17 @@ def choose_questions(bundle: BundleFolder, selection: Selection) -> list[Questio
 # ---------------------------------------------------------------- cases
 
 
-def _make_dataset(
-    name: str, source: "_Source", selection: Selection, limits: Limits | None, warnings: list[str]
+def _add_cases(
+    dataset: Dataset, bundle: BundleFolder, questions: list[Question], selection: Selection, warnings: list[str]
 ) -> Dataset:
-    bundle, questions, files, digests, changed, origin = source
-    documents = Documents(files, limits=limits)
+    documents = dataset.documents
     lines: dict[tuple[Id, int | None], Gold] = {(line.id, line.context): line for line in bundle.gold}
     labels: Mapping[Any, Mapping[str, Any]] = bundle.labels
     grades = read_grades(bundle.gold, where=f"{bundle.address}/{GOLD}")
     offers = offers_of(selection.label, labels, where=bundle.address) if selection.label else {}
     cases = []
     quoted = 0
-    for question in track(questions, total=len(questions), label=f"{name}: gold", unit="question"):
+    for question in track(questions, total=len(questions), label=f"{dataset.name}: gold", unit="question"):
         golds = [
             _find_gold(context, lines.get((question.id, index)), documents)
             for index, context in enumerate(question.contexts)
@@ -285,11 +284,8 @@ def _make_dataset(
     if quoted:
         note = "the expected answer is the gold, because their document has it word for word and no other gold is given"
         warnings.append(f"{bundle.address}: {quoted} questions: {note}")
-    groups, headline = (bundle.info.groups, bundle.info.headline) if bundle.info else (None, None)
-    refused = _refuse_questions(cases, source, documents, selection, warnings)
-    return Dataset(
-        name, bundle.root, tuple(cases), files, documents, groups, headline, origin, refused, changed, digests
-    )
+    dataset = replace(dataset, cases=tuple(cases))
+    return replace(dataset, refused=_refuse_questions(dataset, bundle, selection, warnings))
 
 
 def _find_gold(context: LooseContext, line: Gold | None, documents: Documents) -> GoldPassage:
@@ -340,8 +336,7 @@ def _find_quoted_answer(answer: str, gold: GoldPassage, documents: Documents) ->
 
 GRADE, GRADES = "grade", "grades"
 """The label with the grade of a line's file; and the label, on one line of a row, with all its grades as JSON."""
-_Grade = Annotated[int, Field(strict=True, ge=0, le=4)]
-_GRADE, _GRADES = TypeAdapter(_Grade), TypeAdapter(dict[str, _Grade])
+_GRADES = TypeAdapter(dict[str, Annotated[int, Field(strict=True, ge=0, le=4)]])
 
 
 def read_grades(lines: Iterable[Gold], *, where: str) -> dict[Id, dict[str, int]]:
@@ -349,29 +344,20 @@ def read_grades(lines: Iterable[Gold], *, where: str) -> dict[Id, dict[str, int]
     by_question: dict[Id, dict[str, int]] = defaultdict(dict)
     for line in lines:
         grades: dict[str, int] = {}
-        if line.filename and GRADE in line.labels:
-            with suppress(ValidationError):
-                grades[line.filename] = _GRADE.validate_python(line.labels[GRADE])
+        grade = line.labels.get(GRADE)
+        if line.filename and isinstance(grade, int) and 0 <= grade <= 4:
+            grades[line.filename] = grade
         if isinstance(label := line.labels.get(GRADES), str):
             try:
                 grades |= _GRADES.validate_json(label)
             except ValidationError as error:
                 raise BundleError(f"{where}: row {line.id}: labels.{GRADES}: {format_faults(error, most=1)}") from error
-        for file, grade in grades.items():
-            by_question[line.id][file] = max(grade, by_question[line.id].get(file, grade))
+        for file, own in grades.items():
+            by_question[line.id][file] = max(own, by_question[line.id].get(file, own))
     return dict(by_question)
 
 
 # ---------------------------------------------------------------- files, and questions that cannot be scored on them
-
-
-class _Source(NamedTuple):
-    bundle: BundleFolder
-    questions: list[Question]
-    files: dict[str, Location]
-    digests: dict[str, str]
-    changed: tuple[str, ...]
-    origin: str
 
 
 def _check_files(
@@ -408,29 +394,28 @@ def _check_files(
 
 
 def _refuse_questions(
-    cases: Sequence[Case], source: _Source, documents: Documents, selection: Selection, warnings: list[str]
+    dataset: Dataset, bundle: BundleFolder, selection: Selection, warnings: list[str]
 ) -> dict[Id, str]:
     """Return the questions that cannot be scored on the files that are used, by id with the reason."""
-    bundle, files = source.bundle, source.files
-    available = files if selection.needs_documents else bundle.files
+    available = dataset.files if selection.needs_documents else bundle.files
     entries = bundle.info.documents if bundle.info else []
-    lengths = {entry.filename: entry.characters for entry in entries if entry.filename not in source.changed}
+    lengths = {entry.filename: entry.characters for entry in entries if entry.filename not in dataset.changed}
 
     def explain(name: str, end: int) -> str:
         if bundle.files and name not in available:
             return "left out by their type (--file-type)" if name in bundle.files else "not in corpus/"
-        if end and name not in lengths and (document := documents.get(name)):
+        if end and name not in lengths and (document := dataset.documents.get(name)):
             lengths[name] = len(document.text)
         return "shorter than the offsets of the gold; convert the bundle again" if end > lengths.get(name, end) else ""
 
     refused: dict[Id, tuple[str, str]] = {}
-    for case in cases:
+    for case in dataset.cases:
         faults = ((name, fault) for name, end in sorted(case.ends.items()) if (fault := explain(name, end)))
         refused |= {case.id: first} if (first := next(faults, None)) else {}
     for fault, count in sorted(Counter(fault for _, fault in refused.values()).items()):
         names = sorted({name for name, other in refused.values() if other == fault})
         where = f"the gold is in {len(names)} files that are {fault}: {list_names(names)}"
-        warnings.append(f"{bundle.address}: {count} of {len(cases)} questions fail: {where}")
+        warnings.append(f"{bundle.address}: {count} of {len(dataset.cases)} questions fail: {where}")
     return {id: f"{name}: {fault}" for id, (name, fault) in refused.items()}
 
 

@@ -197,7 +197,7 @@ def find_dataset_roots(
             addresses = [address for address in (entry.origin, entry.path) if address]
             here = [Path(address) for address in addresses if not is_url(address)]
             recorded = (path for path in here if (path / TRAIN).is_file() and (path / CORPUS).is_dir())
-            root = folders[name].path if name in folders else next(recorded, None)
+            root = folders[name][0] if name in folders else next(recorded, None)
             if root is not None:
                 roots.setdefault(name, root)
             elif name not in roots:
