@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -231,7 +231,7 @@ class _Evaluation:
         text, chunks = getattr(target, "text", None), getattr(target, "chunks", None)
         if prepared is None and target.exact and text and chunks:
             prepared = TargetDocuments(text, chunks)
-        options = replace(self.options, corpus=CitedLaw(dataset, target))
+        options = replace(self.options, in_corpus=_look_up_references(dataset, target))
         answers = any(journal.has_answers() for journal in journals)
         score = partial(Scored, place, dataset, options=options, names=self.names, tag=folder.name)
         score = partial(score, answers=answers, prepared=prepared)
@@ -309,17 +309,13 @@ def _describe_dataset(dataset: Dataset) -> dict[str, Any]:
     return fields | ({"origin": dataset.origin} if dataset.origin else {})
 
 
-class CitedLaw:
-    """The legal references in a dataset's documents; the documents are read at the first lookup."""
+def _look_up_references(dataset: Dataset, target: Target) -> Callable[[Reference], bool]:
+    """Return a function that finds legal references in the documents, which are read at its first call."""
 
-    def __init__(self, dataset: Dataset, target: Target) -> None:
-        self._dataset, self._target = dataset, target
-
-    @cached_property
-    def _known(self) -> ReferenceCorpus:
-        text, files = text_of(self._dataset, self._target), sorted(self._dataset.files)
-        names = track(files, total=len(files), label=f"{self._dataset.name}: references")
+    @cache
+    def read_corpus() -> ReferenceCorpus:
+        text, files = text_of(dataset, target), sorted(dataset.files)
+        names = track(files, total=len(files), label=f"{dataset.name}: references")
         return ReferenceCorpus.of(words for name in names if (words := text(name)) is not None)
 
-    def contains(self, reference: Reference) -> bool:
-        return self._known.contains(reference)
+    return lambda reference: read_corpus().contains(reference)

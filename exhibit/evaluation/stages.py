@@ -8,10 +8,11 @@ stage is never blamed for a loss at an earlier stage.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, NamedTuple, Protocol
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.metrics import CEILING
+from exhibit.evaluation.metrics import STAGE_TITLES as STAGE_TITLES
 from exhibit.evaluation.outcomes import find_cited
 from exhibit.evaluation.placement import golds_of, rank_found
 from exhibit.evidence import Document, Span, subtract_spans
@@ -83,20 +84,7 @@ def _count_letters(spans: Iterable[Span], text: str) -> int:
 
 # ---------------------------------------------------------------- the stages of a passage
 
-StageName = Literal["page", "text", "chunks", "retrieved", "reranked", "context", "cited", "answered"]
-GOLD_STAGES: tuple[StageName, ...] = get_args(StageName)
-"""The stages in the order in which a passage goes through them."""
-STAGE_TITLES: dict[str, str] = {
-    "page": "on the page",
-    "text": "in the system's text",
-    "chunks": "in its chunks",
-    "retrieved": "retrieved",
-    "reranked": "kept by the reranker",
-    "context": "in the context",
-    "cited": "cited",
-    "answered": "answered",
-}
-"""The names of gold that is left after a stage."""
+GOLD_STAGES = tuple(STAGE_TITLES)
 _REASONS: dict[str, str] = {
     "page": "not located in its document",
     "retrieved": "another passage of its document",
@@ -119,7 +107,7 @@ GoldStages = dict[str, Any]
 `lost_at` is the first stage that loses the passage and `reason` says why; each known stage has its value: the share of
 the letters, the ranks, or whether the passage was kept.
 """
-PassageLists = Mapping[StageName, Sequence[Passage] | None]
+PassageLists = Mapping[str, Sequence[Passage] | None]
 """The passages of one question at each stage with a list; None if the system does not report it."""
 
 
@@ -135,7 +123,7 @@ def follow_gold(
     """
     stages: GoldStages = {"lost_at": None, "reason": ""}
 
-    def add(stage: StageName, kept: bool, value: Any, reason: str) -> None:
+    def add(stage: str, kept: bool, value: Any, reason: str) -> None:
         stages[stage] = value
         if not kept and stages["lost_at"] is None:
             stages.update(lost_at=stage, reason=reason)
@@ -203,7 +191,7 @@ def stages_of(
     return followed
 
 
-def find_first_loss(stages: Iterable[GoldStages]) -> StageName | None:
+def find_first_loss(stages: Iterable[GoldStages]) -> str | None:
     """Return the earliest stage that loses a gold passage; None if no stage does."""
     lost = {passage["lost_at"] for passage in stages}
     return next((stage for stage in GOLD_STAGES if stage in lost), None)
@@ -214,7 +202,7 @@ def ceilings_of(stages: Sequence[GoldStages]) -> dict[str, float | None]:
     return {f"{CEILING}{stage}": _compute_gold_left(stages, stage) for stage in GOLD_STAGES if stage != "answered"}
 
 
-def _compute_gold_left(stages: Iterable[GoldStages], stage: StageName) -> float | None:
+def _compute_gold_left(stages: Iterable[GoldStages], stage: str) -> float | None:
     """Return the share of gold passages that survive up to and including a stage; None if unknown.
 
     A gold passage that an earlier stage lost counts as lost, even if its result at this stage is unknown. A

@@ -2,7 +2,7 @@
 
     from exhibit.evaluation.metrics import metric
 
-    @metric(title="Short answers", meaning="answers of at most 200 characters", needs=("answer",))
+    @metric("Short answers", "answers of at most 200 characters", needs=("answer",))
     def short_answer(case):
         return float(len(case.reply.answer) <= 200)
 
@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from exhibit.evaluation.cases import Case as Case
 from exhibit.evaluation.cases import GoldPassage
@@ -54,12 +54,6 @@ Parity = Literal["", "legalbenchrag", "seed"]  # the project whose definition of
 _UNIT_SIGNS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
 
 
-class Citable(Protocol):
-    """A corpus in which references are looked up, such as `law.references.ReferenceCorpus`."""
-
-    def contains(self, reference: "Reference", /) -> bool: ...
-
-
 @dataclass(frozen=True)
 class Options:
     """Settings shared by all metrics; each metric reads those that it needs."""
@@ -67,7 +61,7 @@ class Options:
     ks: tuple[int, ...] = KS
     k: int = K
     parity: Parity = ""
-    corpus: Citable | None = None
+    in_corpus: "Callable[[Reference], bool] | None" = None  # returns whether the documents contain a reference
     officials: "Register | None" = None  # the public registers of law
     judge_faults: Counter[str] = field(default_factory=Counter, compare=False)
     """The judge's failed and unreadable replies, by message; metrics that ask the judge add to them."""
@@ -189,11 +183,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
 
 
-def metric(**about: Any) -> Callable[[Function], Function]:
-    """Register a function as a metric; the arguments are the fields of `Metric`, and its name is the function's."""
+def metric(title: str, meaning: str, **about: Any) -> Callable[[Function], Function]:
+    """Register a function as a metric; the arguments are fields of `Metric`, and its name is the function's."""
 
     def decorate(function: Function) -> Function:
-        _add(Metric(**{"name": function.__name__.rstrip("_"), **about}, function=function))
+        _add(Metric(**{"name": function.__name__, "title": title, "meaning": meaning, **about}, function=function))
         return function
 
     return decorate
@@ -239,11 +233,11 @@ def import_metrics() -> dict[str, Metric]:
     return dict(_registered)
 
 
-_LEFT = {
-    "page": "on the page", "text": "in the system's text", "chunks": "in its chunks",
-    "retrieved": "in what was retrieved", "reranked": "behind the reranker", "context": "in the context",
-    "cited": "in the passages cited",
+STAGE_TITLES = {
+    "page": "on the page", "text": "in the system's text", "chunks": "in its chunks", "retrieved": "retrieved",
+    "reranked": "kept by the reranker", "context": "in the context", "cited": "cited", "answered": "answered",
 }  # fmt: skip
+"""The stages in the order in which a gold passage goes through them, each with a name for the gold that it keeps."""
 
 
 def describe_metric(name: str) -> Metric:
@@ -251,9 +245,9 @@ def describe_metric(name: str) -> Metric:
     family = name.partition("@")[0]
     if known := import_metrics().get(family):
         return known
-    if family.startswith(CEILING) and (left := _LEFT.get(family.removeprefix(CEILING))):
+    if family.startswith(CEILING) and (left := STAGE_TITLES.get(family.removeprefix(CEILING))):
         meaning = "share of the gold that no stage up to this one loses"
-        return Metric(family, f"Gold left {left}", meaning, group="Stages", short=False)
+        return Metric(family, f"Gold left: {left}", meaning, group="Stages", short=False)
     if family.startswith(OUTCOME):
         title = f"Outcome: {family.removeprefix(OUTCOME)}"
         return Metric(family, title, "share of the questions with this outcome", short=False, higher_is_better=False)
@@ -374,7 +368,7 @@ _KNOWN: dict[Need, Callable[[Case], bool]] = {
     "answer": lambda case: case.reply.answer is not None,
     "passages": lambda case: not case.reply.passages or any(passage.tells for passage in case.reply.passages),
 }
-_OF_RUN: dict[Need, str] = {"judge": "judge", "corpus": "corpus", "registers": "officials"}
+_OF_RUN: dict[Need, str] = {"judge": "judge", "corpus": "in_corpus", "registers": "officials"}
 _USABLE: dict[Need, Callable[[GoldPassage], bool]] = {
     "gold spans": lambda gold: gold.located,
     "gold text": lambda gold: gold.worded,

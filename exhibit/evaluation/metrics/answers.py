@@ -15,15 +15,15 @@ from exhibit.evaluation.answer_words import (
 )
 from exhibit.evaluation.judge import ask_marks, make_prompt
 from exhibit.evaluation.label_choices import find_chosen_label
-from exhibit.evaluation.metrics import Case, Options, Values, once_per_case
+from exhibit.evaluation.metrics import Case, Function, Need, Options, Values, once_per_case
 from exhibit.evaluation.outcomes import find_outcome, score_outcome
 from exhibit.law.refusals import is_refusal
 from exhibit.law.values import stands_in
-from exhibit.models.llms import Prompt
 from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
 from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST
 
 metric = partial(metrics.metric, group="Answers", needs=("answer",))
+on_truth = partial(metric, needs=("answer", "truth"))
 
 # ---------------------------------------------------------------- outcomes; in a run also the judge's marks
 
@@ -35,7 +35,7 @@ def _score_outcome(case: Case) -> dict[str, float | None]:
 
 def _add_share(name: str, title: str, meaning: str, **about: Any) -> None:
     """Register the share of questions with an outcome."""
-    metric(name=name, title=title, meaning=meaning, **about)(lambda case: _score_outcome(case)[name])
+    metric(title, meaning, name=name, **about)(lambda case: _score_outcome(case)[name])
 
 
 _RIGHT = "answerable questions whose answer is right for certain; refused, failed and unjudged ones are not"
@@ -48,19 +48,15 @@ _add_share(
 )
 
 
-@metric(
-    title="Labels that are right",
-    meaning="replies that choose the label that the source gives",
-    needs=("answer", "label"),
-)
+@metric("Labels that are right", "replies that choose the label that the source gives", needs=("answer", "label"))
 def label_accuracy(case: Case) -> float:
     return float(find_chosen_label(case.reply.answer or "", case.choices) == case.label)
 
 
 @metric(
-    title="Flagged for review",
+    "Flagged for review",
+    "answers whose confidence is below the threshold",
     needs=(),
-    meaning="answers whose confidence is below the threshold",
     higher_is_better=None,  # a system that is sure of everything has few flags
 )
 def flagged(case: Case, options: Options) -> float | None:
@@ -71,11 +67,10 @@ def flagged(case: Case, options: Options) -> float | None:
 # ---------------------------------------------------------------- words
 
 
-@metric(
-    title="Expected words contained",
-    meaning="replies that contain the words of the expected answer, or every number, date, amount, name and term of "
+@on_truth(
+    "Expected words contained",
+    "replies that contain the words of the expected answer, or every number, date, amount, name and term of "
     "it; not whether they are right",
-    needs=("answer", "truth"),
 )
 def answer_contained(case: Case) -> float | None:
     """Return whether the answer contains the expected words; None if that cannot be decided, as for a bare yes."""
@@ -83,14 +78,12 @@ def answer_contained(case: Case) -> float | None:
     return None if contained is None else float(contained)
 
 
-@metric(
-    title="Answer overlap (F1)", meaning="words that the answer shares with the expected one", needs=("answer", "truth")
-)
+@on_truth("Answer overlap (F1)", "words that the answer shares with the expected one")
 def answer_f1(case: Case) -> float | None:
     return _compare_with_truth(case, compute_multiset_f1)
 
 
-@metric(title="Answer is the expected one", meaning="word for word", needs=("answer", "truth"), short=False)
+@on_truth("Answer is the expected one", "word for word", short=False)
 def answer_exact_match(case: Case) -> float | None:
     return _compare_with_truth(case, compare_words)
 
@@ -102,16 +95,16 @@ def _compare_with_truth(case: Case, score: Callable[[str, str], float]) -> float
 
 
 @metric(
-    title="Says what it must",
-    meaning="share of the words, figures and dates that the test set wants in the answer, and that are in it",
+    "Says what it must",
+    "share of the words, figures and dates that the test set wants in the answer, and that are in it",
 )
 def answer_must_contain(case: Case) -> float | None:
     return _share_stated(case, MUST_CONTAIN, strict=False)
 
 
 @metric(
-    title="Says what it must not",
-    meaning="share of the words, figures and dates that the test set forbids, and that are in the answer",
+    "Says what it must not",
+    "share of the words, figures and dates that the test set forbids, and that are in the answer",
     higher_is_better=False,
 )
 def answer_must_not(case: Case) -> float | None:
@@ -146,59 +139,50 @@ def _says_item(item: str, answer: str, *, strict: bool) -> bool:
 # ---------------------------------------------------------------- a judge's marks
 
 _MAX_SOURCE_CHARS = 24_000  # the judge reads at most this many characters of the passages, best first
+_PROMPTS_VERSION = 1
+"""The version of the instructions in judge.toml."""
+Texts = dict[str, str]
+"""The texts of a judge's prompt by their titles."""
 
 
-@metric(
-    title="Groundedness",
-    meaning="how far the passages bear the answer out: a judge's mark from 1 to 5",
-    unit="mark",
-    needs=("answer", "passages", "judge"),
-    prompt_version="groundedness-1",
+def judged(title: str, meaning: str, *needs: Need) -> Callable[[Function], Function]:
+    """Register a mark from 1 to 5; the function returns the texts that the judge reads, or None for no mark."""
+
+    def decorate(choose_texts: Function) -> Function:
+        name = choose_texts.__name__
+
+        def ask_judge(cases: Sequence[Case], options: Options) -> Values:
+            chosen: list[Texts | None] = list(map(choose_texts, cases))
+            marks = iter(ask_marks([make_prompt(name, **texts) for texts in chosen if texts], options))
+            return [next(marks) if texts else None for texts in chosen]
+
+        version = f"{name}-{_PROMPTS_VERSION}"
+        metric(title, meaning, name=name, unit="mark", needs=(*needs, "judge"), prompt_version=version)(ask_judge)
+        return choose_texts
+
+    return decorate
+
+
+@judged("Groundedness", "how far the passages bear the answer out: a judge's mark from 1 to 5", "answer", "passages")
+def groundedness(case: Case) -> Texts | None:
+    # a refusal claims nothing, and an answer without passages cannot be supported
+    passages, answer = case.reply.read(len(case.reply.passages)), case.reply.answer
+    if not answer or not passages or is_refusal(answer):
+        return None
+    sources = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, 1))
+    return {"SOURCES": sources[:_MAX_SOURCE_CHARS], "ANSWER": answer}
+
+
+@judged("Relevance", "how far the answer answers the question: a judge's mark from 1 to 5", "answer")
+def relevance(case: Case) -> Texts | None:
+    answer = "" if case.is_impossible else case.reply.answer
+    return {"QUESTION": case.question, "ANSWER": answer} if answer else None
+
+
+@judged(
+    "Correctness", "how far the answer says what the expected one says: a judge's mark from 1 to 5", "answer", "truth"
 )
-def groundedness(cases: Sequence[Case], options: Options) -> Values:
-    def make(case: Case) -> Prompt | None:
-        # a refusal claims nothing, and an answer without passages cannot be supported
-        passages, answer = case.reply.read(len(case.reply.passages)), case.reply.answer
-        if not answer or not passages or is_refusal(answer):
-            return None
-        sources = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, 1))
-        return make_prompt("groundedness", SOURCES=sources[:_MAX_SOURCE_CHARS], ANSWER=answer)
-
-    return _ask_judge(cases, options, make)
-
-
-@metric(
-    title="Relevance",
-    meaning="how far the answer answers the question: a judge's mark from 1 to 5",
-    unit="mark",
-    needs=("answer", "judge"),
-    prompt_version="relevance-1",
-)
-def relevance(cases: Sequence[Case], options: Options) -> Values:
-    def make(case: Case) -> Prompt | None:
-        answer = "" if case.is_impossible else case.reply.answer
-        return make_prompt("relevance", QUESTION=case.question, ANSWER=answer) if answer else None
-
-    return _ask_judge(cases, options, make)
-
-
-@metric(
-    title="Correctness",
-    meaning="how far the answer says what the expected one says: a judge's mark from 1 to 5",
-    unit="mark",
-    needs=("answer", "truth", "judge"),
-    prompt_version="answer_correctness-1",
-)
-def answer_correctness(cases: Sequence[Case], options: Options) -> Values:
-    def make(case: Case) -> Prompt | None:
-        texts = {"EXPERT'S ANSWER": case.truth, "ANSWER TO JUDGE": case.reply.answer or ""}
-        return make_prompt("answer_correctness", QUESTION=case.question, **texts) if case.reply.answer else None
-
-    return _ask_judge(cases, options, make)
-
-
-def _ask_judge(cases: Sequence[Case], options: Options, make: Callable[[Case], Prompt | None]) -> Values:
-    """Return the judge's mark for each case; None for a case without a prompt or a readable mark."""
-    prompts = list(map(make, cases))
-    marks = iter(ask_marks([prompt for prompt in prompts if prompt], options))
-    return [next(marks) if prompt else None for prompt in prompts]
+def answer_correctness(case: Case) -> Texts | None:
+    answer = case.reply.answer
+    texts = {"QUESTION": case.question, "EXPERT'S ANSWER": case.truth, "ANSWER TO JUDGE": answer or ""}
+    return texts if answer else None

@@ -19,15 +19,12 @@ from exhibit.law.references import credit, find_references
 from exhibit.law.refusals import is_refusal
 
 metric = partial(metrics.metric, group="Citations", needs=("answer",))
+on_truth = partial(metric, needs=("answer", "truth"))
 
 # ---------------------------------------------------------------- references
 
 
-@metric(
-    title="Expected rules cited",
-    meaning="rules and statutes of the truth that the answer gives",
-    needs=("answer", "truth"),
-)
+@on_truth("Expected rules cited", "rules and statutes of the truth that the answer gives")
 def statute_citation_accuracy(case: Case) -> float | None:
     """Return the mean credit for the expected references; a coarser reference (Part 36 for rule 36.5) earns half."""
     cited = find_references(without_named(case.truth), context=case.question)
@@ -37,12 +34,7 @@ def statute_citation_accuracy(case: Case) -> float | None:
     return sum(credits) / len(credits) if credits else None
 
 
-@metric(
-    title="Expected cases cited",
-    meaning="cases of the truth that the answer gives",
-    needs=("answer", "truth"),
-    short=False,
-)
+@on_truth("Expected cases cited", "cases of the truth that the answer gives", short=False)
 def case_law_citation_accuracy(case: Case) -> float | None:
     # year, court, division and number must all agree: [2024] EWHC 789 (Ch) is not [2024] EWHC 789 (Admin)
     expected = {reference for reference in find_references(case.truth) if reference.kind == "case"}
@@ -51,19 +43,19 @@ def case_law_citation_accuracy(case: Case) -> float | None:
 
 
 @metric(
-    title="References that exist",
-    meaning="references of the answer that occur in the corpus",
+    "References that exist",
+    "references of the answer that occur in the corpus",
     needs=("answer", "corpus"),
     short=False,
 )
 def references_exist(case: Case, options: Options) -> float | None:
     given = set(find_references(case.reply.answer or "", context=case.question))
-    return sum(map(options.corpus.contains, given)) / len(given) if given and options.corpus else None
+    return sum(map(options.in_corpus, given)) / len(given) if given and options.in_corpus else None
 
 
 @metric(
-    title="References that exist officially",
-    meaning="references of the answer that legislation.gov.uk or Find Case Law has",
+    "References that exist officially",
+    "references of the answer that legislation.gov.uk or Find Case Law has",
     needs=("answer", "registers"),
     gate=False,  # a register may be unavailable, or have grown
 )
@@ -79,7 +71,7 @@ def references_official(case: Case, options: Options) -> float | None:
 _DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.*)?", re.IGNORECASE)
 
 
-@metric(title="Answers with a citation", meaning="answers that cite a source at all", short=False)
+@metric("Answers with a citation", "answers that cite a source at all", short=False)
 def any_citation(case: Case) -> float | None:
     """Return whether an answer cites anything in any form; a contract's placeholder (`[amount]`) is not a citation."""
     answer = case.reply.answer or ""
@@ -92,12 +84,7 @@ def any_citation(case: Case) -> float | None:
     return float(documents or bool(find_citations(answer)))
 
 
-@metric(
-    title="Expected sources cited",
-    meaning="share of the sources behind the truth that are cited",
-    needs=("answer", "truth"),
-    short=False,
-)
+@on_truth("Expected sources cited", "share of the sources behind the truth that are cited", short=False)
 def citations_matched(case: Case) -> float | None:
     """Return the share of the gold files, or of the sources named in the truth, that are cited by number or name."""
     named = [_normalise_both(name) for name in find_cited_names(case.truth)]
@@ -108,9 +95,7 @@ def citations_matched(case: Case) -> float | None:
     return sum(bool(names & given) for names in expected) / len(expected) if expected else None
 
 
-@metric(
-    title="Sources matched by name", meaning="how near the names cited are to those expected", needs=("answer", "truth")
-)
+@on_truth("Sources matched by name", "how near the names cited are to those expected")
 def precedent_matching(case: Case, options: Options) -> float | None:
     given = [*find_cited_names(case.reply.answer or "")]
     given += [name for file in _list_cited_files(case) for name in _list_file_names(file)]
@@ -192,7 +177,7 @@ _BARE = re.compile(
 _LIST_NUMBER = re.compile(r"^[^\S\n]*\d{1,3}[.)]\s", re.MULTILINE)
 
 
-@metric(title="Citations well formed", meaning="valid citations among all", short=False)
+@metric("Citations well formed", "valid citations among all", short=False)
 def citation_format_compliance(case: Case) -> float | None:
     good, bad = count_citations(case.reply.answer or "")
     return good / (good + bad) if good + bad else None
@@ -265,9 +250,7 @@ _UK_TERMS, _US_TERMS = _compile_terms(_UK), _compile_terms(_US)
 _SEED_TERMS = _US_TERMS | _compile_terms(_US_IN_SEED)
 
 
-@metric(
-    title="Terminology", meaning="UK terms of the truth used, less for US ones", needs=("answer", "truth"), short=False
-)
+@on_truth("Terminology", "UK terms of the truth used, less for US ones", short=False)
 def legal_terminology_accuracy(case: Case, options: Options) -> float | None:
     """Return the share of the truth's UK terms in the reply, halved for each US term that the truth lacks."""
     terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS

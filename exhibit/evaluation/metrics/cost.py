@@ -10,8 +10,8 @@ _MILLION = 1_000_000  # prices are for this many tokens
 
 
 @metric(
-    title="Time to reply",
-    meaning="seconds from the question to the last word of its reply",
+    "Time to reply",
+    "seconds from the question to the last word of its reply",
     unit="seconds",
     higher_is_better=False,
     gate=False,  # a busy machine is not the tested system's fault
@@ -21,8 +21,8 @@ def latency(case: Case) -> float | None:
 
 
 @metric(
-    title="Cost of a reply",
-    meaning="money a question, as the system reports it or by the prices given",
+    "Cost of a reply",
+    "money a question, as the system reports it or by the prices given",
     unit="currency",
     higher_is_better=False,
     gate=False,  # prices change, and a more expensive answer may be better
@@ -38,12 +38,7 @@ def cost(case: Case, options: Options) -> float | None:
 
 
 @metric(
-    title="Answer length",
-    meaning="characters of an answer",
-    unit="characters",
-    higher_is_better=None,
-    needs=("answer",),
-    short=False,
+    "Answer length", "characters of an answer", unit="characters", higher_is_better=None, needs=("answer",), short=False
 )
 def answer_length(case: Case) -> float:
     return float(len(case.reply.answer or ""))

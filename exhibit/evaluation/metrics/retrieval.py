@@ -32,21 +32,13 @@ on_files = partial(metric, needs=("gold files", "passage files"), at=("ks",))
 
 
 @on_spans(
-    title="Retrieved text that is gold",
-    meaning="share of the first k passages' characters that are gold",
-    at=("ks",),
-    depths=(1, 8),
+    "Retrieved text that is gold", "share of the first k passages' characters that are gold", at=("ks",), depths=(1, 8)
 )
 def char_precision(case: Case, options: Options, k: int) -> float | None:
     return _score_characters(case, options, k)[0]
 
 
-@on_spans(
-    title="Gold text retrieved",
-    meaning="share of the gold characters among the first k passages",
-    at=("ks",),
-    depths=(8, 64),
-)
+@on_spans("Gold text retrieved", "share of the gold characters among the first k passages", at=("ks",), depths=(8, 64))
 def char_recall(case: Case, options: Options, k: int) -> float | None:
     return _score_characters(case, options, k)[1]
 
@@ -134,16 +126,14 @@ def _divide(part: float, whole: float) -> float:
 # ---------------------------------------------------------------- documents and pages
 
 
-@on_files(
-    title="Right document found", meaning="questions with a passage of the right file among the first k", depths=(1,)
-)
+@on_files("Right document found", "questions with a passage of the right file among the first k", depths=(1,))
 def document_hit(case: Case, k: int) -> float | None:
     return _score_hit([_is_wrong_file(passage, list_gold_files(case)) for passage in case.reply.passages[:k]], False)
 
 
 @on_files(
-    title="Passages from a wrong document",
-    meaning="share of the first k passages from a file without gold",
+    "Passages from a wrong document",
+    "share of the first k passages from a file without gold",
     higher_is_better=False,
     depths=(1, 8),
 )
@@ -170,10 +160,7 @@ def _is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
 
 
 @on_files(
-    title="Right page found",
-    meaning="questions with a passage from a page of the gold among the first k",
-    depths=(8,),
-    short=False,
+    "Right page found", "questions with a passage from a page of the gold among the first k", depths=(8,), short=False
 )
 def page_hit(case: Case, k: int) -> float | None:
     pages = {(gold.filename, page) for gold in case.gold for page in gold.pages}
@@ -241,9 +228,7 @@ def ranking_of(case: Case) -> Ranking | None:
     return Ranking(order, {f"gold-{number}": 1 for number in range(len(ranks))}, 1)
 
 
-@on_text(
-    title="Gold passages found", meaning="share of gold passages of which the first k hold at least half", at=("k",)
-)
+@on_text("Gold passages found", "share of gold passages of which the first k hold at least half", at=("k",))
 def recall(case: Case, options: Options, k: int) -> float | None:
     if options.parity == "seed":
         matched, golds = match_seed(case, k)
@@ -255,7 +240,7 @@ def recall(case: Case, options: Options, k: int) -> float | None:
     return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else None
 
 
-@on_text(title="Ranking quality (nDCG)", meaning="gold passages found, those ranked higher counting more", at=(5, "k"))
+@on_text("Ranking quality (nDCG)", "gold passages found, those ranked higher counting more", at=(5, "k"))
 def ndcg(case: Case, options: Options, k: int) -> float | None:
     if options.parity == "seed":
         return score_seed_ndcg(case, k)
@@ -270,7 +255,7 @@ def _sum_gains(grades: Sequence[int]) -> float:
     return sum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
 
 
-@on_text(title="First gold's rank (MRR)", meaning="one over the rank of the first gold", at=(10,))
+@on_text("First gold's rank (MRR)", "one over the rank of the first gold", at=(10,))
 def mrr(case: Case, k: int) -> float | None:
     ranking = ranking_of(case)
     if ranking is None or not ranking.golds:
@@ -282,7 +267,7 @@ def mrr(case: Case, k: int) -> float | None:
 # ---------------------------------------------------------------- the first passage
 
 
-@on_text(title="Top passage is the gold", meaning="the first passage's words equal a gold passage's", short=False)
+@on_text("Top passage is the gold", "the first passage's words equal a gold passage's", short=False)
 def exact_match(case: Case, options: Options) -> float | None:
     def match_texts(text: str, gold: str) -> float:
         return float(text.strip().lower() == gold.strip().lower())
@@ -290,7 +275,7 @@ def exact_match(case: Case, options: Options) -> float | None:
     return _score_top(case, match_texts if options.parity == "seed" else compare_words)
 
 
-@on_text(title="Top passage overlap (F1)", meaning="words that the first passage shares with gold", short=False)
+@on_text("Top passage overlap (F1)", "words that the first passage shares with gold", short=False)
 def span_f1(case: Case, options: Options) -> float | None:
     return _score_top(case, partial(set_f1, cut=split_seed_words if options.parity == "seed" else split_words))
 
@@ -308,13 +293,13 @@ overlaps gold, and unnecessary if it is not even a neighbour."""
 economy = partial(on_spans, meaning="share of the first k passages", at=("k",))
 
 
-@economy(title="Passages that hold gold", short=False)
+@economy("Passages that hold gold", short=False)
 def chunk_essential(case: Case, k: int) -> float | None:
     gaps = _measure_gaps(case, k)
     return sum(gap < 0 for gap in gaps) / len(gaps) if gaps else None
 
 
-@economy(title="Passages far from gold", higher_is_better=False, short=False)
+@economy("Passages far from gold", higher_is_better=False, short=False)
 def chunk_neither(case: Case, k: int) -> float | None:
     gaps = _measure_gaps(case, k)
     return sum(gap > NEAR_CHARS for gap in gaps) / len(gaps) if gaps else None
@@ -336,8 +321,8 @@ def _measure_gaps(case: Case, k: int) -> list[float]:
 
 
 @on_spans(
-    title="Right law and paragraph first",
-    meaning="questions on laws whose first passage is of the right paragraph, in whatever version",
+    "Right law and paragraph first",
+    "questions on laws whose first passage is of the right paragraph, in whatever version",
 )
 def provision_first(case: Case) -> float | None:
     if "paragraph" not in case.labels:
@@ -345,7 +330,7 @@ def provision_first(case: Case) -> float | None:
     return float(bool(case.reply.passages) and has_right_version(case.reply.passages[0], case) is not None)
 
 
-@on_spans(title="Right version", meaning="of those, the share in the version that was in force on the question's day")
+@on_spans("Right version", "of those, the share in the version that was in force on the question's day")
 def version_accuracy(case: Case) -> float | None:
     if "paragraph" not in case.labels or not case.reply.passages:
         return None

@@ -92,7 +92,7 @@ RICH = "The claimant cites CPR 3.4 and [2019] UKSC 5. [Part 3#page=Strike out]"
 @pytest.mark.parametrize("metric", METRICS)
 def test_citation_metrics_are_none_for_missing_replies_and_errors(metric: str) -> None:
     rows = [row(RICH, None), row(RICH, RICH, error="timed out")]
-    for values in apply(metric, rows, Options(corpus=ReferenceCorpus.of([RICH]))).values():
+    for values in apply(metric, rows, Options(in_corpus=ReferenceCorpus.of([RICH]).contains)).values():
         assert values == [None, None]
     assert score(metric, "", "") is None
     assert score(metric, RICH, "") == (None if metric in (FORMAT, "references_exist") else 0.0)
@@ -253,7 +253,7 @@ def test_citations_matched_accepts_source_name_in_truth() -> None:
 def test_references_exist_is_share_of_references_in_corpus() -> None:
     corpus = ReferenceCorpus.of(["PART 36 - OFFERS\n\n36.5\n\n(1) An offer must be in writing.\n"])
     answers = ["See Part 36 and CPR 36.5(1).", "See rule 36.5 and rule 36.99.", "See rule 99.1.", "It is so.", None]
-    values = apply("references_exist", [row("", answer) for answer in answers], Options(corpus=corpus))
+    values = apply("references_exist", [row("", answer) for answer in answers], Options(in_corpus=corpus.contains))
     assert values == {"references_exist": [1.0, 0.5, 0.0, None, None]}
 
 
