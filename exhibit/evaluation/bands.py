@@ -1,61 +1,51 @@
 """Classify a mean as good, acceptable or poor, by bounds that a user can set."""
 
-import operator
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from exhibit.evaluation.metrics import OTHER_NAMES
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import parse_toml
-
-Band = Literal["Good", "Acceptable", "Poor"]
+from exhibit.schemas.parsing import format_faults, parse_toml
 
 _DEFAULT = Path(__file__).with_name("bands.toml")
-_BOUND = re.compile(r"\s*(>=|<=|>|<)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
-_SIGNS: dict[str, Callable[[float, float], bool]] = {
-    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le,
-}  # fmt: skip
+Bound = Annotated[str, Field(pattern=r"^(>=|<=|>|<)\s*-?[0-9]+(\.[0-9]+)?$")]
+"""A condition for the mean of a metric, such as `> 0.8`."""
 
 
-class Bound(NamedTuple):
-    """A condition such as `> 0.8` that rates the mean of a metric as good or poor."""
-
-    sign: str
-    value: float
-
-    @classmethod
-    def parse(cls, text: object, *, where: str) -> "Bound":
-        """Return the bound in a text such as `>= 0.8`; for an invalid text, raise an error with valid examples."""
-        match = _BOUND.fullmatch(text) if isinstance(text, str) else None
-        if not match:
-            raise ToolkitError(f'{where}: {text!r} is not a bound; write "> 0.8", ">= 1.0" or "< 0.5"')
-        return cls(match[1], float(match[2]))
-
-    def holds(self, value: float) -> bool:
-        return _SIGNS[self.sign](value, self.value)
-
-    def __str__(self) -> str:
-        return f"{self.sign} {self.value:g}"
-
-
-class Bands(NamedTuple):
+class Bands(BaseModel):
     """The bounds for a good and for a poor value of a metric; a value that satisfies neither is acceptable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
     good: Bound
     poor: Bound
 
-    def band(self, value: float) -> Band:
-        """Return `Good`, `Acceptable` or `Poor` for a value."""
-        if self.good.holds(value):
+    @model_validator(mode="after")
+    def _check_directions(self) -> "Bands":
+        if self.good[0] == self.poor[0]:
+            raise ValueError("good and poor have the same direction; use > for one and < for the other")
+        return self
+
+    def band(self, value: float) -> Literal["Good", "Acceptable", "Poor"]:
+        if _holds(self.good, value):
             return "Good"
-        return "Poor" if self.poor.holds(value) else "Acceptable"
+        return "Poor" if _holds(self.poor, value) else "Acceptable"
+
+
+def _holds(bound: str, value: float) -> bool:
+    number = float(bound.lstrip("<=> "))
+    if value == number:
+        return "=" in bound
+    return value > number if bound.startswith(">") else value < number
 
 
 Scale = Mapping[str, Bands]
 """The bands of each metric that has bands."""
+_SCALE = TypeAdapter(dict[str, Bands])
 
 
 def find_bands(scale: Scale, metric: str) -> Bands | None:
@@ -66,13 +56,9 @@ def find_bands(scale: Scale, metric: str) -> Bands | None:
 def read_scale(path: Path | None = None) -> Scale:
     """Return the bands in a TOML file; without a path, the shipped ones; for the path `seed`, the second seed's."""
     file = _DEFAULT.with_name("bands_seed.toml") if path == Path("seed") else path or _DEFAULT
-    scale: dict[str, Bands] = {}
-    for name, bounds in parse_toml(read_text(file).removeprefix("\ufeff"), where=file).items():
-        if not isinstance(bounds, dict) or set(bounds) != {"good", "poor"}:
-            raise ToolkitError(f'{file}: {name}: write good = "> 0.8" and poor = "< 0.5", and nothing else')
-        good, poor = (Bound.parse(bounds[key], where=f"{file}: {name}.{key}") for key in ("good", "poor"))
-        if good.sign[0] == poor.sign[0]:
-            fault = f"good ({good}) and poor ({poor}) have the same direction; use > for one and < for the other"
-            raise ToolkitError(f"{file}: {name}: {fault}")
-        scale[OTHER_NAMES.get(name, name)] = Bands(good, poor)
-    return scale
+    try:
+        scale = _SCALE.validate_python(parse_toml(read_text(file).removeprefix("\ufeff"), where=file))
+    except ValidationError as error:
+        advice = 'write good = "> 0.8" and poor = "< 0.5", and nothing else'
+        raise ToolkitError(f"{file}: {format_faults(error)}; {advice}") from error
+    return {OTHER_NAMES.get(name, name): bands for name, bands in scale.items()}

@@ -208,8 +208,7 @@ def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
 # ---------------------------------------------------------------- tables
 
 
-def read_tables(run: RunFolder | Path) -> list[Table]:
-    folder = run if isinstance(run, RunFolder) else RunFolder(run)
+def read_tables(folder: RunFolder) -> list[Table]:
     rows: dict[str, list[RunQuestion]] = {name: [] for name in folder.rows.names}
     contents: dict[str, list[str]] = {name: [] for name in rows}
     for row in folder.rows:

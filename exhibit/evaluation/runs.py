@@ -9,16 +9,14 @@ from dataclasses import replace
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.records import compute_breakdown, read_tables
 from exhibit.evaluation.statistics import Table, summarise_run
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.run import RESULTS, SUMMARY, Means
+from exhibit.schemas.run import SUMMARY, Means
 from exhibit.schemas.run_folder import RunFolder, find_difference
 
 _OTHER_SETTINGS = ("format", "version", "datasets.")
 """Settings that do not describe the system, or that are reported as the version of the data."""
-_CHANGED = "the file was changed after the run: evaluate again"
 
 
 class RunResults(RunFolder):
@@ -26,21 +24,14 @@ class RunResults(RunFolder):
     def tables(self) -> dict[str, Table]:
         """The scores by dataset; reading them raises an error if they do not match a summary.json of the run."""
         tables = {table.name: table for table in read_tables(self)}
-        for table in tables.values() if not self.config.measured.parity else ():  # other projects' shares may exceed 1
-            for name, column in table.values.items():
-                wrong = next((value for value in column if value is not None and not 0 <= value <= 1), None)
-                if wrong is not None and describe_metric(name).unit == "share":
-                    fault = f"{name} is {wrong:g} for a question, not from 0 to 1"
-                    raise BundleError(f"{self.folder / table.name / RESULTS}: {fault}; {_CHANGED}")
         self._means = {"": self._compute_means("", list(tables.values()))}
         self._means |= {name: self._compute_means(name, [table]) for name, table in tables.items()}
         return tables
 
-    @cached_property
+    @property
     def means(self) -> Means:
         """The means over the run; each dataset has the same weight."""
-        self.tables  # noqa: B018  (computes the means)
-        return self._means[""]
+        return self.means_of("")
 
     def means_of(self, dataset: str) -> Means:
         self.tables  # noqa: B018  (computes the means)
@@ -53,8 +44,8 @@ class RunResults(RunFolder):
             return summarise_run(tables)
         means = summarise_run(tables, intervals=False)
         if wrong := find_difference(stored, means):
-            fault = f"does not match the rows of the run: {wrong}"
-            raise BundleError(f"{self.folder / name / SUMMARY}: {fault}; {_CHANGED}, or restore the file")
+            fault = f"does not match the rows of the run: {wrong}; the file was changed after the run"
+            raise BundleError(f"{self.folder / name / SUMMARY}: {fault}: evaluate again, or restore the file")
         return {metric: replace(estimate, ci95=stored[metric].ci95) for metric, estimate in means.items()}
 
     def means_by_label(self, dataset: str) -> dict[str, dict[str, Means]]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from exhibit.evaluation.bands import Bands, find_bands, read_scale
 from exhibit.evaluation.metrics import choose_headlines, describe_metric
-from exhibit.evaluation.records import kinds_of, read_tables
-from exhibit.evaluation.statistics import Difference, Estimate, Overlap, Table, summarise, summarise_by, summarise_run
+from exhibit.evaluation.records import kinds_of
+from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.statistics import Difference, Estimate, Overlap, Table, summarise, summarise_by
 from exhibit.runtime.command import align_rows
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import Outcome
@@ -100,13 +101,12 @@ _MAX_IDS = 10
 
 def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
     """Return a finished run as lines of text: its questions, the means by kind of question, and the outcomes."""
-    tables = read_tables(folder)
+    run = RunResults(folder)
+    tables = list(run.tables.values())
     labels = [row for table in tables for row in table.labels]
-    columns = {table.name: summarise(table) for table in tables}
-    columns |= {ALL: summarise_run(tables)} if len(tables) > 1 else {}
+    columns = {name: run.means_of(name) for name in run.tables} | ({ALL: run.means} if len(tables) > 1 else {})
     names = choose_metrics(dict.fromkeys(name for means in columns.values() for name in means), metrics)
-    failed = sum(table.errors for table in tables)
-    lines = [f"{folder.name}: {len(labels)} questions of {_count(len(tables), 'dataset')}, {failed} failed"]
+    lines = [f"{run.name}: {len(labels)} questions of {_count(len(tables), 'dataset')}, {run.failed_count} failed"]
     lines += ["", "WHAT WAS ASKED", *format_distribution(labels)]
     lines += ["", "IN ALL", *table_of(columns, names, width=width).splitlines()]
     for label in find_question_kinds(labels):

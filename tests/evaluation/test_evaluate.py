@@ -281,7 +281,7 @@ def test_failed_questions_are_counted_and_excluded_from_means(run, server):
     shares = {"answered_rightly": 0.0, "answered_rightly_at_most": 0.0}
     assert rows[0]["scores"] == {**dict.fromkeys(rows[0]["scores"], -1.0), **shares}
     assert legacy.summary["answer_length"] == done.summary["answer_length"]
-    assert summarise_run(read_tables(legacy.folder))["answer_length"] == done.summary["answer_length"]
+    assert summarise_run(read_tables(RunFolder(legacy.folder)))["answer_length"] == done.summary["answer_length"]
 
 
 def test_resume_asks_only_failed_questions_again(run, server):
@@ -389,7 +389,7 @@ def test_repeat_reports_spread_of_means_over_rounds(run, server):
     assert rows[0]["scores"]["answer_length"] == pytest.approx(110 / 3) and len(rows) == 9
     written = json.loads((done.folder / "summary.json").read_text())["answer_length"]
     assert written["repeats"] == 3 and written["spread"] == found.spread
-    assert summarise_run(read_tables(done.folder)) == done.summary
+    assert summarise_run(read_tables(RunFolder(done.folder))) == done.summary
     assert "±21 over 3 rounds (n 9)" in format_cell("answer_length", found)
     assert "±21 over 3 rounds" in done.report.read_text(encoding="utf-8")
     again = run(target_url=server.url, metrics="answer_length", repeat=3, resume=True)
@@ -409,7 +409,7 @@ def test_repeat_counts_questions_not_replies_as_failed(run, server):
     found = done.summary["answer_length"]
     assert (found.mean, found.n, found.errors) == (4.0, 9, 1)
     assert (done.failures.asked, done.failures.failed) == (9, 1) and "500" in done.failures.first
-    assert summarise_run(read_tables(done.folder)) == done.summary
+    assert summarise_run(read_tables(RunFolder(done.folder))) == done.summary
     [row] = [row for row in rows_of(done.folder / "leases" / "eval_results.jsonl") if row["question"] == bad]
     assert [bool(one["error"]) for one in row["repeats"]] == [False, True, True] and row["reply"]["answer"] == "four"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.evaluation.bands import Bands, Bound
+from exhibit.evaluation.bands import Bands
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.scoring import table_of
 from exhibit.evaluation.statistics import (
@@ -66,7 +66,7 @@ def test_format_cell_shows_mean_interval_counts_and_band():
     assert format_cell("answer_f1", None) == "–"
     assert format_cell("answer_f1", Estimate(None, 0, errors=3)) == "–, 3 failed"
     whole = Estimate(0.9, 7, errors=2, ci95=(0.8, 1.0), std=0.1)
-    bands = Bands(Bound(">", 0.8), Bound("<", 0.5))
+    bands = Bands(good="> 0.8", poor="< 0.5")
     assert format_cell("answer_f1", whole, bands) == "0.900 [0.800, 1.000] SD 0.100 (n 7, 2 failed) good"
 
 

@@ -15,6 +15,7 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.scoring import BATCH
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import summarise_run
+from exhibit.schemas.run_folder import RunFolder
 from tests.rag.bundles import rows_of, write_bundle
 
 PASSAGES = 20
@@ -105,5 +106,5 @@ def test_evaluate_memory_does_not_grow_with_number_of_questions(oracle, tmp_path
         assert run.failures.asked == 9 * times and not run.failures.failed
         assert run.summary["document_hit@1"].mean == 1.0 and run.summary["document_hit@1"].n == 6 * times
         most[times] = max(counts)
-        assert summarise_run(read_tables(run.folder)) == run.summary
+        assert summarise_run(read_tables(RunFolder(run.folder))) == run.summary
     assert 0 < most[many] <= most[15] <= 2 * BATCH * PASSAGES

@@ -15,6 +15,7 @@ from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import compare, summarise_run
 from exhibit.schemas.run import RunQuestion
+from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.compare import write_comparison
 from exhibit.viewer.questions import CHANGES, _find_change
 from exhibit.viewer.results import main
@@ -114,7 +115,7 @@ def test_comparison_summary_counts_questions_by_change(page, expected):
 
 
 def test_comparison_table_shows_each_run_with_interval_and_paired_change(page, runs):
-    before, after = map(read_tables, runs)
+    before, after = (read_tables(RunFolder(run)) for run in runs)
     found, own = compare(before, after)["char_recall@8"], summarise_run(after)["char_recall@8"]
     grid = page.locator("details.figures[open]")
     groups = grid.locator("h3").all_inner_texts()

@@ -9,6 +9,7 @@ from typing import Any
 
 from exhibit.evaluation.records import read_tables
 from exhibit.evaluation.statistics import Table, summarise, summarise_run
+from exhibit.schemas.run_folder import RunFolder
 
 QUESTIONS = 40
 DOCUMENTS = 10
@@ -53,7 +54,7 @@ def make_run(folder: Path, number: int, *, broken: bool, noise: float = 0.02, da
 
 def write_sums_again(run: Path) -> None:
     """Write the summary.json files of a run again, from rows that a test has changed."""
-    tables = read_tables(run)
+    tables = read_tables(RunFolder(run))
     write(run / "summary.json", {name: one.as_json() for name, one in summarise_run(tables).items()})
     for table in tables:
         write(run / table.name / "summary.json", {name: one.as_json() for name, one in summarise(table).items()})

@@ -11,7 +11,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import NamedTuple
 
@@ -48,16 +48,13 @@ def _score_characters(case: Case, options: Options, k: int) -> tuple[float | Non
     passages = case.reply.passages[:k]
     if passages and not any(passage.tells for passage in passages):
         return None, None
-    ks = options.ks if k in options.ks else (k,)
-    return _score_cutoffs(case, options.parity == "legalbenchrag", ks)[ks.index(k)]
+    return _cache_scores(case, options.parity == "legalbenchrag")(len(passages))
 
 
 @once_per_case
-def _score_cutoffs(case: Case, as_published: bool, ks: Sequence[int]) -> list[tuple[float, float]]:
-    score = _score_as_published if as_published else _score_union
-    depths = [min(k, len(case.reply.passages)) for k in ks]
-    scores = {depth: score(case, depth) for depth in dict.fromkeys(depths)}
-    return [scores[depth] for depth in depths]
+def _cache_scores(case: Case, as_published: bool) -> Callable[[int], tuple[float, float]]:
+    """Return a function that computes a case's scores for a number of passages once."""
+    return cache(partial(_score_as_published if as_published else _score_union, case))
 
 
 def _score_union(case: Case, k: int) -> tuple[float, float]:
