@@ -40,6 +40,7 @@ from exhibit.runtime import command
 from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.bundle import load_json
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import CONFIDENCE
 from exhibit.schemas.run_folder import RunFolder
 
 FAILED = 3
@@ -94,7 +95,7 @@ def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[s
         yield from ("", *format_flags(run.tables, settings.flag_below))
     folder = RunFolder(run.folder)
     for name in folder.datasets:
-        if (confidence := folder.confidence(name)).questions:
+        if (confidence := folder.read_file(CONFIDENCE, name)).questions:
             yield describe_confidence(name, confidence)
         if (labels := run.folder / name / LABELS).is_file():
             yield describe_labels(name, load_json(labels))

@@ -39,7 +39,7 @@ class RunResults(RunFolder):
 
     def _compute_means(self, name: str, tables: Sequence[Table]) -> Means:
         """Return the means of the rows with the stored intervals; raise an error if the stored means differ."""
-        stored = self.read_stored_means(name)
+        stored = self.read_file(SUMMARY, name)
         if not stored:
             return summarise_run(tables)
         means = summarise_run(tables, intervals=False)

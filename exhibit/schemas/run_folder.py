@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -24,7 +24,6 @@ from exhibit.schemas.bundle import CORPUS, load_json, read_text
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.parsing import format_faults
 
-Content = TypeVar("Content")
 _ROUNDING = 1e-9  # tolerance for the rounding error when the same sum is computed in another order
 _DIGEST = 32  # hexadecimal digits (128 bits): no two questions have the same digest by chance
 _SECRET = re.compile(r"(?:^|[_.-])(?:api_?key|token|secret|password|authorization)$", re.IGNORECASE)
@@ -113,7 +112,7 @@ class RunFolder:
     @cached_property
     def provenance(self) -> files.Provenance:
         """The run's provenance; without `provenance.json`, only the time at which the configuration was written."""
-        known: files.Provenance = self._read_optional(files.PROVENANCE, files.Provenance())
+        known: files.Provenance = self.read_file(files.PROVENANCE)
         if known.started:
             return known
         began = datetime.fromtimestamp((self.folder / files.CONFIG).stat().st_mtime, UTC)
@@ -159,29 +158,14 @@ class RunFolder:
             if path.startswith(f"{CORPUS}/")
         }
 
-    def read_stored_means(self, dataset: str = "") -> files.Means:
-        """Return the means in `summary.json` of the run or of a dataset; no means if the file does not exist.
+    def read_file(self, name: str, dataset: str = "") -> Any:
+        """Return the content of a file of the run or of a dataset; its model without content if there is no file.
 
-        Use these means only for checks: reports show means computed from the rows (`evaluation.runs.RunResults`).
+        Use the means of `summary.json` only for checks: reports show means computed from the rows
+        (`evaluation.runs.RunResults`).
         """
-        return self._read_optional(f"{dataset}/{files.SUMMARY}" if dataset else files.SUMMARY, files.Means())
-
-    def read_ingestion(self, dataset: str) -> files.Ingestion:
-        """Return the ingestion record of a dataset; an empty record if its file does not exist."""
-        return self._read_optional(f"{dataset}/{files.INGESTION}", files.Ingestion())
-
-    def confidence(self, dataset: str) -> files.Confidence:
-        """Return how well the confidence of a dataset's answers is calibrated; without a file, for 0 questions."""
-        return self._read_optional(f"{dataset}/{files.CONFIDENCE}", files.Confidence())
-
-    def read_missing(self, dataset: str) -> list[str]:
-        """Return the sentences on a dataset's missing data, such as missing file names; none without a file."""
-        return self._read_optional(f"{dataset}/{files.EVIDENCE}", files.MissingEvidence()).lines
-
-    def _read_optional(self, name: str, otherwise: Content) -> Content:
-        path = self.folder / name
-        content: Content = _read(path) if path.is_file() else otherwise
-        return content
+        path = self.folder / dataset / name
+        return _read(path) if path.is_file() else files.FILES[name].validate_python({})
 
     @cached_property
     def settings(self) -> dict[str, str]:
@@ -199,7 +183,7 @@ class RunFolder:
             dataset = path.parent.name
             rows = self.rows_of(dataset)
             faults += [_describe_fault(rows.__getitem__, at) for at in range(len(rows))]
-            stored = {} if any(faults) else self.read_stored_means(dataset)
+            stored = {} if any(faults) else self.read_file(files.SUMMARY, dataset)
             names = dict.fromkeys(name for row in rows for name in row.scores) if stored else ()
             where = path.with_name(files.SUMMARY)
             faults += [

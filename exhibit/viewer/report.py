@@ -17,7 +17,7 @@ from exhibit.evaluation.targets.recheck import describe_account
 from exhibit.runtime.command import guarded
 from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.run import ANSWERED_RIGHTLY, REPORT, Outcome
+from exhibit.schemas.run import ANSWERED_RIGHTLY, EVIDENCE, INGESTION, REPORT, Outcome
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import FolderKind, replace_folder, write_whole
 from exhibit.storage.locations import is_url, keep_recent_files
@@ -54,12 +54,12 @@ def _make_body(run: RunResults, tally: Tally, meta: Record, notes: list[str], ho
     columns = each if len(each) == 1 else {"": run.means, **each}
     scale, total = read_scale(), tally.total
     drafted = [f"{name}: {entry.draft}." for name, entry in run.config.datasets.items() if entry.draft]
-    missing = [f"{line}." for name in run.datasets for line in run.read_missing(name)]
+    missing = [f"{line}." for name in run.datasets for line in run.read_file(EVIDENCE, name).lines]
     every = dict.fromkeys(name for means in columns.values() for name in means)
     several = {"All": total} if len(tally.outcomes) > 1 else {}
     labels = {name: table.labels[0] for name, table in run.tables.items() if table.labels}
     lone = [f"{line}." for line in find_lone_variants(labels)]
-    ingestions = {name: run.read_ingestion(name) for name in run.datasets}
+    ingestions = {name: run.read_file(INGESTION, name) for name in run.datasets}
     values: Record = {"home": home, "run": run, "tally": tally, "meta": meta, "notes": notes}
     values |= {"system": describe_system(run, total.total()), "opening": write_opening(run, tally)}
     values |= {"tiles": make_tiles(tally), "funnel_rows": plots.make_funnel(tally.stages, run.means)}

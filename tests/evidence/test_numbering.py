@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from exhibit.evidence.readers.word import W, format_numeral, read_numbering
+from exhibit.evidence.readers.word import Numbering, W, format_numeral
 
 NAMESPACE = W.strip("{}")
 
@@ -46,7 +46,7 @@ def paragraph(depth: int | None = None, *, num: str | None = "1", style: str = "
 
 
 def labels(root: Any, *depths: int, styles: Any = None) -> list[str]:
-    lists = read_numbering(root, styles)
+    lists = Numbering(root, styles)
     return [lists.label(paragraph(depth)) for depth in depths]
 
 
@@ -78,7 +78,7 @@ def test_numbering_continues_a_shared_list_unless_a_start_override_is_given():
     override = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="{}"/></w:lvlOverride>'
 
     def read(inner: str) -> list[str]:
-        lists = read_numbering(numbering(*THREE, nums=num.format(1, "") + num.format(2, inner)), None)
+        lists = Numbering(numbering(*THREE, nums=num.format(1, "") + num.format(2, inner)), None)
         return [lists.label(paragraph(0, num=num)) for num in ("1", "1", "2", "2", "1")]
 
     assert read("") == ["1.", "2.", "3.", "4.", "5."]
@@ -107,7 +107,7 @@ def test_numbering_uses_the_style_of_a_paragraph_or_the_base_style():
         ("Pool", "Loop", ""),
         ("Plain", "", ""),
     )
-    lists = read_numbering(numbering(*THREE), told)
+    lists = Numbering(numbering(*THREE), told)
 
     def label(style: str, depth: int | None = None, num: str | None = None) -> str:
         return lists.label(paragraph(depth, num=num, style=style))

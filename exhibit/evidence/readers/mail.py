@@ -33,7 +33,10 @@ def attachments(path: Path) -> list[Attachment]:
 
 def _read_mail(path: Path) -> tuple[str, list[Attachment]]:
     if path.suffix.lower() == ".msg":
-        with _open_outlook(path) as mail:
+        head_of(path, kind="Outlook mail", starts=(olefile.MAGIC,))
+        with olefile.OleFileIO(str(path), raise_defects=olefile.DEFECT_FATAL) as mail:
+            if not mail.exists(_FIXED):
+                raise DocumentError(f"{path}: an OLE file, but not a mail; is the file name's extension right?")
             body, attached = _read_outlook(mail, ())
         total, size = sum(len(file.data) for file in attached), path.stat().st_size
         if total > MAX_ATTACHED_BYTES + MAX_ATTACHED_RATIO * size:
@@ -91,18 +94,6 @@ _FIXED = "__properties_version1.0"
 _SENT, _DELIVERED = b"\x40\0\x39\0", b"\x40\0\x06\x0e"  # tags of its entries
 MAX_ATTACHED_BYTES, MAX_ATTACHED_RATIO = 1 << 20, 4
 """Most bytes of all attachments together: a megabyte or, if larger, a multiple of the mail's size."""
-
-
-def _open_outlook(path: Path) -> Any:
-    if not olefile.isOleFile(str(path)):
-        raise DocumentError(
-            f"{path}: not a valid Outlook mail, it starts with {head_of(path)!r}; is the file name's extension right?"
-        )
-    mail = olefile.OleFileIO(str(path), raise_defects=olefile.DEFECT_FATAL)
-    if not mail.exists(_FIXED):
-        mail.close()
-        raise DocumentError(f"{path}: an OLE file, but not a valid Outlook mail; is the file name's extension right?")
-    return mail
 
 
 def _read_data(mail: Any, folder: tuple[str, ...], name: str) -> bytes | None:

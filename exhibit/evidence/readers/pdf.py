@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,14 +67,26 @@ class LineType(NamedTuple):
 
 def find_line_types(document: Document) -> dict[int, LineType]:
     """Return the font of each line by the offset of its first word; empty if the document has no pages."""
-    types: dict[int, LineType] = {}
-    if document.path is None or not document.pages:
-        return types
+    return {
+        page.span.start + at: kind
+        for page, _, textpage in _open_pages(document, document.pages)
+        for at, kind in _find_page_types(textpage)
+    }
+
+
+def _open_pages(document: Document, pages: Sequence[Page]) -> Iterator[tuple[Page, Any, Any]]:
+    """Yield each page that is not damaged, with PDFium's page and its text page, which are closed afterwards."""
+    if document.path is None or not pages:
+        return
     with open_pdf(document.path) as pdf:
-        for page in document.pages:
-            with closing(_open_page(pdf, document.path, page.number).get_textpage()) as textpage:
-                types.update((page.span.start + at, kind) for at, kind in _find_page_types(textpage))
-    return types
+        for page in pages:
+            try:
+                drawn = pdf[page.number - 1]
+                textpage = drawn.get_textpage()
+            except pdfium.PdfiumError:
+                continue
+            with closing(drawn), closing(textpage):
+                yield page, drawn, textpage
 
 
 def _find_page_types(textpage: Any) -> Iterator[tuple[int, LineType]]:
@@ -100,21 +111,11 @@ def find_boxes(document: Document, spans: Sequence[Span], pages: Sequence[int] |
     """Return the rectangles of each span, line by line, on the given pages, or on all pages that the spans touch."""
     boxes: list[list[Box]] = [[] for _ in spans]
     numbers = document.pages_of(*spans) if pages is None else pages
-    if document.path is None or not numbers:
-        return boxes
-    with open_pdf(document.path) as pdf:
-        for number in numbers:
-            with closing(_open_page(pdf, document.path, number)) as page:
-                try:
-                    textpage = page.get_textpage()
-                except pdfium.PdfiumError:
-                    continue  # the page has no text
-                with closing(textpage):
-                    counted = read_counted_text(textpage)
-                    start, end = document.pages[number - 1].span
-                    for span, lines in zip(spans, boxes, strict=True):
-                        part = max(span.start, start) - start, min(span.end, end) - start
-                        lines += _find_part_boxes(page, textpage, number, _find_char_range(textpage, counted, *part))
+    for page, drawn, textpage in _open_pages(document, [document.pages[number - 1] for number in numbers]):
+        counted = read_counted_text(textpage)
+        for span, lines in zip(spans, boxes, strict=True):
+            part = (min(max(end, page.span.start), page.span.end) - page.span.start for end in span)
+            lines += _find_part_boxes(drawn, textpage, page.number, _find_char_range(textpage, counted, *part))
     return boxes
 
 
@@ -165,26 +166,9 @@ def _read_raw_text(textpage: Any) -> str:
 
 def clean_text(text: str) -> str:
     """Return PDFium's text with plain spaces, `-` for hyphens at line ends, and LF as the line end."""
-    return _ODD.sub(lambda match: _clean_character(match.group()), text.replace("\r\n", "\n")).replace("\r", "\n")
-
-
-# Any other character than printable ASCII, a newline or a common letter may need a replacement.
-_ODD = re.compile(r"[^\n\r\x20-\x7e]")
-
-
-@lru_cache(maxsize=4096)
-def _clean_character(character: str) -> str:
-    if character == "\ufffe":
-        return "-"
-    category = unicodedata.category(character)
-    return " " if category in {"Zs", "Zl", "Zp", "Cc"} else character
-
-
-def _open_page(pdf: Any, path: Location, number: int) -> Any:
-    try:
-        return pdf[number - 1]
-    except pdfium.PdfiumError as error:
-        raise DocumentError(f"{path}: page {number} is damaged ({error})") from error
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    blanks = (sign for sign in set(text) - {"\n"} if unicodedata.category(sign) in {"Zs", "Zl", "Zp", "Cc"})
+    return text.translate({**dict.fromkeys(map(ord, blanks), " "), 0xFFFE: "-"})
 
 
 def _find_part_boxes(page: Any, textpage: Any, number: int, characters: range) -> list[Box]:

@@ -8,7 +8,6 @@ line appears once.
 import io
 import posixpath
 import zipfile
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +62,7 @@ def _prepare_parts(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     numbering, styles = (_find_part(archive, main, kind) for kind in ("numbering", "styles"))
-    lists = read_numbering(parse_part(archive, numbering), parse_part(archive, styles))
+    lists = Numbering(parse_part(archive, numbering), parse_part(archive, styles))
     # remove the lists: otherwise mammoth would number the paragraphs a second time, in its own way
     parts = {numbering: _NO_LISTS}
     changes = 0
@@ -143,21 +142,17 @@ _MARKS = ("rPrChange", "pPrChange", "sectPrChange", "tblPrChange", "trPrChange",
 
 def accept_changes(root: Any) -> int:
     """Accept every tracked change in a part of a Word file; return how many there were."""
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
+
     _join_paragraphs(root)
     rows = [row for row in root.iter(f"{W}tr") if row.find(f"{W}trPr/{W}del") is not None]
     for row in rows:
         row.getparent().remove(row)
-    count = len(rows)
-    for element in list(root.iter(*(f"{W}{name}" for name in (*_GONE, *_MARKS)))):
-        parent = element.getparent()
-        if parent is not None:
-            count += element.tag.removeprefix(W) in _GONE
-            parent.remove(element)
-    for element in list(root.iter(*(f"{W}{name}" for name in _KEPT))):
-        for child in list(element):
-            element.addprevious(child)  # one by one, because looking up each position would take quadratic time
-        element.getparent().remove(element)
-        count += 1
+    gone, kept, marks = ([f"{W}{name}" for name in names] for names in (_GONE, _KEPT, _MARKS))
+    count = len(rows) + len(list(root.iter(*gone)))
+    etree.strip_elements(root, *gone, *marks, with_tail=False)
+    count += len(list(root.iter(*kept)))
+    etree.strip_tags(root, *kept)
     return count
 
 
@@ -182,106 +177,73 @@ _ROMAN = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class ListLevel:
-    """How one level of a list is numbered."""
-
-    start: int = 1
-    form: str = "decimal"
-    text: str = ""
-    restart: int | None = None
-    """The level that restarts this level; 0 for none, None for any higher level."""
-    legal: bool = False  # Whether all numbers are written in digits, even those of higher levels with another form
-
-
-@dataclass
 class Numbering:
-    """The lists of a document and their counters."""
+    """The lists that word/numbering.xml and word/styles.xml define, and their counters."""
 
-    lists: dict[str, tuple[str, dict[int, ListLevel]]] = field(default_factory=dict)
-    """For each numId, the list whose counter it uses, and its levels."""
-    starts: dict[str, dict[int, int]] = field(default_factory=dict)
-    """For each numId, the levels that restart at its first use."""
-    styles: dict[str, tuple[str, int]] = field(default_factory=dict)  # For each paragraph style, its numId and level
-    _counts: dict[str, list[int | None]] = field(default_factory=dict)
+    def __init__(self, numbering: Any | None, styles: Any | None) -> None:
+        self.lists: dict[str, tuple[str, dict[int, Any]]] = {}
+        """For each numId, the list whose counter it uses, and its levels, as elements `lvl`."""
+        self._starts: dict[str, dict[int, int]] = {}  # For each numId, the levels that restart at its first use
+        self._styles = _read_styles(styles)
+        self._counts: dict[str, list[int | None]] = {}
+        if numbering is None:
+            return
+        abstract = {
+            item.get(f"{W}abstractNumId", ""): {_read_depth(level): level for level in item.iterfind(f"{W}lvl")}
+            for item in numbering.iterfind(f"{W}abstractNum")
+        }
+        for item in numbering.iterfind(f"{W}num"):
+            name, counter = item.get(f"{W}numId", ""), _read_child(item, "abstractNumId")
+            levels = dict(abstract.get(counter, {}))
+            for change in item.iterfind(f"{W}lvlOverride"):
+                if change.find(f"{W}startOverride") is not None:
+                    self._starts.setdefault(name, {})[_read_depth(change)] = _read_number(change, "startOverride", 1)
+                levels |= {_read_depth(change): level for level in change.iterfind(f"{W}lvl")}
+            self.lists[name] = counter, levels
 
     def label(self, paragraph: Any) -> str:
         """Return a paragraph's number as Word shows it; empty if it has none."""
         properties = paragraph.find(f"{W}pPr")
-        number, depth = self.styles.get(_read_child(properties, "pStyle"), ("", 0))
+        number, depth = self._styles.get(_read_child(properties, "pStyle"), ("", 0))
         numbering = None if properties is None else properties.find(f"{W}numPr")
         if numbering is not None:
             usual = depth if numbering.find(f"{W}numId") is None else 0
-            number, depth = _read_child(numbering, "numId") or number, _to_whole(_read_child(numbering, "ilvl"), usual)
-        return self.count(number, depth)
+            number, depth = _read_child(numbering, "numId") or number, _read_number(numbering, "ilvl", usual)
+        return self._count(number, depth)
 
-    def count(self, number: str, depth: int) -> str:
+    def _count(self, number: str, depth: int) -> str:
         """Advance the counter of a list level, and return the new number; empty if the list has no such level."""
         counter, levels = self.lists.get(number, ("", {}))
         level = levels.get(depth) if depth < MAX_LEVELS else None
         if level is None:
             return ""
         counts = self._counts.setdefault(counter, [None] * MAX_LEVELS)
-        for index, start in self.starts.pop(number, {}).items():
+        for index, start in self._starts.pop(number, {}).items():
             counts[index] = start - 1
         for above in range(depth):
             if counts[above] is None:
-                counts[above] = levels.get(above, ListLevel()).start
+                counts[above] = _read_number(levels.get(above), "start", 1)
         current = counts[depth]
-        counts[depth] = level.start if current is None else current + 1
+        counts[depth] = _read_number(level, "start", 1) if current is None else current + 1
         for below in range(depth + 1, MAX_LEVELS):
-            restart = levels.get(below, ListLevel()).restart
-            if restart is None or (restart and depth < restart):
+            # the level that restarts this level; 0 for none
+            if (restart := _read_number(levels.get(below), "lvlRestart", MAX_LEVELS)) and depth < restart:
                 counts[below] = None
-        if level.form == "bullet":
+        form = _read_child(level, "numFmt")
+        if form == "bullet":
             return "•"
-
-        text = level.text
+        # a legal number is in digits, even those of higher levels with another form
+        is_legal = level.find(f"{W}isLgl") is not None
+        text = _read_child(level, "lvlText")
         for index, count in enumerate(counts):
-            form = "decimal" if level.legal else levels.get(index, ListLevel()).form
+            form = "decimal" if is_legal else _read_child(levels.get(index), "numFmt")
             text = text.replace(f"%{index + 1}", format_numeral(count or 0, form))
         return text
 
 
-def read_numbering(numbering: Any | None, styles: Any | None) -> Numbering:
-    """Return the lists that word/numbering.xml and word/styles.xml define."""
-    rules = Numbering()
-    if numbering is None:
-        return rules
-    abstract = {
-        item.get(f"{W}abstractNumId", ""): {_read_depth(one): _read_level(one) for one in item.iterfind(f"{W}lvl")}
-        for item in numbering.iterfind(f"{W}abstractNum")
-    }
-    for item in numbering.iterfind(f"{W}num"):
-        name = item.get(f"{W}numId", "")
-        counter = _read_child(item, "abstractNumId")
-        levels = dict(abstract.get(counter, {}))
-        for change in item.iterfind(f"{W}lvlOverride"):
-            if change.find(f"{W}startOverride") is not None:
-                start = _to_whole(_read_child(change, "startOverride"), 1)
-                rules.starts.setdefault(name, {})[_read_depth(change)] = start
-            own = change.find(f"{W}lvl")
-            if own is not None:
-                levels[_read_depth(change)] = _read_level(own)
-        rules.lists[name] = counter, levels
-    if styles is not None:
-        rules.styles = _read_styles(styles)
-    return rules
-
-
-def _read_level(item: Any) -> ListLevel:
-    return ListLevel(
-        start=_to_whole(_read_child(item, "start"), 1),
-        form=_read_child(item, "numFmt") or "decimal",
-        text=_read_child(item, "lvlText"),
-        restart=None if item.find(f"{W}lvlRestart") is None else _to_whole(_read_child(item, "lvlRestart"), 0),
-        legal=item.find(f"{W}isLgl") is not None,
-    )
-
-
-def _read_styles(styles: Any) -> dict[str, tuple[str, int]]:
+def _read_styles(styles: Any | None) -> dict[str, tuple[str, int]]:
     """Return the numId and level of each paragraph style, if necessary from its base style."""
-    items = {style.get(f"{W}styleId", ""): style for style in styles.iterfind(f"{W}style")}
+    items = {} if styles is None else {style.get(f"{W}styleId", ""): style for style in styles.iterfind(f"{W}style")}
     placed: dict[str, tuple[str, int]] = {}
     for name in items:
         at, number, depth = name, "", ""
@@ -316,6 +278,10 @@ def format_numeral(number: int, form: str) -> str:
 def _read_child(element: Any | None, name: str) -> str:
     child = None if element is None else element.find(f"{W}{name}")
     return "" if child is None else str(child.get(f"{W}val", ""))
+
+
+def _read_number(element: Any | None, name: str, usual: int) -> int:
+    return _to_whole(_read_child(element, name), usual)
 
 
 def _to_whole(value: str, usual: int) -> int:
