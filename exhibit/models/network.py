@@ -48,7 +48,6 @@ Single = npt.NDArray[np.float32]
 Weights = dict[str, Single]
 
 _REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2/resolve/c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
-_BLOCK = 128  # numbers that share a scale; a single scale for a text is faster, but costs a point of recall
 _MAX_WEIGHT = 100  # the largest weight as an integer: bench/results/models.md was measured with this value
 _ZERO = 128  # the zero point of unsigned 8-bit numbers
 _MIN_INSIDE = 1e-3  # least divisor of a mean, as in training: without a quote in the passage, the sum is nearly 0
@@ -242,14 +241,11 @@ def build_graph(
 ) -> onnx.ModelProto:
     """Return the network as an ONNX graph in int8 or fp32.
 
-    In int8, a graph has one scale per token, measured from `samples` (token ids of typical texts), which takes half
-    the time. Only the graph of the reranker `legal` has one scale per block: its confidence was calibrated with such
-    scales. `signed` stores int8 weights as signed integers: see `has_exact_signed_products`.
+    In int8, a product has one scale per token, and is balanced by the inputs that `samples` (token ids of typical
+    texts) give it. `signed` stores int8 weights as signed integers: see `has_exact_signed_products`.
     """
     judges, reads = "head.weight" in weights, "spans.weight" in weights
-    pools = judges and weights["head.weight"].shape[-1] == WIDTH  # BERT's own head reads the first token only
-    by_rows = precision == "int8" and samples and (reads or pools or not judges)
-    graph = _Graph(weights, precision, read_peaks(weights, samples) if by_rows else {}, signed=signed)
+    graph = _Graph(weights, read_peaks(weights, samples) if precision == "int8" else {}, signed=signed)
     state = _encode(graph, pairs=judges)
     # texts side by side, in one wide row for each token: onnxruntime then sums a text's states as if it ran alone
     wide = graph.add("Reshape", graph.add("Transpose", state, perm=[1, 0, 2]), graph.integers(0, -1))
@@ -259,7 +255,7 @@ def build_graph(
         graph.add("LpNormalization", mean, outputs=[VECTORS], axis=-1, p=2)
         return graph.make_model(inputs=("ids",), outputs={VECTORS: ("texts", WIDTH)})
     first = graph.add("Gather", state, graph.constant(np.array(0, np.int64)), axis=1)
-    if pools:
+    if weights["head.weight"].shape[-1] == WIDTH:  # BERT's own head reads the first token only
         pooled = graph.add("Tanh", graph.add_head(first, "pooler.dense"))
     else:
         pooled = graph.add("Concat", first, mean, axis=-1)
@@ -310,31 +306,21 @@ def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
 
 
 def _attend(graph: "_Graph", state: str, prefix: str) -> str:
-    fused, parts = not graph.has_blocks(prefix), ("query", "key", "value")
+    parts = ("query", "key", "value")
     weight, bias = (
         np.concatenate([graph.weights[f"{prefix}.{part}.{kind}"] for part in parts]) for kind in ("weight", "bias")
     )
-    if not fused:
-        weight[:WIDTH] *= np.float32((WIDTH // HEADS) ** -0.5)
-        bias[:WIDTH] *= np.float32((WIDTH // HEADS) ** -0.5)
     joint = graph.add_product(state, weight, prefix)
-    if fused:
-        names = [f"{joint}_{part}" for part in parts]
-        graph.add("Split", joint, outputs=names, axis=-1, num_outputs=3)
-        return graph.add("MultiHeadAttention", *names, graph.constant(bias), domain=_CONTRIB, num_heads=HEADS)
-    split = graph.add("Reshape", graph.add("Add", joint, graph.constant(bias)), graph.integers(0, 0, 3, HEADS, -1))
-    heads = graph.add("Transpose", split, perm=[2, 0, 3, 1, 4])  # part, text, head, token, number
-    query, key, value = (graph.add("Gather", heads, graph.constant(np.array(part)), axis=0) for part in range(3))
-    scores = graph.add("Softmax", graph.add("MatMul", query, graph.add("Transpose", key, perm=[0, 1, 3, 2])), axis=-1)
-    mixed = graph.add("Transpose", graph.add("MatMul", scores, value), perm=[0, 2, 1, 3])
-    return graph.add("Reshape", mixed, graph.integers(0, 0, WIDTH))
+    names = [f"{joint}_{part}" for part in parts]
+    graph.add("Split", joint, outputs=names, axis=-1, num_outputs=3)
+    return graph.add("MultiHeadAttention", *names, graph.constant(bias), domain=_CONTRIB, num_heads=HEADS)
 
 
 class _Graph:
     """The nodes and constants of an ONNX graph under construction; names such as `constant_3` contain a number."""
 
-    def __init__(self, weights: Weights, precision: str, peaks: Mapping[str, Single], *, signed: bool = False) -> None:
-        self.weights, self._precision, self._peaks, self._signed = weights, precision, peaks, signed
+    def __init__(self, weights: Weights, peaks: Mapping[str, Single], *, signed: bool = False) -> None:
+        self.weights, self._peaks, self._signed = weights, peaks, signed
         self.inputs: dict[str, str] = {}  # the input of each product, by the product's name
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
@@ -359,21 +345,11 @@ class _Graph:
         product = self.add_product(state, self.weights[f"{name}.weight"], name)
         return self.add("Add", product, self.constant(self.weights[f"{name}.bias"]))
 
-    def has_blocks(self, name: str) -> bool:
-        return self._precision == "int8" and name not in self._peaks
-
     def add_product(self, state: str, weight: Single, name: str) -> str:
         self.inputs[name] = state
-        if not self.has_blocks(name):
-            if name in self._peaks:
-                return self._multiply_rows(state, weight, self._peaks[name])
-            return self.add("MatMul", state, self.constant(weight.T))
-        rows, columns = weight.shape
-        blocks = weight.reshape(rows, columns // _BLOCK, _BLOCK)
-        scales = np.abs(blocks).max(axis=2) / np.float32(127)
-        whole = self.constant((np.rint(blocks / scales[:, :, None]) + 128).astype(np.uint8))
-        sizes = {"K": columns, "N": rows, "bits": 8, "block_size": _BLOCK, "accuracy_level": 4}
-        return self.add("MatMulNBits", state, whole, self.constant(scales.reshape(-1)), domain=_CONTRIB, **sizes)
+        if name in self._peaks:
+            return self._multiply_rows(state, weight, self._peaks[name])
+        return self.add("MatMul", state, self.constant(weight.T))
 
     def _multiply_rows(self, state: str, weight: Single, peaks: Single) -> str:
         # powers of two that make states and weights equally hard to quantise, for each input channel
@@ -446,7 +422,7 @@ def has_exact_signed_products(multiply: Callable[[npt.NDArray[np.uint8], Single]
 
 def _multiply_signed(state: npt.NDArray[np.uint8], weight: Single) -> Single:
     """Return the product of unsigned states (zero point 128) and signed weights, as onnxruntime computes it."""
-    graph = _Graph({}, "int8", {}, signed=True)
+    graph = _Graph({}, {}, signed=True)
     product = graph.multiply_integers("states", weight, np.full(weight.shape[1], _ZERO - 1, np.float32))
     model = graph.make_model(inputs=("states",), outputs={product: ("texts", "numbers")}, kind=TensorProto.UINT8)
     products: list[Single] = _start(model.SerializeToString()).run(None, {"states": state})
@@ -455,7 +431,7 @@ def _multiply_signed(state: npt.NDArray[np.uint8], weight: Single) -> Single:
 
 def read_peaks(weights: Weights, samples: Sequence[Sequence[int]]) -> dict[str, Single]:
     """Return, for each matrix product of the network, the largest absolute value of each input channel."""
-    graph = _Graph(weights, "fp32", {})
+    graph = _Graph(weights, {})
     _encode(graph, pairs=False, approximate="tanh")  # the approximation is precise enough for a maximum
     outputs = dict.fromkeys(graph.inputs.values(), ("texts", "tokens", "numbers"))
     session = _start(graph.make_model(inputs=("ids",), outputs=outputs).SerializeToString())

@@ -72,7 +72,7 @@ class LegalReranker(PairModel):
     """
 
     def __init__(self, variant: str = "int8") -> None:
-        super().__init__(open_lowrank("legal-reranker", WEIGHTS), variant, CALIBRATION)
+        super().__init__(open_lowrank("legal-reranker", WEIGHTS, "-1"), variant, CALIBRATION)
 
     def score(self, question: str, passages: Sequence[str]) -> list[float]:
         pairs = self.tokenise(question, passages)
