@@ -16,8 +16,9 @@ from exhibit.schemas.generate import FOLDER as SCHEMAS
 from exhibit.schemas.review import Review, digest_gold, read_patch, read_review
 from exhibit.schemas.run import SUMMARY
 from exhibit.schemas.validate import validate
+from exhibit.viewer.review import make
 from exhibit.viewer.review.__main__ import main
-from exhibit.viewer.review.make import Album, make_review
+from exhibit.viewer.review.make import make_review
 from exhibit.viewer.review.read import compute_agreements, compute_kappa, correct, count_right
 from exhibit.viewer.review.source import ReviewedRun, draw_sample
 from tests.rag.bundles import rows_of, write_bundle
@@ -302,11 +303,12 @@ def test_review_page_fits_screen_width_with_readable_contrast(sheet, browser):
             assert page.evaluate(CONTRASTS) == [], (width, theme)
 
 
-def test_album_leaves_out_and_counts_pages_beyond_budget(run):
-    key = next(key for key, row in run.questions.items() if key[0] == "cuad" and row.gold)
-    album = Album(run, budget=10)
-    assert album.add("cuad", run.questions[key].gold[0].filename, 1) is None and album.left_out == 1
-    assert album.add("cuad", "nothing.pdf", 1) is None
+def test_review_page_leaves_out_and_counts_pages_beyond_size_limit(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(make, "MAX_PICTURE_CHARS", 10)
+    run = ReviewedRun(folder)
+    run.questions = {key: row for key, row in run.questions.items() if key[0] == "cuad"}
+    made = make_review(run, tmp_path / "r.html", size=2, seed=1)
+    assert made.cases == 2 and made.sheets == 0 < made.left_out
 
 
 # ---------------------------------------------------------------- agreement

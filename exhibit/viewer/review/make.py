@@ -50,36 +50,60 @@ def make_review(run: Reviewed, path: Path, *, size: int, seed: int, save: str = 
         keys = draw_sample(run.questions, size=size, seed=seed)
     if not keys:
         raise ToolkitError(f"{run.folder}: has no question to review")
-    album = Album(run)
     with keep_recent_files():  # remote documents are downloaded once
-        cases = _make_cases(keys, run, album)
+        cases, sheets, left_out = _make_cases(keys, run)
     # the browser stores judgments under this id, and reviews with the same id belong to the same page
     parts: list[Any] = [run.name, *([*key, run.questions[key].question] for key in keys)]
     digest = hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16]
     sample = {"size": len(keys), "of": len(run.questions), "seed": seed, "by": list(BY)}
     about: Record = {"format": REVIEW, "review": digest, "of": "bundle" if drafted else "run", "run": run.name}
     about |= {"sample": sample, "drafted": drafted, **({"save": save} if save else {})}
-    data = {"data": as_json({"about": about, "cases": cases, "sheets": album.sheets})}
+    data = {"data": as_json({"about": about, "cases": cases, "sheets": sheets})}
     title, body = f"Review of {run.name} – Exhibit", render("review.html.j2", drafted=drafted, save=save)
     page = format_page(title, body, styles=["review.css"], scripts=_SCRIPTS, served=bool(save), data=data)
     write_whole(path, page)
-    return ReviewPage(path, len(cases), len(run.questions), len(album.sheets), album.left_out)
+    return ReviewPage(path, len(cases), len(run.questions), len(sheets), left_out)
 
 
-def _make_cases(keys: Sequence[Key], run: Reviewed, album: "Album") -> list[Record]:
+def _make_cases(keys: Sequence[Key], run: Reviewed) -> tuple[list[Record], dict[str, Record], int]:
+    """Return the questions of the page, the pages that they show by key, and how many pages are left out."""
     rows = [run.questions[key] for key in keys]
     files = [drawing.group_spans(row) for row in rows]
     wanted = [_list_sheets(row, spans, run) for row, spans in zip(rows, files, strict=True)]
-    chosen: list[list[str]] = [[] for _ in keys]
+    drawn: dict[Any, Record | None] = {}
+    shown: list[list[Any]] = [[] for _ in keys]
+    left = MAX_PICTURE_CHARS
     # the best page of every question comes before the second of any, so that gold is not crowded out
     steps = [(at, sheet) for turn in zip_longest(*wanted) for at, sheet in enumerate(turn) if sheet is not None]
     for at, (filename, number) in track(steps, total=len(steps), label="pages", unit="page"):
-        marked = files[at].get(filename)
-        spans = [*marked.gold, *chain(*marked.passages.values())][:MAX_PAGES] if marked and not number else ()
-        key = album.add(keys[at][0], filename, number, *spans)
-        if key is not None:
-            chosen[at].append(key)
-    return [_make_case(row) | {"sheets": sheets} for row, sheets in zip(rows, chosen, strict=True)]
+        marked, dataset = files[at].get(filename), rows[at].dataset
+        spans = [*marked.gold, *chain(*marked.passages.values())][:MAX_PAGES] if marked and not number else []
+        page = (dataset, filename, number, *spans)
+        if page not in drawn:
+            drawn[page] = sheet = _draw_sheet(run.document(dataset, filename), number, spans, left)
+            left -= len(sheet.get("src", "")) if sheet else 0
+        shown[at].append(page)
+    names = {page: f"s{n}" for n, page in enumerate((page for page, sheet in drawn.items() if sheet), 1)}
+    sheets = {names[page]: sheet for page, sheet in drawn.items() if sheet}
+    cases = [
+        _make_case(row) | {"sheets": [names[page] for page in pages if page in names]}
+        for row, pages in zip(rows, shown, strict=True)
+    ]
+    return cases, sheets, len(drawn) - len(sheets)
+
+
+def _draw_sheet(document: Document | None, number: int, spans: Sequence[Span], most: int) -> Record | None:
+    """Return a page with a picture of at most `most` characters, or for number 0 the text; None if it is not drawn."""
+    if document is None or number > len(document.pages):
+        return None
+    if not number:
+        return make_sheet(document, 0, spans, "")
+    page = document.pages[number - 1]
+    with suppress(DocumentError):  # a page may not be drawn in time
+        picture = draw_page_uri(document.path, page, width=drawing.WIDTH) if document.path and page.width else ""
+        if 0 < len(picture) <= most:
+            return make_sheet(document, number, (), picture)
+    return None
 
 
 def _make_case(row: RunQuestion) -> Record:
@@ -111,41 +135,6 @@ def _list_sheets(row: RunQuestion, files: dict[str, FileSpans], run: Reviewed) -
     document = run.document(row.dataset, name) if name else None
     rest = [(name, page.number) for page in document.pages] or [(name, 0)] if document else []
     return list(dict.fromkeys([*drawing.choose_pages(row, files, most=MAX_PAGES), *beside, *rest]))[:MAX_PAGES]
-
-
-class Album:
-    """Page images and text excerpts by key, each stored once, within a size budget."""
-
-    def __init__(self, run: Reviewed, *, budget: int = MAX_PICTURE_CHARS) -> None:
-        self.sheets: dict[str, Record] = {}
-        self.left_out = 0
-        self._run, self._left = run, budget
-        self._keys: dict[tuple[Any, ...], str | None] = {}
-
-    def add(self, dataset: str, filename: str, number: int, *spans: Span) -> str | None:
-        """Return the key of a page (0: the text around the spans); None if it cannot be drawn or is too large."""
-        page = (dataset, filename, number, spans)
-        if page not in self._keys:
-            self._keys[page] = None
-            document = self._run.document(dataset, filename)
-            if document is not None and number <= len(document.pages):
-                sheet = self._draw(document, number, spans)
-                self.left_out += sheet is None
-                if sheet is not None:
-                    self._keys[page] = key = f"s{len(self.sheets) + 1}"
-                    self.sheets[key] = sheet
-        return self._keys[page]
-
-    def _draw(self, document: Document, number: int, spans: Sequence[Span]) -> Record | None:
-        if not number:
-            return make_sheet(document, 0, spans, "")
-        page = document.pages[number - 1]
-        with suppress(DocumentError):  # a page that cannot be drawn in time is shown as text
-            picture = draw_page_uri(document.path, page, width=drawing.WIDTH) if document.path and page.width else ""
-            if picture and len(picture) <= self._left:
-                self._left -= len(picture)
-                return make_sheet(document, number, (), picture)
-        return None
 
 
 def make_sheet(document: Document, number: int, spans: Sequence[tuple[int, int]], address: str) -> Record:

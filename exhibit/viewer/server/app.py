@@ -17,11 +17,12 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp
 
 from exhibit.runtime.command import build_parser, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
@@ -38,37 +39,29 @@ _HEADERS = {
 }  # the headers of every response
 
 
-class Guard:
+class Guard(BaseHTTPMiddleware):
     """Middleware that refuses a request without the token, the first part of every path, or from another site's page.
 
     The check of the Origin header stops forms on other sites; the check of the Host header prevents DNS rebinding.
     """
 
     def __init__(self, app: ASGIApp, *, token: str) -> None:
-        self._app, self._token = app, token
+        super().__init__(app)
+        self._token = token
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
-            return  # there are no websockets
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        request.scope["root_path"] = f"/{self._token}"
+        response = self._refuse(request) or await call_next(request)
+        for name, value in _HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
 
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        application = self._refuse(scope) or self._app
-        await application({**scope, "root_path": f"/{self._token}"}, receive, send_guarded)
-
-    def _refuse(self, scope: Scope) -> PlainTextResponse | None:
-        headers = Headers(scope=scope)
-        token = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
+    def _refuse(self, request: Request) -> Response | None:
+        headers, path = request.headers, request.scope["path"]
+        token = path.split("/")[1] if path.startswith("/") else ""
         if not secrets.compare_digest(token.encode(), self._token.encode()):
             return PlainTextResponse("open the address that `exhibit view` printed\n", 404)
-        if scope["method"] not in ("GET", "HEAD") and headers.get("origin") != f"http://{headers.get('host')}":
+        if request.method not in ("GET", "HEAD") and headers.get("origin") != f"http://{headers.get('host')}":
             return PlainTextResponse("only pages of this server may change something\n", 403)
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return PlainTextResponse("a page of another site sent this request\n", 403)

@@ -1,12 +1,11 @@
 """Run long work as `exhibit` commands in separate processes, which survive a closed tab and a stopped server.
 
-A job is a folder: `job.json` has the command, `output.txt` its output, `ended.json` its exit code. Its process holds a
+A job is a folder: `job.json` has the command, `output.txt` its output, `ended.txt` its exit code. Its process holds a
 lock while it runs, so that a server that was started later knows whether the job is still running.
 
     python -m exhibit.viewer.server.jobs FOLDER    runs the command of that job; only the server calls it
 """
 
-import json
 import os
 import re
 import secrets
@@ -16,25 +15,24 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from filelock import FileLock, Timeout
+from pydantic import BaseModel
 
 from exhibit.runtime.command import STOPPED
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import write_whole
 
-JOB, OUTPUT, ENDED, LOCK, PID = "job.json", "output.txt", "ended.json", "lock", "pid"
+JOB, OUTPUT, ENDED, LOCK, PID = "job.json", "output.txt", "ended.txt", "lock", "pid"
 _TAIL_BYTES = 4000  # of the output that a page shows
 _PROGRESS = re.compile(r"^([^\n:]{1,60}): (\d+)/(\d+) \w", re.MULTILINE)
 
 JobState = Literal["running", "finished", "stopped", "failed", "ended unexpectedly"]
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(BaseModel, frozen=True):
     key: str
     title: str
     words: tuple[str, ...]
@@ -53,10 +51,11 @@ class Jobs:
 
     def start(self, title: str, words: Sequence[str], *, cwd: Path, out: Path) -> Job:
         """Start an `exhibit` command in the background, and return its job; this takes milliseconds."""
-        job = Job(secrets.token_hex(8), title, tuple(words), str(cwd), time.time(), str(out))
+        key, began = secrets.token_hex(8), time.time()
+        job = Job(key=key, title=title, words=tuple(words), cwd=str(cwd), began=began, out=str(out))
         folder = self._folder / job.key
         folder.mkdir(mode=0o700)
-        write_whole(folder / JOB, json.dumps(asdict(job)))
+        write_whole(folder / JOB, job.model_dump_json())
         with (folder / OUTPUT).open("wb") as output:
             process = self._processes[job.key] = subprocess.Popen(
                 [sys.executable, "-m", __name__, str(folder)], cwd=cwd,
@@ -84,8 +83,8 @@ class Jobs:
         """Return a job's state; a process that recorded no exit code ended unexpectedly."""
         folder, process = self._folder / job.key, self._processes.get(job.key)
         runs_here = process is not None and process.poll() is None  # before the exit code, which a process writes last
-        with suppress(OSError, ValueError, KeyError):
-            code = json.loads((folder / ENDED).read_text(encoding="utf-8"))["code"]
+        with suppress(OSError, ValueError):
+            code = int((folder / ENDED).read_text(encoding="ascii"))
             return "finished" if not code else "stopped" if code == STOPPED else "failed"
         try:
             with FileLock(folder / LOCK, timeout=0):
@@ -115,11 +114,9 @@ def find_progress(output: str) -> tuple[str, int, int]:
 
 
 def _read(path: Path) -> Job | None:
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-        return Job(**{**fields, "words": tuple(fields["words"])})
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
+    with suppress(OSError, ValueError):
+        return Job.model_validate_json(path.read_bytes())
+    return None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -139,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 1
         finally:
-            write_whole(folder / ENDED, json.dumps({"code": code}))
+            write_whole(folder / ENDED, str(code))
     return 0
 
 

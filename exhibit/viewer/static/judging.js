@@ -1,22 +1,13 @@
 /* One question: what it is, what is gold, what was answered, and what the reviewer makes of it. */
 const JUDGMENTS = ["right", "wrong", "unclear"];
-const SAID = { right: " right ", wrong: " wrong ", unclear: " unclear " };
-
-function heading(text) {
-  return make("h3", {}, text);
-}
-
-function quoted(text, kind) {
-  return make("blockquote", { class: kind }, text);
-}
 
 function goldPart(entry) {
-  const part = make("section", { class: "gold-part" }, heading(DRAFTED ? "The proposed words" : "Gold: what the benchmark says answers it"));
+  const part = make("section", { class: "gold-part" }, make("h3", {}, DRAFTED ? "The proposed words" : "Gold: what the benchmark says answers it"));
   if (entry.impossible) part.append(make("p", {}, DRAFTED ? "Nothing: the program is sure that the document does not answer this question." : "Nothing: the benchmark says that the documents do not answer this question."));
   for (const gold of entry.gold) {
     const pages = gold.pages.length ? `, page ${gold.pages.join(", ")}` : "";
     part.append(make("p", { class: "source" }, make("b", {}, gold.filename), pages));
-    if (gold.text) part.append(quoted(gold.text, "goldtext"));
+    if (gold.text) part.append(make("blockquote", { class: "goldtext" }, gold.text));
     else part.append(make("p", { class: "note" }, "The benchmark names the document and quotes no words of it."));
     if (gold.text && !gold.spans.length) part.append(make("p", { class: "note" }, "These words were not found in the document."));
   }
@@ -27,41 +18,37 @@ function goldPart(entry) {
 }
 
 function answerPart(entry) {
-  const part = make("section", {}, heading("The system's answer"));
+  const part = make("section", {}, make("h3", {}, "The system's answer"));
   if (entry.error) part.append(make("p", { class: "worse" }, `The system gave an error: ${entry.error}`));
   else if (entry.answer === null) part.append(make("p", {}, "No answer was requested: only passages were retrieved."));
   else part.append(make("p", { class: "prose" }, entry.answer));
   if (entry.passages.length) {
-    const list = make("ol", {});
-    for (const passage of entry.passages) {
-      const page = passage.page ? `, page ${passage.page}` : "";
-      const cited = passage.cited ? ", cited" : "";
-      const item = make("li", {}, make("p", { class: "source" }, make("b", {}, passage.filename), `${page}${cited}`));
-      if (passage.text) item.append(quoted(passage.text, "hittext"));
-      list.append(item);
-    }
-    part.append(make("details", {}, make("summary", {}, `${entry.passages.length} passages that it was made from, the best first`), list));
+    const items = entry.passages.map(({ filename, page, cited, text }) => make("li", {},
+      make("p", { class: "source" }, make("b", {}, filename), `${page ? `, page ${page}` : ""}${cited ? ", cited" : ""}`),
+      text ? make("blockquote", { class: "hittext" }, text) : null));
+    part.append(make("details", {}, make("summary", {}, `${items.length} passages that it was made from, the best first`), make("ol", {}, items)));
   }
   return part;
 }
 
 function judging(title, name, value, first, change) {
-  const set = make("fieldset", { class: "judging" }, make("legend", {}, title));
-  JUDGMENTS.forEach((judgment, at) => {
+  return make("fieldset", { class: "judging" }, make("legend", {}, title), JUDGMENTS.map((judgment, at) => {
     const id = `${name}-${judgment}`;
-    const input = make("input", { type: "radio", name, id, value: judgment, checked: value === judgment });
-    input.addEventListener("change", () => change(judgment));
-    set.append(make("label", { for: id }, input, SAID[judgment], make("kbd", {}, String(first + at))));
-  });
-  return set;
+    const input = make("input", { type: "radio", name, id, value: judgment, checked: value === judgment, change: () => change(judgment) });
+    return make("label", { for: id }, input, ` ${judgment} `, make("kbd", {}, String(first + at)));
+  }));
+}
+
+// a text area under its title, whose text is a field of `holder`
+function textField(id, title, holder, name, changed, more = {}) {
+  const input = () => { holder[name] = area.value; changed(); };
+  const area = make("textarea", { id, rows: more.rows ?? 2, input }, holder[name]);
+  return make("label", { for: id, class: more.class }, title, area);
 }
 
 function betterPart(entry, state, changed) {
-  const part = make("section", { class: "better-part" }, make("h4", {}, DRAFTED ? "Better words" : "Better gold"));
   const words = make("ul", { class: "marked" });
-  part.append(make("p", { class: "note" }, "Drag over words on the page, or press m and use the arrow keys."), words);
-  const none = make("input", { type: "checkbox", id: "impossible", checked: state.better.is_impossible });
-  none.addEventListener("change", () => {
+  const none = make("input", { type: "checkbox", id: "impossible", checked: state.better.is_impossible, change: () => {
     state.better.is_impossible = none.checked;
     if (none.checked) state.better.contexts = [];
     if (none.checked && state.gold === null) {
@@ -69,38 +56,13 @@ function betterPart(entry, state, changed) {
       byId("gold-wrong").checked = true;
     }
     changed();
-  });
-  if (!entry.impossible) part.append(make("label", { for: "impossible", class: "tick" }, none, " The documents do not answer this question"));
-  const answer = make("textarea", { id: "better-answer", rows: "2" });
-  answer.value = state.better.answer;
-  answer.addEventListener("input", () => {
-    state.better.answer = answer.value;
-    changed();
-  });
-  part.append(make("label", { for: "better-answer" }, "Better expected answer, if that changes too", answer));
-  if (DRAFTED) {
-    const question = make("textarea", { id: "better-question", rows: "2" });
-    question.value = state.better.question;
-    question.addEventListener("input", () => {
-      state.better.question = question.value;
-      changed();
-    });
-    part.append(make("label", { for: "better-question" }, "The question in better words ", make("kbd", {}, "r"), question));
-  }
+  } });
+  const part = make("section", { class: "better-part" }, make("h4", {}, DRAFTED ? "Better words" : "Better gold"),
+    make("p", { class: "note" }, "Drag over words on the page, or press m and use the arrow keys."), words,
+    entry.impossible ? null : make("label", { for: "impossible", class: "tick" }, none, " The documents do not answer this question"),
+    textField("better-answer", "Better expected answer, if that changes too", state.better, "answer", changed),
+    DRAFTED ? textField("better-question", ["The question in better words ", make("kbd", {}, "r")], state.better, "question", changed) : null);
   return { part, words, none };
-}
-
-function listMarked(words, state, changed) {
-  words.replaceChildren(
-    ...state.better.contexts.map((context, at) => {
-      const button = make("button", { type: "button", class: "quiet", "aria-label": `Remove: ${context.text}` }, "remove");
-      button.addEventListener("click", () => {
-        state.better.contexts.splice(at, 1);
-        changed();
-      });
-      return make("li", {}, make("q", {}, context.text), " ", make("small", {}, context.filename), " ", button);
-    }),
-  );
 }
 
 function takeWords(state, filename, span, text) {

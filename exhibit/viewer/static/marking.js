@@ -7,7 +7,7 @@ class Sheet {
     this.words = content.words;
     this.figure = make("figure", { class: content.src ? "sheet" : "sheet words" });
     const where = content.number ? `, page ${content.number}` : "";
-    this.name = `${content.filename}${where}`;
+    this.role = { tabindex: 0, role: "application", "aria-label": `${content.filename}${where}: mark words with the arrow keys, Shift and Enter` };
     this.figure.append(make("figcaption", {}, make("b", {}, content.filename), where));
     this.ground = content.src ? this.drawPage() : this.drawText();
     this.figure.append(this.ground);
@@ -16,32 +16,15 @@ class Sheet {
 
   drawPage() {
     const { width, height, src } = this.content;
-    const ground = shape("svg", {
-      viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "application",
-      "aria-label": `${this.name}: mark words with the arrow keys, Shift and Enter`,
-    });
-    ground.append(shape("image", { href: src, width, height }));
-    this.parts = this.words.map((word, at) => {
-      const group = shape("g", { class: "word", "data-at": at });
-      for (const [x, y, w, h] of word.slice(3)) group.append(shape("rect", { x: x - 1, y: y - 1, width: w + 2, height: h + 2 }));
-      ground.append(group);
-      return group;
-    });
-    return ground;
+    this.parts = this.words.map((word, at) => shape("g", { class: "word", "data-at": at },
+      word.slice(3).map(([x, y, w, h]) => shape("rect", { x: x - 1, y: y - 1, width: w + 2, height: h + 2 }))));
+    return shape("svg", { viewBox: `0 0 ${width} ${height}`, ...this.role }, shape("image", { href: src, width, height }), this.parts);
   }
 
   drawText() {
-    const ground = make("div", {
-      tabindex: "0", role: "application", "aria-label": `${this.name}: mark words with the arrow keys, Shift and Enter`,
-    });
     const breaks = new Set(this.content.breaks);
-    this.parts = this.words.map((word, at) => {
-      if (breaks.has(at)) ground.append(make("br", {}));
-      const part = make("span", { class: "word", "data-at": String(at) }, word[2]);
-      ground.append(part, " ");
-      return part;
-    });
-    return ground;
+    this.parts = this.words.map((word, at) => make("span", { class: "word", "data-at": at }, word[2]));
+    return make("div", this.role, this.parts.map((part, at) => [breaks.has(at) ? make("br") : null, part, " "]));
   }
 
   listen() {
@@ -167,4 +150,13 @@ class Sheet {
       part.classList.toggle("cursor", focused && at === this.cursor);
     });
   }
+}
+
+// the marked passages, each with a button that removes it
+function listMarked(list, contexts, changed) {
+  list.replaceChildren(...contexts.map(({ text, filename }, at) => {
+    const remove = () => { contexts.splice(at, 1); changed(); };
+    const button = make("button", { type: "button", class: "quiet", "aria-label": `Remove: ${text}`, click: remove }, "remove");
+    return make("li", {}, make("q", {}, text), " ", make("small", {}, filename), " ", button);
+  }));
 }

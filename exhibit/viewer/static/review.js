@@ -12,8 +12,13 @@ const isTouched = (state) => Boolean(
   state.gold || state.answer || state.comment || state.better.answer || state.better.question || state.better.is_impossible || state.better.contexts.length,
 );
 
+function judgedCase(n) {
+  const { dataset, id, was } = CASES[n];
+  return { dataset, id, ...(DRAFTED ? { was } : {}), ...states[n] };
+}
+
 function reviewed() {
-  const cases = CASES.map((entry, n) => ({ dataset: entry.dataset, id: entry.id, ...(DRAFTED ? { was: entry.was } : {}), ...states[n] })).filter((_, n) => isTouched(states[n]));
+  const cases = CASES.map((_, n) => judgedCase(n)).filter((_, n) => isTouched(states[n]));
   const { drafted, save, ...about } = DATA.about;
   return { ...about, reviewer: byId("reviewer").value.trim(), cases };
 }
@@ -46,8 +51,7 @@ async function send(n) {
   sending = true;
   const [next] = unsent;
   unsent.delete(next); // what is changed meanwhile is sent again
-  const entry = CASES[next];
-  const body = JSON.stringify({ ...reviewed(), cases: [{ dataset: entry.dataset, id: entry.id, ...(DRAFTED ? { was: entry.was } : {}), ...states[next] }] });
+  const body = JSON.stringify({ ...reviewed(), cases: [judgedCase(next)] });
   try {
     const reply = await fetch(DATA.about.save, { method: "POST", headers: { "content-type": "application/json" }, body });
     if (!reply.ok) throw new Error(await reply.text());
@@ -121,11 +125,10 @@ function show(n, focus) {
   const { part, words, none } = betterPart(entry, state, changed);
 
   function changed() {
-    listMarked(words, state, changed);
+    listMarked(words, state.better.contexts, changed);
     none.checked = state.better.is_impossible;
     for (const sheet of sheets) Object.assign(sheet.shown, spansOf(entry, state)), sheet.paint();
-    showProgress();
-    keep();
+    judged();
   }
 
   function take(filename, span, text) {
@@ -143,34 +146,23 @@ function show(n, focus) {
     changed();
   }
 
-  const comment = make("textarea", { id: "comment", rows: "3" });
-  comment.value = state.comment;
-  comment.addEventListener("input", () => {
-    state.comment = comment.value;
-    showProgress();
-    keep();
-  });
-  const judge = (name) => (judgment) => {
-    state[name] = judgment;
-    showProgress();
-    keep();
-  };
+  const judged = () => { showProgress(); keep(); };
+  const judge = (name) => (judgment) => { state[name] = judgment; judged(); };
   left.append(
     make("p", { class: "kind" }, `${at + 1} of ${CASES.length}, ${entry.dataset}, question ${entry.id}`), make("h2", {}, entry.question),
     goldPart(entry), judging(DRAFTED ? "Do the proposed words answer it?" : "Is the gold right?", "gold", state.gold, 1, judge("gold")), part,
     ...(DRAFTED ? [] : [answerPart(entry), judging("Is the answer right?", "answer", state.answer, 4, judge("answer"))]),
-    make("label", { for: "comment", class: "comment" }, "Comment", comment), stepping(),
+    textField("comment", "Comment", state, "comment", judged, { rows: 3, class: "comment" }), stepping(),
   );
   const shown = spansOf(entry, state);
   sheets = entry.sheets.map((key) => new Sheet(DATA.sheets[key], { ...shown }, take, giveBack, say));
   right.append(legend(), ...sheets.map((sheet) => sheet.figure));
   if (!sheets.length) right.append(make("p", { class: "note" }, "No page of this question could be drawn."));
   byId("shown").replaceChildren(make("div", { class: "both-parts" }, left, right));
-  listMarked(words, state, changed);
+  listMarked(words, state.better.contexts, changed);
   for (const sheet of sheets) sheet.paint();
   say("");
-  showProgress();
-  keep();
+  judged();
   if (focus) {
     byId("help").open = false;
     byId("case").focus({ preventScroll: true });
@@ -179,11 +171,8 @@ function show(n, focus) {
 }
 
 function stepping() {
-  const back = make("button", { type: "button", class: "quiet", disabled: at === 0 }, "Previous");
-  const next = make("button", { type: "button", class: "quiet", disabled: at === CASES.length - 1 }, "Next question");
-  back.addEventListener("click", () => show(at - 1, true));
-  next.addEventListener("click", () => show(at + 1, true));
-  return make("p", { class: "stepping" }, back, " ", next);
+  const step = (title, to) => make("button", { type: "button", class: "quiet", disabled: !CASES[to], click: () => show(to, true) }, title);
+  return make("p", { class: "stepping" }, step("Previous", at - 1), " ", step("Next question", at + 1));
 }
 
 function legend() {
@@ -225,11 +214,8 @@ function key(event) {
 }
 
 byId("title").textContent = DATA.about.run;
-byId("list").append(...CASES.map((entry, n) => {
-  const button = make("button", { type: "button", title: entry.question }, String(n + 1), make("span", { class: "unseen" }));
-  button.addEventListener("click", () => show(n, true));
-  return make("li", {}, button);
-}));
+byId("list").append(...CASES.map((entry, n) => make("li", {}, make("button",
+  { type: "button", title: entry.question, click: () => show(n, true) }, String(n + 1), make("span", { class: "unseen" })))));
 byId("save").addEventListener("click", save);
 byId("reviewer").addEventListener("input", keep);
 byId("reviewer").addEventListener("change", fetchSaved);

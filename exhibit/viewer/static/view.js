@@ -80,24 +80,20 @@ on("apply", "submit", async () => { location.href = (await send("../apply", { bu
 
 /* ---------------------------------------------------------------- one document */
 if (byId("pages")) {
-  const state = { better: { contexts: [], is_impossible: false } };
+  const contexts = []; // the marked passages
   const sheets = [];
   const changed = () => {
-    byId("marked").replaceChildren(...state.better.contexts.map((context, at) => {
-      const button = make("button", { type: "button", class: "quiet", "aria-label": `Remove: ${context.text}` }, "remove");
-      button.addEventListener("click", () => { state.better.contexts.splice(at, 1); changed(); });
-      return make("li", {}, make("q", {}, context.text), " ", button);
-    }));
+    listMarked(byId("marked"), contexts, changed);
     for (const sheet of sheets) {
-      sheet.shown.better = state.better.contexts.flatMap((context) => context.spans);
+      sheet.shown.better = contexts.flatMap((context) => context.spans);
       sheet.paint();
     }
   };
   const take = (filename, span, text) => {
-    state.better.contexts.push({ filename, spans: [span], text });
+    contexts.push({ filename, spans: [span], text });
     changed();
   };
-  const giveBack = () => { state.better.contexts.pop(); changed(); };
+  const giveBack = () => { contexts.pop(); changed(); };
   async function draw(figure, number) {
     const reply = await fetch(`sheet?name=${encodeURIComponent(VIEW.name)}&page=${number}`);
     if (!reply.ok) throw new Error(await reply.text());
@@ -128,11 +124,11 @@ if (byId("pages")) {
     localStorage.setItem(NAME, byId("reviewer").value.trim());
     const value = {
       reviewer: byId("reviewer").value, question: byId("question").value.trim(), answer: byId("answer").value.trim(),
-      comment: byId("comment").value.trim(), contexts: state.better.contexts, filename: VIEW.name,
+      comment: byId("comment").value.trim(), contexts, filename: VIEW.name,
     };
     const { added } = await send("question", value);
     say(`Saved: ${added} of your questions are stored for this bundle. Choose “Make a bundle” on the bundle's page.`);
-    state.better.contexts = [];
+    contexts.length = 0;
     for (const id of ["question", "answer", "comment"]) byId(id).value = "";
     changed();
   });
