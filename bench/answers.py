@@ -29,7 +29,7 @@ METRICS = (
     "char_recall@8",
     "page_hit@5",
 )
-"""Those that a run has are shown."""
+"""The metrics in the table; a metric that a run lacks is left out."""
 
 
 def make_ohr_source(folder: Path) -> Path:

@@ -127,7 +127,7 @@ def compare_parsers(ohr: Path, cuad: Path) -> Table:
     ]
     rows = [
         ["OHR-Bench's quotes located", located, total, f"{located / total:.3f}"],
-        ["of these on the stated page, without being told it", on_page, located, f"{on_page / located:.3f}"],
+        ["of these on the stated page, located without its number", on_page, located, f"{on_page / located:.3f}"],
         ["MinerU's chunks placed", sum(placed), len(placed), f"{sum(placed) / len(placed):.3f}"],
     ]
     return Table("Words in another parser's markup", ["", "found", "of", "share"], rows)

@@ -38,7 +38,7 @@ VERBS = {
         modes={"--settings": "exhibit.evaluation.settings:main"},
     ),
     "results": Verb("exhibit.viewer.results", "draw, compare and export runs, and follow them over time"),
-    "view": Verb("exhibit.viewer.server.app", "look at bundles and runs, review and evaluate in the browser"),
+    "view": Verb("exhibit.viewer.server.app", "show, review and evaluate bundles and runs in the browser"),
     "review": Verb("exhibit.viewer.review.__main__", "let an expert check gold and answers"),
     "validate": Verb(
         "exhibit.storage.bundle",
@@ -53,13 +53,13 @@ VERBS = {
     ),
     "index": Verb(
         "exhibit.rag.__main__",
-        "build an index of documents; --inspect INDEX looks into one",
+        "build an index of documents; --inspect INDEX inspects one",
         words=("index",),
         modes={"--inspect": "exhibit.rag.inspect:main"},
     ),
     "search": Verb("exhibit.rag.__main__", "show the best passages of an index", words=("search",)),
     "ask": Verb("exhibit.rag.__main__", "answer from an index, with citations", words=("ask",)),
-    "demo": Verb("exhibit.demo", "convert the samples that come with it, test the pipeline on them, and show"),
+    "demo": Verb("exhibit.demo", "convert the samples, test the built-in pipeline on them, and write a report"),
     "doctor": Verb("exhibit.doctor", "report what is installed and what is missing; --fix installs browser and model"),
 }
 EXIT_CODES = {
@@ -72,7 +72,7 @@ EXIT_CODES = {
     141: "the reader of the output closed the pipe",
 }
 _FLAGS = {
-    "--help": "this text; after a verb, that verb's",
+    "--help": "show this help; after a verb, the help of that verb",
     "--version": "the version",
     "--quiet": "print results and errors only: no notes, no progress",
     "--verbose": "log what happens, and show where an error was raised",

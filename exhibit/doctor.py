@@ -37,7 +37,7 @@ EXTRAS = {
     "print": "HTML, office files, mails and web pages printed as PDFs, by a browser",
     "ray": "work on a cluster (--engine ray)",
     "s3": "bundles and documents at s3://",
-    "st": "any embedder of sentence-transformers (--embedder sentence-transformers:MODEL); brings torch",
+    "st": "any embedder of sentence-transformers (--embedder sentence-transformers:MODEL); installs torch",
 }  # the purpose of each extra that adds a feature; the other extras are for work on this project
 FIXES: dict[str, Callable[[], int]] = {
     "browser": lambda: import_module("exhibit.converters.pages.chromium").main(),
@@ -57,7 +57,7 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Return the results of all checks, in their order; without a package that it needs, a check reports that."""
+    """Return the results of all checks, in their order; a check whose package is missing reports that."""
     version = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
     findings = [
         Finding("Python", "Python", "ok", version),

@@ -44,7 +44,7 @@ class Question:
     gold: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """The passages that are known to answer."""
     barred: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """The passages that are no candidates: they contain some of the gold, or are beside it."""
+    """The passages that are not candidates: they contain some of the gold, or are beside it."""
     passages: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     """The candidates, those with gold first."""
     scores: Scores = field(default_factory=lambda: np.zeros(0, np.float32))
@@ -183,7 +183,7 @@ class Weights:
     exists: float = 0.5
     """The weight of the loss on a question's best score, which shows whether there is an answer at all."""
     doubtful: float = 0.3
-    """The weight of the order of passages that the teacher holds for wrong: it teaches little."""
+    """The weight of the order of passages that the teacher considers wrong; the order of these matters little."""
 
 
 def compute_taught_loss(scores: Tensor, batch: Graded, weights: Weights) -> Tensor:
@@ -202,7 +202,7 @@ def compute_taught_loss(scores: Tensor, batch: Graded, weights: Weights) -> Tens
 
 
 def mix_gold(order: Tensor, gold: Tensor, share: float) -> Tensor:
-    """Return probabilities of passages, of which the known answers get a share where there are any."""
+    """Return probabilities of passages; the known answers, if there are any, get a share."""
     count = gold.sum(1, keepdim=True)
     held = share * (count > 0).float()
     return (1 - held) * order + held * gold / count.clamp(min=1)
@@ -226,7 +226,7 @@ class Page:
 def make_pages(questions: Sequence[Question], random: Random, *, size: int, gold: float) -> list[Page]:
     """Return all questions in pages of up to `size` questions about a document, in random order.
 
-    Passages that are no candidates of a question, since they are not among the embedder's first, have probability 0.
+    Passages that are not candidates of a question, because the embedder ranks them low, have probability 0.
     """
     by_document: dict[int, list[Question]] = defaultdict(list)
     for at in random.permutation(len(questions)):

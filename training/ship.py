@@ -36,7 +36,7 @@ PUBLISHED = {
 
 
 def mix(before: Mapping[str, Array], taught: Mapping[str, Array], share: float) -> dict[str, Array]:
-    """Return low-rank weights with a share of what was added to them; other arrays are means in that share."""
+    """Return low-rank weights with a share of the taught additions; other arrays are means weighted by that share."""
     scaled = {name: array * share if name.endswith(".up") else array for name, array in taught.items()}
     mixed = stack(before, scaled) if any(name.endswith(".up") for name in taught) else {}
     plain = (name for name in taught if not name.endswith((".up", ".down")))
@@ -68,8 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--taught", type=Path, required=True, metavar="DIR", help="the --out of training.teach")
     parser.add_argument("--pack", type=Path, required=True, metavar="FILE", help="the pack of that training")
     parser.add_argument("--only", nargs="*", default=[*FILES, "kinds"], metavar="MODEL", help="or: teacher")
-    parser.add_argument("--share", type=float, default=1.0, help="how much counts what was taught (default: 1)")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="such a folder, which may be --before")
+    parser.add_argument("--share", type=float, default=1.0, help="the weight of the taught weights (default: 1)")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to write, maybe --before")
     options = parser.parse_args(arguments)
     pack, record = load_pack(options.pack), json.loads((options.taught / "record.json").read_text(encoding="utf-8"))
     for name in options.only:

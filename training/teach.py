@@ -1,9 +1,9 @@
-"""Trains a teacher that has seen the web, and teaches the embedder, the reranker and the reader by its scores.
+"""Trains a teacher, and then the embedder, the reranker and the reader with the teacher's scores.
 
     python -m training.teach --pack pack.npz --base base.safetensors --models exhibit/models --out FOLDER
 
-The teacher is a cross-encoder of twelve layers, trained on MS MARCO by others, and trained on here. It grades passages
-of every document for training, also for questions whose answer nobody knows. The students start from the
+The teacher is a cross-encoder of twelve layers, trained on MS MARCO by others, and trained further here. It grades
+passages of every document for training, also for questions whose answer nobody knows. The students start from the
 weights in --models; the program writes what training adds to these weights. Choices are made on the documents for
 tuning, which nothing here learns from; their figures are printed before and after each training.
 """

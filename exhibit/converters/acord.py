@@ -23,8 +23,8 @@ INFO = DatasetInfo(
     name="acord",
     title="ACORD as a library of PDFs",
     benchmark="Atticus Clause Retrieval Dataset (ACORD)",
-    summary="""A library of contract clauses, each a document of its own, and what lawyers look for in it when they
-        draft: for each query the clauses were graded by lawyers from irrelevant to the best precedent.""",
+    summary="""A library of contract clauses, each a separate document, and queries of lawyers who draft contracts;
+    for each query, lawyers graded clauses from irrelevant to the best precedent.""",
     expects="corpus.jsonl, queries.jsonl and qrels/{train,valid,test}.tsv (or some of them)",
     licence=CC_BY,
     url="https://huggingface.co/datasets/theatticusproject/acord",
@@ -38,7 +38,7 @@ INFO = DatasetInfo(
   eprint = {2501.06582},
   archivePrefix = {arXiv}
 }""",
-    by_hand="""Nothing is downloaded, as no revision is known here by its hash: git clone
+    by_hand="""Nothing is downloaded, because no revision is known here by its hash: git clone
         https://huggingface.co/datasets/theatticusproject/acord (with Git LFS) and pass the folder with --source.""",
     headline="ndcg@5",
     tags=("legal", "contracts", "drafting", "acord"),
@@ -48,12 +48,12 @@ INFO = DatasetInfo(
     questions="""The queries are ACORD's own, word for word; they name no document, and the whole library is
         searched. The answer of a row is the text of the clause with the best grade.""",
     limits="""
-        - The source gives clauses as text: each is printed to a PDF of its own and is not the page of a contract.
-        - Grades go from 0 to 4, which are ACORD's one to five stars. Gold is what has grade 3 or 4, the best first;
+        - The source gives clauses as text: each is printed to a separate PDF, which is not a page of a contract.
+        - Grades go from 0 to 4, which are ACORD's one to five stars. Clauses of grade 3 or 4 are gold, the best first;
           `labels.grade` in gold.jsonl is the grade of that passage, and `labels.grades`, on the first line of each
           row, is a JSON object with the grade of every clause that was judged for the query.
-        - For each query a part of the library was judged, irrelevant clauses (grade 0) among it. Graded metrics are
-          over that part: clauses without a judgment are left out of a ranking, as many of them may answer as well.""",
+        - For each query a part of the library was judged, including irrelevant clauses (grade 0). Graded metrics use
+      that part: clauses without a judgment are left out of a ranking, because many of them may also answer.""",
 )
 
 GOLD_GRADE = 3  # the lowest grade of a gold clause: four or five stars in ACORD's scale
@@ -80,7 +80,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if len(missing) == len(INFO.splits):
         raise SourceError(f"{folder}: no grades in qrels/; expected {INFO.expects}, from {INFO.url}")
     if missing:
-        tally.note("part of the release: grades of a split are not there", ", ".join(missing))
+        tally.note("part of the release: grades of a split are missing", ", ".join(missing))
     kept = dict(list(clauses.items())[: options.max_documents])
     return Benchmark(list(kept.values()), list(_make_rows(release, grades, kept, options, tally)), release.sha256)
 
@@ -125,7 +125,7 @@ def _add_gold(
         if options.answerable_only or not ranked or not grades[ranked[0]]:
             tally.leave_out(f"no clause of grade {GOLD_GRADE} or 4 in the library", row.name)
             return
-        tally.note(f"best clause below grade {GOLD_GRADE}: graded metrics alone apply", row.name)
+        tally.note(f"best clause below grade {GOLD_GRADE}: only graded metrics apply", row.name)
     every = {clauses[key].filename: grade for key, grade in grades.items()}
     label = {"grades": json.dumps(every, separators=(", ", ": "))}
     if gold:

@@ -26,8 +26,8 @@ INFO = DatasetInfo(
     name="contractnli",
     title="ContractNLI on its documents",
     benchmark="ContractNLI",
-    summary="""Non-disclosure agreements from the web and from SEC filings, each asked whether it provides what 17
-        hypotheses say; the evidence for every yes and no is located on the page of the agreement's PDF.""",
+    summary="""Non-disclosure agreements from the web and from SEC filings, with 17 hypotheses about each; the evidence
+        for every yes and no is located on the page of the agreement's PDF.""",
     expects="contract-nli/ with train.json, dev.json, test.json and raw/ (or contract-nli.zip)",
     licence=Licence(
         id="cc-by-4.0",
@@ -36,7 +36,7 @@ INFO = DatasetInfo(
         redistributable=False,
         note=(
             "Released together with TERMS that every user agrees to. The agreements were written by third parties and "
-            "collected from the web and from SEC filings: pass them on only where you have the right to."
+            "collected from the web and from SEC filings: share them only if you have the right to."
         ),
     ),
     url="https://stanfordnlp.github.io/contract-nli/",
@@ -60,14 +60,14 @@ INFO = DatasetInfo(
     tags=("legal", "contracts", "nda", "contractnli"),
     derived="contract-nli",
     splits=("train", "dev", "test"),
-    questions="""One question per hypothesis, worded for this conversion: "Consider the {title}; {question}".
-        Entailment is answered Yes, Contradiction No, and NotMentioned is impossible. The title is made of the heading
-        and the parties on the first page, and where needed the date or the file's name.""",
+    questions="""One question per hypothesis, worded for this conversion: "Consider the {title}; {question}". Entailment
+        is answered Yes, Contradiction No, and NotMentioned is impossible. The title is made of the heading and the
+        parties on the first page and, if needed, the date or the file's name.""",
     limits="""
-        - A document's PDF is the source's own where its raw/ folder has it; HTML and plain text from there are
-          printed without scripts and foreign pictures, else the source's extracted text is printed.
-        - The source's offsets carry over exactly into what is printed from its text; in official files its words
-          are searched, and their other places are alternatives.
+        - A document's PDF is the source's if its raw/ folder has one; HTML and plain text from there are printed
+      without scripts and external pictures; otherwise the source's extracted text is printed.
+        - In documents printed from the source's text, its offsets are converted exactly; in official files its
+      words are searched, and their other locations are alternatives.
         - Many agreements are forms with blanks, and a few are in the release twice under two names.""",
 )
 
@@ -177,7 +177,7 @@ def _read_contracts(release: Release, root: Path, tally: Tally) -> Iterator[_Con
             place = f"{path.name} {index}"
             filename = record.name if record.name.lower().endswith(".pdf") else f"{record.name}.pdf"
             if taken.setdefault(filename, place) != place:
-                tally.fault("second document of one file name", f"{place}: {filename}")
+                tally.fault("second document with the same file name", f"{place}: {filename}")
             else:
                 yield _Contract(split, start + index, record, filename)
         start += max(size, len(records))
@@ -206,7 +206,7 @@ def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow
         place = f"{record.name}: {key}"
         annotation = record.annotation_sets[0].annotations.get(key)
         if annotation is None or annotation.choice not in ANSWERS:
-            tally.fault("hypothesis without a choice of the three", place)
+            tally.fault("hypothesis without one of the three labels", place)
             continue
         impossible = not ANSWERS[annotation.choice]
         quotes = [] if impossible else list(_read_evidence(contract, annotation, place, tally))

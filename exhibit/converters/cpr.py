@@ -35,7 +35,7 @@ INFO = DatasetInfo(
     name="cpr",
     title="Civil Procedure Rules on PDFs",
     benchmark="UK Civil Procedure Rules question set (ground_truth_cpr.jsonl)",
-    summary="""Questions on the civil procedure of England and Wales, answered with citations; each citation is tied
+    summary="""Questions on the civil procedure of England and Wales, answered with citations; each citation is resolved
         to the Part, practice direction or court guide that it names.""",
     expects="a .jsonl file with question and truth on each line, and documents beside it (JSON exports, PDFs)",
     licence=Licence(
@@ -51,7 +51,7 @@ INFO = DatasetInfo(
     ),
     url="https://www.justice.gov.uk/courts/procedure-rules/civil",
     version="as given",
-    by_hand="""Nothing is downloaded by itself: the questions are passed with --source, and --documents shipped
+    by_hand="""Nothing is downloaded automatically: the questions are passed with --source, and --documents shipped
         fetches the rules and practice directions from their publisher.""",
     headline="document_hit@1",
     tags=("legal", "civil procedure", "uk", "cpr"),
@@ -59,13 +59,13 @@ INFO = DatasetInfo(
     questions="The questions and answers are the source's own; an answer keeps its citations in square brackets.",
     limits="""
         - A citation names a heading, a rule or a document, and quotes nothing: the gold is the section under that
-          heading or number, as the document has it, up to the next heading of the same or a higher level. It
-          may be longer than what answers the question.
-        - A document that is cited as a whole is one section where it has at most 25,000 characters (about ten
-          pages); a longer one is a file name without text, and counts for document metrics only.
+          heading or number, as the document has it, up to the next heading of the same or a higher level. It may be
+          longer than the answer.
+        - A document that is cited as a whole is one section if it has at most 25,000 characters (about ten pages); a
+          longer one is a file name without text, and counts for document metrics only.
         - A citation is matched by a document's name (exact), by its name without case, punctuation and abbreviation
-          (normalised), or by a heading, its number and its page in any document (section): gold.jsonl says which,
-          and which heading was found. The question's court and kind of source break ties.
+          (normalised), or by a heading, its number and its page in any document (section): gold.jsonl says which, and
+          which heading was found. The question's court and kind of source break ties.
         - A citation that names no document, or may name several, gives no context and is listed in bundle.json.
         - Rules and practice directions change: answers hold for the text in the corpus, not for the law of today.""",
 )
@@ -82,7 +82,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "the list that comes with the converter (default: the source's folder)"
     )
     parser.add_argument("--documents", type=Path, metavar="DIR|FILE|urls.txt", help=documents)
-    add = parser.add_argument_group("other things it can do, without --out").add_argument
+    add = parser.add_argument_group("other actions, without --out").add_argument
     check = "print what each citation resolves to, write nothing; exit 1 if one resolves to no document"
     add("--check", action="store_true", default=SUPPRESS, help=check)
 

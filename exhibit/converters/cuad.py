@@ -33,7 +33,7 @@ INFO = DatasetInfo(
     name="cuad",
     title="CUAD on its PDFs",
     benchmark="Contract Understanding Atticus Dataset (CUAD) v1",
-    summary="""Commercial contracts filed with the SEC, each asked about 41 clauses that lawyers look for; every
+    summary="""Commercial contracts filed with the SEC, with questions about 41 clauses that lawyers look for; every
         clause that a contract has is quoted, and located on the page of the contract's PDF.""",
     expects="CUAD_v1/ with master_clauses.csv and full_contract_pdf/ (or CUAD_v1.zip)",
     licence=CC_BY,
@@ -57,14 +57,14 @@ INFO = DatasetInfo(
     annotations=("expert-generated",),
     derived="cuad",
     questions="""One question per clause, worded for this conversion: "Consider the {title}; {question}". The title
-        is made of the source's Document Name and Parties, and where needed the date and the file's name.""",
+        is made of the source's Document Name and Parties, and, if needed, the date and the file's name.""",
     limits="""
-        - The source gives quotes without offsets: where the same words occur more than once, the other places are
+        - The source gives quotes without offsets: if the same words occur more than once, the other locations are
           alternatives.
         - Contracts whose file name shows that they are one of several versions or parts are left out unless
           --keep-ambiguous is given.
-        - A clause without a quote counts as impossible even where the source has an answer for it; those are listed
-          in bundle.json.
+        - A clause without a quote counts as impossible even where the source has an answer for it; those are listed in
+          bundle.json.
         - The contracts are in English, most of them under the law of a state of the US.""",
 )
 

@@ -54,7 +54,7 @@ INFO = DatasetInfo(
     limits="""
         - The answer of a row is the text of its gold passages: the source has no other, and no impossible rows.
         - Corpus and spans are those published; a byte order mark is character 0.
-        - labels.benchmark names the group that a mean is taken over before the mean of the four.""",
+        - `labels.benchmark` names the benchmark of a row; the mean is the mean of the four benchmarks' means.""",
 )
 
 MINI = 194  # tests of each benchmark in the published sample: the size of the smallest benchmark
@@ -166,7 +166,7 @@ def _make_unique_names(files: dict[str, Path], tally: Tally) -> dict[str, str]:
         if name in names.values():
             raise SourceError(f"corpus/{key}: a second document would be {name!r}; rename one")
         if name != path.name:
-            tally.note("two files of one name, distinguished by their folder", f"{key} -> {name}")
+            tally.note("two files with the same name, distinguished by their folder", f"{key} -> {name}")
         names[key] = name
     return names
 

@@ -33,7 +33,7 @@ INFO = replace(
 }""",
     tags=("legal", "german", "court decisions", "question answering"),
     limits=f"""
-        - A question names no decision: over one search space several may answer it, and one is gold.
+        - Questions do not name a decision: several decisions may answer a question, but only one is gold.
         {squad.INFO.limits}""",
 )
 

@@ -30,7 +30,7 @@ INFO = DatasetInfo(
     name="maud",
     title="MAUD on printed agreements",
     benchmark="Merger Agreement Understanding Dataset (MAUD)",
-    summary="""Merger agreements between public companies, each asked about the deal points of the American Bar
+    summary="""Merger agreements between public companies, with questions on the deal points of the American Bar
         Association's Public Target Deal Points Study; the passages that lawyers chose are located on the page.""",
     expects="maud-main/ (or its zip) with data/raw/main.csv, data/MAUD_{train,dev,test}.csv and data/contracts/",
     licence=CC_BY,
@@ -44,24 +44,24 @@ INFO = DatasetInfo(
   year = {2023},
   doi = {10.18653/v1/2023.emnlp-main.1019}
 }""",
-    by_hand="""Nothing is downloaded, as no address is known whose bytes stay: take data.zip from
+    by_hand="""Nothing is downloaded, because no address with fixed content is known: take data.zip from
         https://github.com/TheAtticusProject/maud and pass it, or the clone, with --source.""",
     headline="recall@10",
     tags=("legal", "contracts", "mergers", "maud"),
     annotations=("expert-generated",),
     derived="maud",
-    questions="""One question per deal point, worded for this conversion: "Consider the {title}; {question}". The
-        title is made of the name and parties on the agreement's first page, and where needed the date and the file's
-        name. The answer is the text of the excerpt, since the questions ask what the agreement provides; what the
-        experts ticked for finer questions on the same excerpt is in gold.jsonl as `answers`.""",
+    questions="""One question per deal point, worded for this conversion: "Consider the {title}; {question}". The title
+        is made of the name and parties on the agreement's first page, and, if needed, the date and the file's name. The
+        answer is the text of the excerpt, since the questions ask what the agreement provides; the experts' answers to
+        more detailed questions on the same excerpt are in gold.jsonl as `answers`.""",
     limits="""
         - The source gives agreements as text, which is printed to PDF here: pages are not those of the filing.
-        - A passage of several excerpts has one context for each. Where an excerpt's words occur more than once and
-          the order of the excerpts does not decide, the place nearest to the others is given and the rest are kept
-          as alternatives.
+        - A passage of several excerpts has one context for each. If an excerpt's words occur more than once and the
+          order of the excerpts does not decide, the location nearest to the other excerpts is gold, and the others are
+          alternatives.
         - A deal point without an excerpt is left out, not counted as impossible.
-        - The source's users report that contract_88 is cut short and that contract_149 is another agreement than
-          its row says; --patch shipped leaves both out.""",
+        - The source's users report that contract_88 is cut short and that contract_149 is not the agreement that its
+          row names; --patch shipped leaves both out.""",
 )
 
 # our wording, in the order of the source, on which ids depend
@@ -263,7 +263,7 @@ def _make_rows(contract: _Contract, title: str, labels: Labels, tally: Tally) ->
             tally.leave_out("no excerpt for the deal point", place)
             continue
         if any(excerpt.others for excerpt in excerpts):
-            tally.note("excerpt with several places, which the order of the others does not decide", place)
+            tally.note("excerpt with several locations, between which the order of the others does not decide", place)
         ticked = labels.answers.get((contract.name, point), {})
         yield RawRow(
             id=contract.row * len(QUESTIONS) + column,

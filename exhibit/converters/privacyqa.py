@@ -24,9 +24,8 @@ INFO = DatasetInfo(
     name="privacyqa",
     title="PrivacyQA as PDF",
     benchmark="PrivacyQA",
-    summary="""Questions that users ask about the privacy policies of mobile apps, most of them in their own words
-        and some of them beyond what any policy says; experts with legal training marked the sentences that answer
-        them.""",
+    summary="""Questions that users ask about the privacy policies of mobile apps, in their own words; some ask for more
+    than any policy says. Experts with legal training marked the sentences that answer.""",
     expects="policy_train_data.csv and policy_test_data.csv (or one of them), tab-separated",
     licence=Licence(id="mit", name="MIT", url="https://opensource.org/license/mit", redistributable=True),
     url="https://github.com/AbhilashaRavichander/PrivacyQA_EMNLP",
@@ -58,12 +57,12 @@ INFO = DatasetInfo(
     derived="privacyqa",
     splits=("train", "test"),
     questions="""Each question is as a user asked it, in the form "Consider the {title}; {question}". The title is
-        made of the app's name in the source's DocID, and where needed the app's package.""",
+        made of the app's name in the source's DocID, and, if needed, the app's package.""",
     limits="""
-        - The source gives policies as sentences: each policy is printed to PDF from them, one to a line, and is not
-          the page its users saw.
-        - In the test set a sentence is gold when at least half of the annotators who answered call it relevant; a
-          question is left out where more than two of the six did not. The training set has one mark a sentence.
+        - The source gives policies as sentences: each policy is printed to PDF with one sentence per line, unlike the
+          page that users saw.
+        - In the test set a sentence is gold if at least half of the annotators who answered call it relevant; a
+          question is left out if more than two of the six did not answer. The training set has one mark per sentence.
         - A question without a relevant sentence counts as impossible.""",
 )
 
@@ -96,7 +95,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
     names = [f"policy_{split}_data.csv" for split in INFO.splits]
     tables = [source] if source.is_file() else [release.find(name) for name in names if any(source.rglob(name))]
     if len(tables) == 1:
-        tally.note("half of the release: the other table is not there", tables[0].name)
+        tally.note("half of the release: the other table is missing", tables[0].name)
     policies: list[_Policy] = []
     for path in tables or [release.find(names[0])]:
         rows = release.read_csv(path, _COLUMNS, delimiter="\t")

@@ -25,15 +25,15 @@ from exhibit.storage.atomic import list_files
 
 INFO = DatasetInfo(
     name="squad",
-    title="Questions in SQuAD's form on PDFs",
-    benchmark="a file in SQuAD's form",
+    title="Questions in SQuAD's format on PDFs",
+    benchmark="a file in SQuAD's format",
     summary="Contexts as documents, questions as published, and every answer located on its page.",
-    expects="a .json file in SQuAD's form: data, paragraphs, context, qas, answers with answer_start",
+    expects="a .json file in SQuAD's format: data, paragraphs, context, qas, answers with answer_start",
     licence=Licence(
         id="other",
         name="as given with the source",
         redistributable=False,
-        note="The file does not say under what terms it may be passed on; check them before you publish.",
+        note="The file does not state its licence; check it before you publish the bundle.",
     ),
     url="https://rajpurkar.github.io/SQuAD-explorer/",
     version="as given",
@@ -70,7 +70,7 @@ class _Question(BaseModel):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    what = "PDFs that the contexts are the text of, by their titles; without it the contexts are printed"
+    what = "the PDFs whose text the contexts are, named by their titles (default: the contexts are printed)"
     parser.add_argument("--documents", type=Path, metavar="DIR", help=what)
 
 
@@ -80,7 +80,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     path = release.find("*.json")
     contexts = list(_read_contexts(release.read_json(path, lists="data")["data"], tally))
     if not contexts:
-        raise SourceError(f"{path}: not in SQuAD's form (no context in it); expected {INFO.expects}")
+        raise SourceError(f"{path}: not in SQuAD's format (no context in it); expected {INFO.expects}")
     official = _list_official(options.documents)
     benchmark = Benchmark([], [], release.sha256)
     ids: set[int] = set()

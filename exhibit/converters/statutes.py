@@ -21,34 +21,34 @@ from exhibit.schemas.errors import SourceError
 
 INFO = DatasetInfo(
     name="statutes",
-    title="Laws of another day on PDFs",
+    title="Versions of laws on PDFs",
     benchmark="Laws in Markdown with their versions",
-    summary="""Laws as they were worded from day to day, one PDF a version, with questions in the law's own
-        language: what a provision says, what it said on a day, which one governs, whether it changed, where it
-        refers to, and what no version answers.""",
+    summary="""Laws in all their versions, one PDF per version, with questions in the law's language: what a provision
+        says or said on a day, which provision governs, whether it changed, and to what it refers; some have no
+        answer.""",
     expects="a folder with LAW/DATE.md (or LAW.md), or a Git repository of laws in Markdown, bare or not",
     licence=Licence(
         id="other",
         name="texts of laws (usually free of copyright)",
         redistributable=False,
-        note="Texts of laws are free in most countries; a collection of them may have a licence of its own. Check it.",
+        note="Texts of laws are free in most countries; a collection of them may have a separate licence. Check it.",
     ),
     url="https://github.com/legalize-dev",
     version="as given",
     tags=("legal", "legislation", "temporal"),
     annotations=("machine-generated",),
-    questions="""Made by rule in the law's own language, in several wordings. `labels.kind` names what is asked: what a
-        provision `says` today, what it `said` on a day, which one `governs` by its heading, whether it `changed`
-        between two days, where a reference `leads`, and, impossible, a provision that was `repealed` on that day, or
-        a day `before` the law.""",
+    questions="""Made by rule in the law's own language, in several wordings. `labels.kind` names the kind of question:
+        what a provision `says` today, what it `said` on a day, which one `governs` by its heading, whether it `changed`
+        between two days, where a reference `leads`, and, impossible, a provision that was `repealed` on that day, or a
+        day `before` the law.""",
     limits="""
-        - The questions are made by rule from the laws themselves: their gold is sure, their wording is not a
+        - The questions are made by rule from the laws themselves: their gold is certain, but their wording is not a
           lawyer's.
-        - A version is in force from its own day to the day before the next version that the source has; where the
-          source leaves versions out, the days of those between count as the earlier version's.
-        - Without a day a question means the last version of the source, as the law of today.
+        - A version is in force from its day to the day before the next version in the source; if the source lacks a
+          version, its days count as the earlier version's.
+        - A question without a day means the last version in the source.
         - The same § of every other version is a near miss: `labels.other_versions` lists them.
-        - The answer to a question on a change quotes the words that were put in and taken out, at most 60 of each.""",
+        - The answer to a question on a change quotes the words that were added and removed, at most 60 of each.""",
 )
 
 

@@ -32,7 +32,7 @@ INFO = DatasetInfo(
     title="A table of questions",
     benchmark="Any table of questions about documents",
     summary="Questions from a table, with the passages that answer them located in their documents.",
-    expects=f"one table ({', '.join(ENDINGS)}) with a question a row",
+    expects=f"one table ({', '.join(ENDINGS)}) with one question per row",
     licence=Licence(id="unknown", name="unknown terms", redistributable=False),
     tags=("legal",),
     accepts=ENDINGS,
@@ -44,12 +44,12 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    columns = parser.add_argument_group("columns", "guessed from common names when not given; '' for none")
+    columns = parser.add_argument_group("columns", "guessed from their names if not given; '' for none")
     for role, meaning in ROLES.items():
         columns.add_argument(f"--{role}", metavar="COLUMN", help=meaning)
     add_fetch_arguments(parser)
     add = parser.add_argument_group("documents").add_argument
-    add("--documents", type=Path, metavar="DIR", help="the folder that holds them")
+    add("--documents", type=Path, metavar="DIR", help="the folder with the documents")
     as_what = "every file printed to PDF, or as it is (default: pdf)"
     add("--as", choices=["pdf", "is"], default="pdf", help=as_what)
     add = parser.add_argument_group("about the table").add_argument
@@ -57,7 +57,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--name", help="the bundle's short name (default: the table's)")
     add("--title", help="the bundle's name on the Hub (default: the short one)")
     add("--licence", metavar="NAME", help="such as cc-by-4.0 (default: unknown)")
-    add("--redistributable", action="store_true", help="the licence allows to pass the documents on")
+    add("--redistributable", action="store_true", help="the licence allows the documents to be redistributed")
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:

@@ -65,7 +65,7 @@ example, with a small site of this project served from this machine:
   python -m http.server 8765 --bind 127.0.0.1 --directory samples/web/site &
   exhibit convert web --source samples/web/urls.txt --out datasets_out/web --allow-private
 
-Has a page changed since, and which questions does that touch?
+Which pages have changed since, and which questions does this affect?
   exhibit convert web --refresh datasets_out/web --allow-private
 """
 _REFRESH = """\
@@ -78,7 +78,7 @@ _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_fetch_arguments(parser)
-    refresh_help = "convert nothing; report what changed on a bundle's pages since, and exit 4 (more: --refresh --help)"
+    refresh_help = "only report changes of a bundle's pages, and exit with 4 if there are any (--refresh --help)"
     parser.add_argument("--refresh", default=SUPPRESS, metavar="BUNDLE", help=refresh_help)
     parser.epilog = _EPILOG
 

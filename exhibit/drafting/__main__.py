@@ -35,7 +35,7 @@ def add_ocr(words: list[str]) -> list[str]:
 def playbook_main(argv: Sequence[str] | None = None) -> int:
     """List the playbooks, or check one and show its questions."""
     parser = Parser(prog="exhibit draft --playbooks", description="List playbooks, or check yours.")
-    parser.add_argument("playbook", nargs="*", metavar="NAME|FILE.toml", help="show the questions of these")
+    parser.add_argument("playbook", nargs="*", metavar="NAME|FILE.toml", help="show the questions of these playbooks")
     options = parser.parse_args(argv)
     playbooks = find_playbooks(options.playbook)
     for playbook in playbooks:

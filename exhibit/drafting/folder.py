@@ -59,19 +59,19 @@ INFO = DatasetInfo(
         id="other",
         name="the terms of each document",
         redistributable=False,
-        note="The documents belong to their owner: only the owner may pass this bundle on.",
+        note="The documents belong to their owner: only the owner may share this bundle.",
     ),
     command="exhibit draft FOLDER",
-    expects="a folder of documents: PDF, Word, mail, text, and what else there is a reader for",
+    expects="a folder of documents: PDF, Word, mail, text, and all other kinds that have a reader",
     tags=("legal", "drafted"),
     questions=(
         "Drafted by program: from playbooks, with passages that our models found, and from the "
         "documents themselves (definitions, headings, parties), where the passage is known by construction."
     ),
     limits=format_points(
-        "Drafted gold is not expert gold: a passage may be wrong, or one among several that answer.",
-        "A row is impossible if our models are sure that nothing in the document answers.",
-        "What was not sure is in drafts.jsonl, for a person to judge; it is not scored.",
+        "Drafted gold is not expert gold: a passage may be wrong, or only one of several that answer.",
+        "A row is impossible if our models are sure that the document has no answer.",
+        "Unsure drafts are in drafts.jsonl until a person reviews them; they are not scored.",
     ),
     annotations=("machine-generated",),
 )
@@ -125,7 +125,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     rows = [row for document in drafted for row in _make_rows(document, titles[document.filename])]
     rows = _cap_impossible(rows, options.impossible, tally)
     for why, count in drafter.dropped.items():
-        tally.note(f"drafted by the language model and thrown away: {why}", f"{count} questions")
+        tally.note(f"drafted by the language model and discarded: {why}", f"{count} questions")
     if not drafted:
         raise SourceError(f"{source}: none of its {len(documents)} documents can be read: {'; '.join(drafter.unread)}")
     if not rows:

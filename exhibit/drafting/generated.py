@@ -122,7 +122,7 @@ class Generator:
         if item.type == "near":
             status, passage, sure = self.asker.judge([question], prepared, chunks)
             if status == "sure":
-                self.dropped["called unanswerable, and the document answers it"] += 1
+                self.dropped["called unanswerable, but the document answers it"] += 1
                 return []
         else:
             places = [locate(quote, document) for quote in item.quotes if quote.strip()]
@@ -140,7 +140,7 @@ class Generator:
         kept: list[int] = []
         for at in range(len(drafts)):
             if kept and float(np.max(vectors[kept] @ vectors[at])) >= _MIN_REPEAT_COSINE:
-                self.dropped["asks what another question asks"] += 1
+                self.dropped["repeats another question"] += 1
             else:
                 kept.append(at)
         return [drafts[at] for at in kept]

@@ -60,7 +60,7 @@ class Playbook(_Model):
     again: bool = True
     """Whether a reranker checks apparent absences, which takes time and is unnecessary for some kinds."""
     trained: str = ""
-    """The dataset in the reader's training whose wordings, by the questions' names, are `seek` of the questions."""
+    """The dataset of the reader's training that has the field `seek` for each question, by the question's name."""
     questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -111,9 +111,7 @@ _OPERATIVE = re.compile(
     re.IGNORECASE,
 )
 _MIN_OPERATIVE_WORDS, _MAX_NOTE_CHARS = 2, 1500
-"""The least number of words of obligation in an agreement; and the length of a text up to which they are counted,
-because a longer text needs none.
-"""
+"""The fewest words of obligation in an agreement; they are counted only in texts up to the second length."""
 _MAIL = re.compile(r"\s*(?:(?:from|to|cc|sent|date|subject):[^\n]*\n\s*){2}", re.IGNORECASE)
 """Matches the head of a mail, which may be about an agreement but is not an agreement."""
 

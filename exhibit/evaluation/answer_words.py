@@ -27,7 +27,7 @@ def compute_multiset_f1(answer: str, expected: str) -> float:
 
 
 def compare_words(answer: str, expected: str) -> float:
-    """Return 1 where two texts have the same words in the same order and are not empty, else 0."""
+    """Return 1 if two texts have the same words in the same order and are not empty, else 0."""
     return float(bool(split_words(answer)) and split_words(answer) == split_words(expected))
 
 

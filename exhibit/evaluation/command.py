@@ -120,12 +120,12 @@ def _report_failures(run: EvaluatedRun, settings: Settings) -> int:
     errors = []
     if run.judge_faults:
         count, first = sum(run.judge_faults.values()), max(run.judge_faults, key=lambda fault: run.judge_faults[fault])
-        message = f"the judge gave no mark {count} times, so the rules decide there. The commonest reason: {first}"
+        message = f"the judge gave no mark {count} times; rules judge these answers. The commonest reason: {first}"
         errors.append(f"{message}\nrepair the judge (--judge), then continue with --resume")
     asked, failed, first = run.failures
     if failed:
         times = "" if settings.repeat == 1 else f" in one of {settings.repeat} rounds or more"
-        message = f"{failed} of {asked} questions failed{times}; they count as not right and are in no other mean"
+        message = f"{failed} of {asked} questions failed{times}; they count as not right, and in no other mean"
         message = f"{message}. The first: {first}"
         if failed / asked > settings.max_failures:
             limit = f"that is {100 * failed / asked:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"

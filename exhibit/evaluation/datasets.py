@@ -428,7 +428,7 @@ def list_names(names: Sequence[str]) -> str:
 # ---------------------------------------------------------------- labels to choose from
 
 _MAX_CHOICES = 12
-"""Most values of a label that systems are asked to choose from; a label with more values identifies one question."""
+"""The most values of a label that systems are asked to choose from; a label with more values identifies questions."""
 _VALUES = 12  # most values of a label that an error lists
 
 

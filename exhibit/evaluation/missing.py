@@ -27,7 +27,7 @@ PASSAGES = {
 """What a passage may lack."""
 QUESTIONS = {
     "gold": "no gold passage is located",
-    "some gold": "some gold is not located: passage metrics are over the rest",
+    "some gold": "some gold is not located: passage metrics use the other gold",
     "ambiguous gold": "gold of few words has many occurrences, and counts in no passage metric",
     "quote": "no words are quoted: document and answer metrics only",
     "passages": "the reply has no passages",

@@ -51,8 +51,8 @@ def find_outcome(case: Case, *, mark: float | None = None, answers: bool = True)
     words = "The reply refuses." if answer.strip() else "The reply is empty."
     if case.is_impossible:
         if refused:
-            return Finding(Outcome.RIGHTLY_REFUSED, f"The documents do not answer it. {words}")
-        return Finding(Outcome.INVENTED, "The documents do not answer it, and the reply does.")
+            return Finding(Outcome.RIGHTLY_REFUSED, words)
+        return Finding(Outcome.INVENTED, "The reply gives an answer.")
     if mark is not None and (mark >= GOOD_MARK or not refused):
         outcome = Outcome.RIGHT if mark >= GOOD_MARK else Outcome.WRONG
         return Finding(outcome, f"The judge gave {mark:g} of 5.")
@@ -79,18 +79,18 @@ def _judge_passages(case: Case) -> Finding:
     """Return the outcome for a system that returns only passages: `found` if one of the first K passages finds gold."""
     passages = case.reply.passages
     if case.is_impossible:
-        return Finding(Outcome.NOT_JUDGED, "The documents do not answer it, and no answer was requested.")
+        return Finding(Outcome.NOT_JUDGED, "The documents do not answer the question, and no answer was requested.")
     if not any(gold.worded for gold in case.gold):
         return Finding(Outcome.NOT_JUDGED, "No words are known that the passages must contain.")
     numbers = range(1, min(K, len(passages)) + 1)
     first = find_first_gold(case, numbers)
     if first is not None:
-        return Finding(Outcome.FOUND, f"With passage {first} at least half of the gold is found.")
+        return Finding(Outcome.FOUND, f"The passages up to number {first} contain at least half of a gold passage.")
     if passages and not any(passage.tells for passage in passages):
         return Finding(Outcome.NOT_JUDGED, "The words of its passages are in no document.")
     version = next((n for n in numbers if has_right_version(passages[n - 1], case) is False), None)
     if version is not None:
-        return Finding(Outcome.MISSED, f"Passage {version} is that paragraph as of another day.")
+        return Finding(Outcome.MISSED, f"Passage {version} is another day's version of the right paragraph.")
     return Finding(Outcome.MISSED, f"None of the first {len(numbers)} passages has half of the gold.")
 
 

@@ -273,7 +273,7 @@ class Register:
         except BodyError as error:
             raise _UndecidedError("unreachable", f"{url}: {error}") from error
         except HttpError as error:
-            self._gone[host] = _UndecidedError("unreachable", f"{host} cannot be asked: {error}")
+            self._gone[host] = _UndecidedError("unreachable", f"{host} cannot be queried: {error}")
             raise self._gone[host] from error
 
 

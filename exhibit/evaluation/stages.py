@@ -24,7 +24,7 @@ from exhibit.schemas.run_folder import RunFolder
 # ---------------------------------------------------------------- the system's text and its chunks
 
 MAX_PLACES = 8
-"""Most locations of one gold passage that are searched; a source rarely names more than three."""
+"""The most locations of one gold passage that are searched; a source rarely names more than three."""
 
 
 class InText(NamedTuple):
@@ -97,7 +97,7 @@ _REASONS: dict[str, str] = {
     "budget": "cut by the budget",
     "number": "behind the passages that are read",
     "threshold": "below the threshold",
-    "confidence": "nothing was read, as the confidence is low",
+    "confidence": "nothing was read, because the confidence is low",
 }
 """The reason for a loss, by stage, outcome or limit of the context."""
 
@@ -115,10 +115,10 @@ def follow_gold(
     gold: GoldPassage, lists: PassageLists, *, in_text: float | None = None, in_chunks: float | None = None,
     outcome: Outcome | None = None, cut_by: str = "",
 ) -> GoldStages:  # fmt: skip
-    """Return the fate of one gold passage at each stage of a system.
+    """Return the result of each stage of a system for one gold passage.
 
-    In a list of passages, the gold passage is found at the first rank up to which the passages contain at least half
-    of it, as in recall. `in_text` and `in_chunks` are its shares in the system's text and in the best chunk. `cut_by`
+    In a list of passages, the gold passage is found at the first rank up to which the passages contain at least half of
+    it, as in recall. `in_text` and `in_chunks` are its shares in the system's text and in the best chunk. `cut_by`
     names the limit that shortened the context.
     """
     stages: GoldStages = {"lost_at": None, "reason": ""}
@@ -166,7 +166,7 @@ class PreparedDocuments(Protocol):
 def stages_of(
     case: Case, prepared: PreparedDocuments | None = None, outcome: Outcome | None = None
 ) -> list[GoldStages]:
-    """Return the fate of each gold passage at each stage; empty if the question is impossible or failed."""
+    """Return the result of each stage for each gold passage; empty if the question is impossible or failed."""
     reply, passages = case.reply, case.reply.passages
     if case.is_impossible or reply.error:
         return []

@@ -44,7 +44,7 @@ class Decoded(NamedTuple):
     @property
     def notes(self) -> tuple[str, ...]:
         """The note on a document in another encoding than UTF-8."""
-        return () if self.encoding == "utf-8" else (f"read as {self.encoding}, for it is not UTF-8",)
+        return () if self.encoding == "utf-8" else (f"read as {self.encoding}, because it is not UTF-8",)
 
 
 def decode_bytes(data: bytes) -> Decoded | None:
@@ -59,7 +59,7 @@ def decode_bytes(data: bytes) -> Decoded | None:
 
 
 def _detect_code_page(data: bytes) -> Decoded | None:
-    """Decode bytes with the code page that gives the most usual letters; None if no code page can decode them."""
+    """Decode bytes with the code page that yields the most common letters; None if no code page can decode them."""
     decoded: list[tuple[int, Decoded]] = []
     for encoding, letters in _LETTERS:
         with suppress(UnicodeDecodeError):
@@ -81,11 +81,11 @@ def decode_page(data: bytes, charset: str = "") -> str:
 # ---------------------------------------------------------------- zip archives
 
 MAX_BYTES = 512 << 20
-"""Most bytes of all parts after decompression: the largest common office files have a tenth of it."""
+"""The most bytes of all parts after decompression: the largest common office files have a tenth of it."""
 MAX_PARTS = 20_000  # most parts of a file: an office file has some hundred
 MAX_RATIO = 200  # a contract's text compresses 10 to 30 times; a part that compresses 200 times is a zip bomb
 _RATIO_FROM = 4 << 20
-"""Smallest size in bytes for the ratio check: a sheet of equal cells may compress better, and is harmless if small."""
+"""The smallest size in bytes for the ratio check: a small sheet of equal cells may compress better."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 

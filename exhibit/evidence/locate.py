@@ -32,16 +32,16 @@ MIN_SIMILARITY = 0.95  # the least similarity at which a quote counts as located
 MIN_FUZZY = 40  # Fewest characters of a quote for a fuzzy match: a shorter quote is too easily mistaken for other words
 
 _MIN_PART = 2
-"""Fewest characters of a part between omissions: a shorter part, such as a full stop, has no usable location."""
+"""The fewest characters of a part between omissions: a shorter part, such as a full stop, has no usable location."""
 
 _MIN_PARAGRAPH = 20
-"""Fewest characters of a paragraph; paragraphs are searched only if the quote is not found in one piece."""
+"""The fewest characters of a paragraph; paragraphs are searched only if the quote is not found in one piece."""
 
 _MAX_COMPARISONS = 1_000_000_000
-"""Most comparisons for one quote, in characters of the quote times characters of the windows: about ten seconds."""
+"""The most comparisons for one quote, in characters of the quote times characters of the windows: about ten seconds."""
 
 _MIN_LETTERS = 12
-"""Fewest letters and digits of a quote that is searched without its punctuation, unless it is a row of a table."""
+"""The fewest letters and digits of a quote that is searched without its punctuation, unless it is a row of a table."""
 _SPREAD = 3  # all pieces of a quote must lie within this many times the quote's length,
 _APART = 600  # ... plus this many characters, the size of a paragraph
 
@@ -249,7 +249,7 @@ def _count_gap_letters(start: int, end: int, document: Document) -> int:
 
 
 def _locate_alike(quote: str, document: Document) -> list[Match]:
-    """Return the locations of words that differ from the quote in at most every twentieth character."""
+    """Return the locations of words that differ from the quote in at most one character of twenty."""
     # remove markup, which would count as misspellings
     needle = fold(" ".join(quote_parts(quote)).strip("#>| \n"), loose=True)
     if len(needle) < MIN_FUZZY:

@@ -43,7 +43,7 @@ _CUT = re.compile(
 """The end of a table cell."""
 _TABLE = re.compile(r"(?<!\\)[&|]|\\\\|</t[dhr]>", re.I)  # the signs that a text contains a table
 _MAX_LINE_CHARS = 60
-"""Most characters of a line of an address or a form, which may be beside another line, like table cells."""
+"""The most characters of a line of an address or a form, which may be beside another line, like table cells."""
 
 
 def letters_of(text: str) -> Fold:
@@ -79,12 +79,11 @@ def blank_markup(text: str) -> str:
 
 
 TELLING = 24
-"""Fewest letters and digits that a range and a document must share: about five words, which rarely match by chance."""
+"""The fewest letters and digits that a range and a document must share: about five words."""
 _STEP = 8  # letters between two seeds of the search: a shared range of 32 letters is never missed
 COMMON = 256  # most occurrences of a seed that are tried; more frequent words give no location
 _SLIP = 6
-"""Most letters that may differ inside a range, in either text: a misread word, an escaped character, a note's number.
-"""
+"""The most letters that may differ inside a range, in either text: a misread word, an escape, a note's number."""
 _ANEW = 12  # letters that must match after such a difference before the range continues
 _EDGE = 4  # letters that must match instead if the text ends earlier
 
@@ -233,7 +232,7 @@ def _find_left(stretches: Sequence[Stretch], needle: Fold) -> list[tuple[int, in
 
 
 def _choose_telling(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Return the stretches that identify the origin of a searched text."""
+    """Return the stretches that are long or rare enough to show which document a searched text comes from."""
     sure = [stretch for stretch in stretches if len(stretch.hits) <= FEW or stretch.letters >= _LONG]
     near = [hit for stretch in sure for hit in stretch.hits[:1]]
     kept = []

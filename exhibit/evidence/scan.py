@@ -86,7 +86,7 @@ def add_ocr_arguments(parser: ArgumentParser) -> None:
     add = group.add_argument
     add("--ocr", action="store_true", help="read pages without text by OCR, and add the words as an invisible layer")
     add("--ocr-language", type=_parse_language, default="en", metavar="TAG", help="such as en, cs-CZ or ces+eng")
-    add("--ocr-engine", choices=["auto", *list_ocr_engines()], default="auto", help="default: the first that can")
+    add("--ocr-engine", choices=["auto", *list_ocr_engines()], default="auto", help="default: the first that fits")
 
 
 def read_ocr_flags(options: Namespace) -> Ocr | None:
@@ -123,7 +123,7 @@ def read_scan(document: Document, target: Path, how: Ocr) -> Scanned | None:
         if not layers:
             return None
         write_layer(path, target, layers)
-    notes = tuple(f"page {number} read by OCR, sure to {share:.0%}" for number, share in confidence.items())
+    notes = tuple(f"page {number} read by OCR with confidence {share:.0%}" for number, share in confidence.items())
     layered = read_document(target)
     return Scanned(replace(layered, filename=document.filename, notes=(*document.notes, *notes, *faults)), confidence)
 

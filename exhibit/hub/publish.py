@@ -1,10 +1,10 @@
-"""Publish a bundle as a dataset on the Hugging Face Hub: it is checked first, and sent in one commit.
+"""Checks a bundle, and publishes it in one commit as a dataset on the Hugging Face Hub.
 
-    exhibit publish datasets_out/cuad --repo-id me/cuad-rag --dry-run    # what would be sent; needs no token
+    exhibit publish datasets_out/cuad --repo-id me/cuad-rag --dry-run    # shows what would be sent; needs no token
     exhibit publish datasets_out/cuad --repo-id me/cuad-rag --private
     exhibit publish datasets_out/cuad --repo-id me/cuad-rag --tag v1
     exhibit publish datasets_out/cuad --repo-id lab/cuad-rag --create-pr
-    exhibit pull me/cuad-rag --out datasets_out/cuad                     # and back
+    exhibit pull me/cuad-rag --out datasets_out/cuad                     # downloads it
 
 The token is read from HF_TOKEN or from the Hub's own store (`hf auth login`), and never printed.
 After an error run the same command again: uploaded files are not sent twice.
@@ -58,7 +58,7 @@ ADVICE: dict[type[BaseException], str] = {
     OfflineModeIsEnabled: "the Hub is switched off by HF_HUB_OFFLINE; unset it",
     GatedRepoError: "the dataset is gated: ask for access on its page",
     RevisionNotFoundError: "no such revision; the dataset's page lists its branches and tags",
-    RepositoryNotFoundError: "no such dataset, or the token may not see it; if it is private, `hf auth login`",
+    RepositoryNotFoundError: "no such dataset, or the token may not see it: log in with `hf auth login`",
 }
 STATUS_ADVICE: dict[int | None, str] = {
     401: f"a valid token is needed: log in with `hf auth login`, or set HF_TOKEN ({TOKEN_PAGE})",
@@ -159,7 +159,7 @@ def publish(
     api = connect(repo_id)
     url = f"{api.endpoint}/datasets/{repo_id}"
     if not dry_run and not api.token:
-        raise HubError(f"no token: log in with `hf auth login`, or set HF_TOKEN to one that may write ({TOKEN_PAGE})")
+        raise HubError(f"no token: log in with `hf auth login`, or set HF_TOKEN with write access ({TOKEN_PAGE})")
     try:
         remote = read_remote(api, repo_id)
     except HubError as error:
@@ -317,7 +317,7 @@ def _print_plan(info: BundleInfo, contents: dict[str, Path | bytes], removed: Se
     rights = "" if info.licence.redistributable else "; published under the rights that you state to have"
     print(f"licence: {info.licence.name} ({info.licence.id}){rights}")
     size = sum(data.stat().st_size if isinstance(data, Path) else len(data) for data in contents.values())
-    print(f"to send: {len(contents):,} files, {size / 1e6:.1f} MB, without those that the Hub has already")
+    print(f"to send: {len(contents):,} files, {size / 1e6:.1f} MB, not counting files that the Hub already has")
     lines = [f"  {name}" for name in sorted(contents)] + [f"  removed   {name}" for name in removed]
     print("\n".join(lines[:_SHOWN]))
     if len(lines) > _SHOWN:
@@ -339,14 +339,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--create-pr", action="store_true", help="open a pull request instead of committing")
     add("--dry-run", action="store_true", help="show what would be sent and changed; send nothing")
     add("--i-have-the-rights", action="store_true", help="publish although the source's licence does not allow it")
-    add("--as-drafted", action="store_true", help="publish drafted questions that no person has reviewed, as such")
+    add("--as-drafted", action="store_true", help="publish questions that no person has reviewed, marked as drafts")
     add("--mteb", action="store_true", help="also publish OWNER/NAME-mteb: the passages and a task that mteb runs")
     add_json(parser)
     options = vars(parser.parse_args(argv))
     if options["create_pr"] and options["tag"]:
         parser.error("--create-pr works only without --tag")
     if options["mteb"] and options["create_pr"]:
-        parser.error("--mteb publishes the passages of all documents to main: without --create-pr")
+        parser.error("--mteb commits the passages of all documents to main; omit --create-pr")
     as_json = options.pop("json")
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
         published = publish(**options)

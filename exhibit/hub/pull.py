@@ -3,7 +3,7 @@
     exhibit pull me/cuad-rag --out datasets_out/cuad
     exhibit pull me/cuad-rag@v1 --out datasets_out/cuad --force
     exhibit pull me/cuad-rag@v1                                            # to datasets_out/cuad-rag
-    exhibit evaluate hf://me/cuad-rag@v1                   # without a folder of its own
+    exhibit evaluate hf://me/cuad-rag@v1                   # reads the Hub's cache
 
 Downloads go through the Hub's own cache, so an interrupted download continues where it stopped.
 """

@@ -108,7 +108,7 @@ def _cut(text: str, begin: int, end: int, match: re.Match[str]) -> int | None:
 
 
 def _goes_on(before: str, word: str, *, opening: bool) -> bool:
-    """Return whether a sentence continues after a full stop, as in `No. 5`, `Dr."""
+    """Return whether a sentence continues after a full stop, as in `No. 5` and `Dr. Alder`."""
     if opening and _ENUMERATOR.fullmatch(before):
         return True  # "3. Term"
     last = _LAST_WORD.findall(before)[0].lower().strip("'’")

@@ -375,7 +375,7 @@ def _read_number(match: re.Match[str]) -> Value | None:
 
 
 _CHARS_BEFORE_UNIT, _CHARS_AFTER_UNIT = 120, 60
-"""Most characters of a number and its bracket before and after a unit or sign."""
+"""The most characters of a number and its bracket before and after a unit or sign."""
 _Reader = Callable[[re.Match[str]], Value | None]
 # The pattern of each kind, its reader, and the pattern of the signs or units of which a value of the kind has one.
 _KINDS: tuple[tuple[re.Pattern[str], _Reader, re.Pattern[str] | None], ...] = (

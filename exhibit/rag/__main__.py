@@ -29,14 +29,14 @@ def _make_parser() -> argparse.ArgumentParser:
     actions = parser.add_subparsers(dest="action", required=True)
     index = actions.add_parser("index", help="build an index of a folder or of one file")
     index.add_argument("source", type=parse_location, help="a folder of documents, or one document; also s3://, gs://")
-    index.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the index goes")
+    index.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder of the new index")
     index.add_argument("--force", action="store_true", help="replace an existing index")
     add_engine_arguments(index)
     add_json(index)
     index.add_argument(
         "--preset", default=DEFAULT, help=f"{', '.join(list_presets())}, or a .toml file (default: {DEFAULT})"
     )
-    add_setting_flags(index.add_argument_group("single settings, which overrule the preset"))
+    add_setting_flags(index.add_argument_group("settings, which overrule the preset"))
     searches = {"search": "show the best passages", "answer": "answer with citations", "ask": "the same as answer"}
     for name, text in searches.items():
         action = actions.add_parser(name, help=text)

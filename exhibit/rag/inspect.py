@@ -169,7 +169,7 @@ class AzureIndex:
     def run_checks(self) -> Iterator[Check]:
         documents = self.list_documents(None)
         unnamed = sum(row["passages"] for row in documents if not row["document"])
-        yield "documents are there", bool(documents), f"{len(documents)} documents"
+        yield "the index has documents", bool(documents), f"{len(documents)} documents"
         yield "passages name their file", not unnamed, f"{unnamed} without sourcefile"
 
     def _read_rows(self, fields: str, category: str | None) -> Iterator[Row]:
@@ -224,11 +224,11 @@ def _make_parser() -> argparse.ArgumentParser:
     parser = build_parser("exhibit index --inspect", __doc__)
     parser.add_argument("index", help="an index's folder, or https://NAME.search.windows.net/indexes/INDEX")
     parser.add_argument("action", choices=["list", "categories", "sections", "chunks", "search", "test", "export"])
-    parser.add_argument("--query", help="what to search for (search, export)")
-    parser.add_argument("--top", type=int, default=5, metavar="N", help="how many passages (default 5)")
+    parser.add_argument("--query", help="the words to search for (search, export)")
+    parser.add_argument("--top", type=int, default=5, metavar="N", help="the number of passages (default: 5)")
     parser.add_argument("--category", help="only documents of this category, such as 'Commercial Court'")
     add_json(parser)
-    parser.add_argument("--out", type=Path, help="where export writes (default: stdout)")
+    parser.add_argument("--out", type=Path, help="the file that export writes (default: stdout)")
     group = parser.add_argument_group("settings, which overrule those that the index was built with")
     add_setting_flags(group, but=frozenset(describe_settings()) - frozenset(ASKED))
     return parser

@@ -53,7 +53,7 @@ class Better(_Model):
 
     @property
     def says_something(self) -> bool:
-        """Whether the correction gives other gold passages, or says that no passage answers the question."""
+        """Whether the correction gives other gold passages, or states that no passage answers the question."""
         return self.is_impossible or bool(self.contexts)
 
 

@@ -20,7 +20,7 @@ BREAKDOWN, INGESTION, CONFIDENCE, EVIDENCE = "breakdown.json", "ingestion.json",
 
 
 class Outcome(StrEnum):
-    """What became of a question; report, comparison, trend, review, exports and gates use nothing else."""
+    """The outcome of a question; report, comparison, trend, review, exports and exit codes all derive from it."""
 
     INVENTED = "invented"  # answered although the documents do not answer
     WRONG = "wrong"

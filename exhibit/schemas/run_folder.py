@@ -127,7 +127,7 @@ class RunFolder:
         """Every question with its reply; raise if the run stopped before all questions were answered."""
         missing = [name for name in self.datasets if not (self.folder / name / files.RESULTS).is_file()]
         if missing or not self.datasets:
-            what = f"no results of {', '.join(missing)}" if missing else "no results in it"
+            what = f"no results of {', '.join(missing)}" if missing else "it has no results"
             name = self.folder.name
             raise BundleError(
                 f"{self.folder}: {what}; the run was stopped: continue it with --resume --run-name {name}"
@@ -187,7 +187,7 @@ class RunFolder:
             names = dict.fromkeys(name for row in rows for name in row.scores) if stored else ()
             where = path.with_name(files.SUMMARY)
             faults += [
-                f"{where}: {name}: is in the rows and not in the summary" for name in names if name not in stored
+                f"{where}: {name}: is in the rows, but not in the summary" for name in names if name not in stored
             ]
         yield from filter(None, faults)
 
@@ -203,7 +203,7 @@ def find_difference(stored: files.Means, given: files.Means) -> str:
             a, b = getattr(one, field), getattr(other, field)
             if a != b and (None in (a, b) or not math.isclose(a, b, rel_tol=_ROUNDING, abs_tol=_ROUNDING)):
                 return f"{name}: {field} is {a}, but the rows give {b}"
-    return next((f"{name}: is in the rows and not in the summary" for name in given if name not in stored), "")
+    return next((f"{name}: is in the rows, but not in the summary" for name in given if name not in stored), "")
 
 
 def is_secret_setting(name: str) -> bool:

@@ -269,9 +269,9 @@ def _sweep(place: Path) -> None:
 
 
 LINK = "link that leads out of the folder; not followed"
-NOWHERE = "link that leads nowhere"
+NOWHERE = "link to a missing file"
 NO_FILE = "pipe, socket or device, not a file"
-CLOSED = "place that this user may not look into"
+CLOSED = "folder that this user may not read"
 
 
 def list_files(folder: Path) -> list[Path]:

@@ -34,10 +34,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder of the variant")
     add = parser.add_argument
-    add("--no-control", action="store_true", help="write no control; else it is in the folder FOLDER-control")
+    add("--no-control", action="store_true", help="do not write the control (default: it is written to FOLDER-control)")
     add("--seed", type=int, default=0, metavar="N", help="the seed for the choice of new values (default: 0)")
     add("--others", type=Path, metavar="DIR", help="the folder or bundle with further documents for growth")
-    add("--strict", action="store_true", help="stop at the first fault instead of counting it")
+    add("--strict", action="store_true", help="stop at the first fault instead of counting faults")
     add("--force", action="store_true", help="replace existing bundles")
     add_json(parser)
     add_engine_arguments(parser.add_argument_group("how it runs"))

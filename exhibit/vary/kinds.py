@@ -271,10 +271,10 @@ KINDS = {
     "scanned": Kind(add_scans, ("recall@10", "answer_contained")),
 }
 TITLES = {
-    "amended": "amendments are printed as documents of their own, each with its day; questions ask for days between",
-    "figures": "amounts, periods, dates, percentages and American states that answer are changed to others of the same "
-    "type",
-    "growth": "other documents are added until there are so many times as many: growth:2, growth:4 …",
+    "amended": "amendments are added as separate documents, each with its date; questions ask about the days between",
+    "figures": "answers that are amounts, periods, dates, percentages or American states are replaced by others of the "
+    "same type",
+    "growth": "documents are added until there are N times as many: growth:2, growth:4 …",
     "injection": "each document contains an instruction with a canary: visible, in a footnote, in metadata",
     "removed": "the clause that answers is removed, and a note replaces it after its number",
     "scanned": "pages are rendered, turned a little, blurred and compressed, and read by OCR (needs an OCR engine)",

@@ -22,7 +22,7 @@ from exhibit.vary.corpus import CONTROL_ROW, TextCorpus, VaryRequest, read_corpu
 from exhibit.vary.kinds import KINDS, TITLES, read_kind
 from exhibit.vary.scanned import write_scan
 
-NO_TWIN = "the variant has no twin of it"
+NO_TWIN = "the variant has no counterpart of it"
 CONTROL = "control"  # the value of the label `varied` in a control, in place of a kind of variation
 
 
@@ -112,7 +112,7 @@ def _make_info(bundle: BundleFolder, kinds: str, applied: Sequence[str], seed: i
     summary = f"Made by rule from {title} with seed {seed}: {done}."
     if is_control:
         name, named, ending = f"{name}-control", f"{title}, control of {kinds}", "."
-        summary = f"{title} printed as its variant ({kinds}, seed {seed}) is, with nothing changed."
+        summary = f"{title} printed in the same way as its variant ({kinds}, seed {seed}), without changes."
     return DatasetInfo(
         name=name,
         title=named,
@@ -126,11 +126,11 @@ def _make_info(bundle: BundleFolder, kinds: str, applied: Sequence[str], seed: i
         command=f"exhibit vary datasets_out/{parent_name}",
         tags=("legal", "varied"),
         groups=parent.groups if parent else None,
-        questions="The parent's own; `labels.control` names the row of the parent that a question comes from.",
+        questions="Those of the parent; `labels.control` names the row of the parent that a question comes from.",
         limits=format_points(
             f"The documents are not the publisher's files: they were printed again from their text{ending}",
             "The effect is the difference between the variant and its control: evaluate both.",
-            *([f"Metrics that tell the effect: {', '.join(measured)}."] if measured else []),
+            *([f"Metrics that show the effect: {', '.join(measured)}."] if measured else []),
         ),
         annotations=("machine-generated",),
     )

@@ -39,7 +39,7 @@ def list_passage_spans(passage: RunPassage) -> list[Span]:
 
 
 def group_spans(row: RunQuestion) -> dict[str, FileSpans]:
-    """Return the spans to mark for a question, by document; of gold, the occurrence that was retrieved the most."""
+    """Return the spans to mark for a question, by document; of gold, only the occurrence with most retrieved text."""
     files: dict[str, FileSpans] = defaultdict(lambda: FileSpans([], {}))
     for number, passage in enumerate(row.reply.passages, 1):
         if passage.span and passage.filename:
@@ -82,9 +82,9 @@ def cut_windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list
 
 
 def choose_pages(row: RunQuestion, files: Mapping[str, FileSpans], *, most: int = _CASE_PAGES) -> list[PageKey]:
-    """Return the pages to show for a question: pages with gold, and pages of cited or top-ranked passages.
+    """Return the pages to show for a question: first pages with gold, then pages of cited or top-ranked passages.
 
-    If these are more than `most`, gold pages are left out first, except for two; further pages of long passages follow.
+    Of more than `most` pages, gold pages after the second are left out first; further pages of long passages follow.
     """
     gold, passages = dict.fromkeys(_list_gold_pages(row, files)), row.reply.passages
     others, further = dict[PageKey, None](), dict[PageKey, None]()
@@ -150,7 +150,9 @@ def draw(
     wanted: Wanted, datasets: Mapping[str, Path], folder: Path, put: Callable[[int, Record], None], *,
     most: int, jobs: int | None = None, limits: Limits | None = None,
 ) -> tuple[list[int], list[str]]:  # fmt: skip
-    """Draw at most `most` pages; return the numbers of the drawn documents, which `put` gets, and the faults."""
+    """Draw at most `most` pages, and pass each document's number and drawing to `put`; return the numbers and the
+    faults.
+    """
     items, notes = _make_sheets(wanted, most, datasets, folder)
     documents, pages = list[int](), 0
     outcomes = _draw_items(items, jobs=jobs, limits=limits or Limits())

@@ -13,12 +13,12 @@ from exhibit.schemas.run import Estimate, Means
 from exhibit.viewer.page import Record
 
 MEANINGS: Mapping[str, str] = {
-    "Retrieval": "Did the system find the passages that answer the question, and how much else did it bring?",
+    "Retrieval": "Did the system find the passages that answer the question, and how much other text did it retrieve?",
     "Stages": "How much of the answer's words is left after each step, from the file to the passages?",
     "Answers": "Is the answer right, and did the system refuse where the documents do not answer?",
-    "Citations": "Does the answer name its sources, and do the named places say what it says?",
+    "Citations": "Does the answer name its sources, and do these sources support it?",
     "Cost": "How long did a reply take, and how much text did a model read and write for it?",
-    "Other": "Measures of your own, and those that belong to no other group.",
+    "Other": "Your own metrics, and metrics of no other group.",
 }  # the question that each group of metrics answers, in one sentence for a lawyer
 _MAX_VALUES = 45  # rows of a breakdown: CUAD has 41 kinds of clauses
 _TONES = ("bad", "near", "unused", "bold")  # of a stage's reasons, the most frequent first
@@ -125,7 +125,7 @@ def make_breakdowns(run: RunResults, scale: Scale) -> list[Record]:
 
 
 def make_funnel(counts: StageCounts, means: Mapping[str, Estimate]) -> list[Record]:
-    """Return a row for each known stage: the questions that still have all their gold after it, and why others not."""
+    """Return a row for each known stage: how many questions still have all their gold, and why the others do not."""
     rows, left = [], counts.questions
     for stage in counts.list_stages():
         lost = counts.lost.get(stage, Counter[str]())

@@ -26,24 +26,24 @@ class Look(NamedTuple):
 
 
 OUTCOMES: dict[str, Look] = {
-    Outcome.INVENTED: Look("The documents do not answer this question, and the system answered all the same.", "bold"),
+    Outcome.INVENTED: Look("The documents do not answer this question, but the system answered it.", "bold"),
     Outcome.WRONG: Look("The reply does not give the expected answer.", "bad"),
-    Outcome.WRONGLY_REFUSED: Look("The documents answer this question, and the system did not.", "shy"),
+    Outcome.WRONGLY_REFUSED: Look("The documents answer this question, but the system did not.", "shy"),
     Outcome.FAILED: Look("The system gave an error instead of a reply.", "broken"),
     Outcome.MISSED: Look("The gold is not among the first passages.", "near"),
     Outcome.NOT_JUDGED: Look("Rules cannot tell whether the reply is right; a judge or a reviewer can.", "lost"),
     Outcome.FOUND: Look("The gold is among the first passages.", "one"),
-    Outcome.RIGHTLY_REFUSED: Look("The documents do not answer this question, and the system said so.", "calm"),
+    Outcome.RIGHTLY_REFUSED: Look("The documents do not answer this question, and the system refused.", "calm"),
     Outcome.RIGHT: Look("The reply gives the expected answer.", "ok"),
 }  # the outcomes of a question, the most serious first
 CHANGES = {
-    "lost": Look("The outcome was good in the first run, and is not in another.", "bad"),
-    "failed": Look("A later run gave an error, and the first did not.", "broken"),
+    "lost": Look("The outcome is good in the first run, but not in another.", "bad"),
+    "failed": Look("A later run gave an error, but the first did not.", "broken"),
     "worse": Look("The same outcome, but a later run retrieved less of the gold.", "near"),
-    "another outcome": Look("The outcomes differ, and are good in no run or in all.", "unused"),
-    "won": Look("The outcome was not good in the first run, and is in another.", "ok"),
-    "better": Look("The same outcome, and a later run retrieved more of the gold.", "shy"),
-    "not asked by all": Look("At least one of the runs did not ask it."),
+    "another outcome": Look("The outcomes differ, but they are good in all runs or in none.", "unused"),
+    "won": Look("The outcome is not good in the first run, but in another.", "ok"),
+    "better": Look("The same outcome, but a later run retrieved more of the gold.", "shy"),
+    "not asked by all": Look("At least one of the runs does not have this question."),
     "same": Look("The same outcome, and as much of the gold was retrieved."),
 }  # the ways in which a question changed from the first run to the others, the worst first
 CASES = 50  # in a piece: a piece is loaded in some milliseconds

@@ -34,7 +34,7 @@ Body = Callable[[Matching, Record, list[str]], str]  # makes a page's body from 
 
 
 def write_report(folder: Path, *, out: Path | None = None, home: str = "", **how: Any) -> Path:
-    """Write the report of a results folder and return its path; `how` are options of `write_page`."""
+    """Write the report of a results folder and return its path; `how` has the options of `write_page`."""
     run = RunResults(folder)
 
     def make_body(matching: Matching, meta: Record, notes: list[str]) -> str:

@@ -1,6 +1,6 @@
 """Runs over time: `exhibit results index` names the runs that are worse than an earlier one, on a page and for CI.
 
-A run is compared with the last one before it that was asked the same questions, and the newest also with the first.
+A run is compared with the last earlier run on the same questions, and the newest run also with the first.
 """
 
 import argparse
@@ -61,7 +61,7 @@ class Regression(NamedTuple):
         falls = [describe_fall(*pair) for pair in self.falls.items()]
         falls += [f"{self.more_failed} more question{'s' * (self.more_failed > 1)} failed"] if self.more_failed else []
         headline = f"{self.run.name} is worse than {self.before.name} on {self.title}: {falls[0]}"
-        last = "It persists in the newest run." if self.persists else "It was corrected since."
+        last = "It persists in the newest run." if self.persists else "A later run corrected it."
         return [headline, *falls[1:], last]
 
 

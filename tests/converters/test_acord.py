@@ -37,7 +37,7 @@ def test_acord_split_keeps_question_ids_and_all_documents(source, split, ids):
 def test_acord_fails_only_if_no_split_has_grades(source):
     (source / "qrels" / "test.tsv").unlink()
     _, tally = read_source(acord, source)
-    assert tally.noted == {"part of the release: grades of a split are not there": ["test"]}
+    assert tally.noted == {"part of the release: grades of a split are missing": ["test"]}
     shutil.rmtree(source / "qrels")
     with pytest.raises(SourceError, match="no grades in qrels/"):
         read_source(acord, source)
@@ -77,7 +77,7 @@ def test_answerable_only_flag_drops_acord_queries_with_low_grades(source):
     (row,) = [row for row in benchmark.rows if row.id == 6]
     assert row.quotes == () and not row.is_impossible
     assert row.labels["grades"] == f'{{"{ASIS}.pdf": 2}}'
-    assert list(tally.noted) == ["best clause below grade 3: graded metrics alone apply"]
+    assert list(tally.noted) == ["best clause below grade 3: only graded metrics apply"]
     benchmark, tally = read_source(acord, source, "--answerable-only")
     assert 6 not in [row.id for row in benchmark.rows]
     assert "no clause of grade 3 or 4 in the library" in tally.left_out

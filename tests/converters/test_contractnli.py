@@ -114,7 +114,7 @@ def test_contractnli_locates_a_sentence_across_a_page_break_of_a_text_filing(bun
 def test_contractnli_counts_a_malformed_document_and_keeps_other_ids(copy):
     edit(copy / "train.json", lambda content: content["documents"][0].pop("text"))
     benchmark, tally = read_source(contractnli, copy, "--split", "train")
-    [name] = tally.left_out["record that is not in the release's form"]
+    [name] = tally.left_out["record that is not in the release's format"]
     assert name.startswith("train.json 0: text: ")
     assert {row.id // 17 for row in benchmark.rows} == {1} and len(benchmark.documents) == 1
     with pytest.raises(SourceError, match="--strict"):

@@ -16,7 +16,7 @@ from tests.conversion import read_source
 
 WRONG_SPAN = "span whose text is not the stored answer: the answer was located instead"
 NO_FILE = "test on a document that is not in corpus/ or cannot be read"
-NO_FORM = "record that is not in the release's form"
+NO_FORM = "record that is not in the release's format"
 NO_WORDS = "test with an empty snippet"
 
 

@@ -78,7 +78,7 @@ def test_squad_leaves_out_malformed_rows_by_reason_and_reads_the_others(tmp_path
         ("What is due (a)?", False), ("What is due (6)?", True), ("What is due (True)?", False),
         ("What is due (7)?", False), ("What is due (8)?", False),
     ]  # fmt: skip
-    malformed = tally.left_out.pop("record that is not in the release's form")
+    malformed = tally.left_out.pop("record that is not in the release's format")
     assert len(malformed) == 5 + 8 and not tally.left_out, "paragraphs and questions"
     kept = [item for one in (*benchmark.documents, *benchmark.rows) for item in one.items]
     assert tally.account(kept)["rows"].given == len(odd) + len(sound)

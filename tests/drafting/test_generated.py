@@ -67,9 +67,9 @@ def test_generator_drops_and_counts_questions_by_reason(prepared):
     assert drafts[1].status == "absent" and not drafts[1].spans
     assert dropped == {
         "a quote that is not in the document": 1,
-        "asks what another question asks": 1,
+        "repeats another question": 1,
         "a question without its type or quotes": 1,
-        "called unanswerable, and the document answers it": 1,
+        "called unanswerable, but the document answers it": 1,
     }
 
 

@@ -82,4 +82,4 @@ def test_ask_label_scores_contractnli_labels_of_replies(converted, tmp_path, cap
     assert labels["questions"] == 17 and labels["accuracy"] == right / 17 and len(labels["confusion"]) == 17
     assert "label_accuracy" in capsys.readouterr().out
     assert evaluate_rag.main(flags) == 1
-    assert "ask_label: the sentences that it quotes choose no label" in capsys.readouterr().err
+    assert "ask_label: the pipeline's quotes choose no label" in capsys.readouterr().err

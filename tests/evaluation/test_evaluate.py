@@ -350,7 +350,7 @@ def test_shipped_configs_parse_without_notes(name):
             "target_colour: not a setting of the target http; its settings",
         ),
         ({"sample_seed": 1}, "sample_seed has no effect without limit"),
-        ({"target_key": "VARIABLE"}, "target_key: only for a server: --target-url"),
+        ({"target_key": "VARIABLE"}, "target_key: works only with a server: --target-url"),
         ({"chunk_size": "abc"}, "^settings: chunk_size: Input should be a valid integer[^;]*$"),
     ],
 )
@@ -422,7 +422,7 @@ def test_repeat_counts_questions_not_replies_as_failed(run, server):
     [
         ("answer_length", 1e308, "scores.answer_length: Input should be less than or equal to"),
         ("answer_length", float("nan"), "scores.answer_length: Input should be a finite number"),
-        ("recall@10", 0.5, "recall@10: is in the rows and not in the summary"),
+        ("recall@10", 0.5, "recall@10: is in the rows, but not in the summary"),
     ],
 )
 def test_run_folder_rejects_changed_scores(run, name, value, message):

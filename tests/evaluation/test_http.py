@@ -56,7 +56,7 @@ def test_http_target_tries_common_request_bodies_until_accepted(dataset, accepts
     with imitating(answering(accepts), dataset.cases) as system:
         notes, reply = ask(f"{system.url}/ask", dataset)
         assert reply.answer == RENT and len([one for one in system.asked if one.method == "POST"]) == requests + 1
-    assert any("the form of the request that it answers" in note for note in notes) is (requests > 1)
+    assert any("the server answers requests of the form" in note for note in notes) is (requests > 1)
     assert not any("http:http" in note for note in notes) and all(note.startswith("http://") for note in notes)
 
 
@@ -117,7 +117,7 @@ def test_http_target_uses_openapi_description_of_server(dataset):
     with imitating(serve, dataset.cases) as system:
         notes, reply = ask(f"{system.url}/ask", dataset)
     assert reply.answer == dataset.cases[0].question
-    assert any("as its /openapi.json says" in note for note in notes)
+    assert any("the request follows the server's /openapi.json" in note for note in notes)
 
 
 def test_http_target_fills_question_in_address(dataset):

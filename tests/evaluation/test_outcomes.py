@@ -64,7 +64,7 @@ def test_outcome_reason_names_a_mark_an_error_or_a_gold_passage():
     assert find_outcome(make_case("x", HIT), mark=5.0).reason == "The judge gave 5 of 5."
     assert find_outcome(make_case("x", error="HTTP 500")).reason == "HTTP 500"
     found = find_outcome(make_case(None, OFF, HIT), answers=False)
-    assert found.reason == "With passage 2 at least half of the gold is found."
+    assert found.reason == "The passages up to number 2 contain at least half of a gold passage."
 
 
 @pytest.mark.parametrize(

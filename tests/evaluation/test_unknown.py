@@ -153,7 +153,7 @@ def test_measure_uses_only_located_gold_and_notes_missing_gold(dataset):
     half = replace(cases[0], gold=(*cases[0].gold, GoldPassage("Oak Lodge.txt", "of another edition", absent=True)))
     values = measure([half], names=["char_recall@8", "recall", "ndcg@10", "mrr"])
     assert {value for column in values.values() for value in column} == {1.0}
-    assert "some gold is not located: passage metrics are over the rest" in Evidence().add(half)
+    assert "some gold is not located: passage metrics use the other gold" in Evidence().add(half)
 
 
 # ---------------------------------------------------------------- what a reply may lack

@@ -155,7 +155,7 @@ def test_read_document_keeps_every_character_of_a_text_file(write):
     assert document.text == text and document.pages == ()
     latin = write("b.txt", "caf\xe9".encode("cp1252"))
     assert read_document(latin).text == "caf\xe9"
-    assert read_document(latin).notes == ("read as cp1252, for it is not UTF-8",)
+    assert read_document(latin).notes == ("read as cp1252, because it is not UTF-8",)
 
 
 def test_find_boxes_returns_boxes_on_both_pages_of_a_passage(contract):

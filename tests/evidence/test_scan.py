@@ -95,7 +95,7 @@ def test_read_scan_adds_an_invisible_text_layer_for_every_pdf_reader(scan, tmp_p
     found = read_scan(before, tmp_path / "read.pdf", engine)
     assert found is not None and found.confidence == {"2": 0.9}
     document = found.document
-    assert document.filename == "scan.pdf" and document.notes == ("page 2 read by OCR, sure to 90%",)
+    assert document.filename == "scan.pdf" and document.notes == ("page 2 read by OCR with confidence 90%",)
     assert document.text == f"A page with text.\n{LINES[0]}\n{LINES[1]} {LINES[2]}"
     assert read_document(tmp_path / "read.pdf").text == document.text
     assert pypdf.PdfReader(tmp_path / "read.pdf").pages[1].extract_text().split() == " ".join(LINES).split()

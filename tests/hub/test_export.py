@@ -174,7 +174,7 @@ def test_legalbenchrag_snippets_are_cut_from_the_text(small, tmp_path):
         ["Law: Maine.", "Due: May."],
     ]
     assert record(out)["left_out"] == {
-        "passage without a place in the document": [f"2: {ONE}"],
+        "passage that is not located in the document": [f"2: {ONE}"],
         "question without a located passage": ["2"],
         "impossible question": ["3"],
     }

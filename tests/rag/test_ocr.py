@@ -39,7 +39,7 @@ def test_read_with_ocr_caches_scan_with_word_boxes(tmp_path, asked, name):
     assert not read_document(path).has_text
     document = read_with_ocr(path, HOW)
     assert document.text == WORDS and document.filename == name
-    assert document.notes == ("page 1 read by OCR, sure to 80%",)
+    assert document.notes == ("page 1 read by OCR with confidence 80%",)
     assert find_boxes(document, [Span(4, 10)]) != [[]]
     assert read_with_ocr(path, HOW) == document
     assert len(asked) == 1

@@ -100,7 +100,7 @@ def test_index_reads_scan_only_when_ocr_is_enabled(make, tmp_path, monkeypatch):
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda language: lambda picture: [line])
     pipeline = make("rcts", ocr=True, ocr_engine="tesseract", ocr_language="cs-CZ", engine="serial")
     report = pipeline.index(tmp_path / "scan.pdf", tmp_path / "with")
-    assert report.notes == ("scan.pdf: page 1 read by OCR, sure to 90%",)
+    assert report.notes == ("scan.pdf: page 1 read by OCR with confidence 90%",)
     assert pipeline.search(["premises in repair"])[0].ranked[0].page == 1
 
 

@@ -95,7 +95,7 @@ def test_bundle_json_has_checksums_of_the_parent(figures):
     assert info.options["kind"] == "figures" and info.options["seed"] == 4
     card = (figures / "README.md").read_text(encoding="utf-8")
     assert "exhibit vary datasets_out/parent --kind figures" in card
-    assert "changed to others of the same type" in card
+    assert "replaced by others of the same type" in card
     assert sum(map(len, info.left_out.values())) + info.counts.questions == len(ROWS) + 1
 
 

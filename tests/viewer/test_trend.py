@@ -58,7 +58,7 @@ def test_series_names_first_worse_run_and_metrics_of_regression(folder):
 def test_series_marks_corrected_regression_as_not_persisting(tmp_path):
     [told] = found_in(make_runs(tmp_path, back=8))
     assert (told.run.name, told.persists) == ("run-07", False)
-    assert told.lines[-1] == "It was corrected since."
+    assert told.lines[-1] == "A later run corrected it."
     assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
 
 

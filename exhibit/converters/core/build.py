@@ -208,7 +208,7 @@ def _note_gold(row: RawRow, quote: Quote, where: QuotePlace, tally: Tally) -> No
         remark = "quote not found in the document (kept in train.json, marked absent in gold.jsonl)"
         tally.note(remark, f"{name}: {text[:80]!r}")
     elif is_ambiguous(text, places):
-        tally.note("ambiguous gold: few words on many places", f"{name}: {text!r} on {places} places")
+        tally.note("ambiguous gold: few words with many locations", f"{name}: {text!r} has {places} locations")
     if where.hidden:
         tally.note("gold with words that are invisible on the page", f"{name}: {where.hidden}")
     if where.remark:

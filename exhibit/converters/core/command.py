@@ -35,7 +35,7 @@ SAMPLE_SENTENCE = "An invented sample: nothing in it comes from the source that 
 def main(converter: Converter, argv: list[str] | None = None) -> int:
     """Run a converter's command line: parse the flags, read the source, build the bundle, print a summary table."""
     options = make_parser(converter).parse_args(argv)
-    away = "run the same command again: files that already arrived are not sent again"
+    away = "run the same command again: files that have arrived are not downloaded again"
 
     @guarded(f"stopped; {'nothing was written' if isinstance(options.out, Path) else away}")
     def convert_and_report() -> int:
@@ -99,7 +99,7 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     add("--source", type=Path, metavar="PATH", help=downloaded if info.downloads else "see above")
     add("--max-documents", type=parse_positive, metavar="N", help="only the first N documents")
     if info.splits:
-        add("--split", choices=[*info.splits, "all"], default="all", help="take one part of the release (default: all)")
+        add("--split", choices=[*info.splits, "all"], default="all", help="use one part of the release (default: all)")
     add("--answerable-only", action="store_true", help="leave out questions that have no answer in the document")
     add("--strict", action="store_true", help="stop at the first bad row instead of counting it")
     add("--force", action="store_true", help="replace an existing bundle")

@@ -179,7 +179,7 @@ def _explain_wordless(task: Task) -> str:
     file = task.document.original or task.path
     if file.suffix.lower() not in {".pdf", *picture.SUFFIXES}:
         return f"{file}: no words in it"
-    hint = "OCR found no words in it either" if task.ocr else "add --ocr to have it read"
+    hint = "OCR found no words in it either" if task.ocr else "add --ocr to read it"
     return f"{file}: no text in it, only pictures; {hint}"
 
 
@@ -260,11 +260,11 @@ class _Finder:
         named = read_provisions(quote.provision)[:1]
         found = self._provisions.find(named[0]) if named else []
         if len(found) != 1:
-            several = f"provision is in {len(found)} places of the document: it is ambiguous"
+            several = f"provision has {len(found)} locations in the document: it is ambiguous"
             return replace(NOWHERE, remark=several if found else "provision is not in the document")
         spans = found[0].spans
         text = "\n".join(self.document.text[start:end] for start, end in spans)
-        part = "provision is there, but the part below it was not recognised: the whole is gold"
+        part = "provision found, but its cited part was not recognised: the whole provision is gold"
         remark = part if found[0].whole else ""
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
 

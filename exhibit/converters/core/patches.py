@@ -26,7 +26,7 @@ SHIPPED = "shipped"  # the flag's value for the patch or the list of addresses t
 _KNOWN = Path(__file__).parents[1] / "_known"
 CORRECTED = "gold corrected by review"
 UNFIT = "correction not applied: the gold has changed since the review"
-ELSEWHERE = "in a patch, and not in the bundle"
+ELSEWHERE = "in a patch, but not in the bundle"
 
 
 def find_patch(name: str, info: DatasetInfo) -> Path:

@@ -143,6 +143,6 @@ def ask_titles(texts: Mapping[str, str]) -> dict[str, str]:
     for name, reply in zip(texts, llm.complete(prompts, max_tokens=100, temperature=0.0), strict=True):
         titles[name] = " ".join(reply.text.split()).strip(" \"'“”.")[:MAX_TITLE_CHARS]
         if not titles[name]:
-            reason = reply.error or f"{model} gave an empty one"
+            reason = reply.error or f"{model} gave an empty title"
             raise ServiceError(f"no title for {name}: {reason}; run the command again: finished titles are kept")
     return titles

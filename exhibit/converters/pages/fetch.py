@@ -139,10 +139,10 @@ def add_fetch_arguments(parser: ArgumentParser) -> None:
     delay = "seconds between two requests to one host; robots.txt may ask for more (default: %(default)s)"
     add("--delay", type=parse_seconds, default=0.5, metavar="S", help=delay)
     add("--timeout", type=parse_seconds, default=60.0, metavar="S", help="seconds for one page (default: %(default)s)")
-    large = "leave out what is larger (default: %(default)s)"
+    large = "leave out larger pages and files (default: %(default)s)"
     add("--max-bytes", type=parse_positive, default=100 << 20, metavar="N", help=large)
     add("--refetch", action="store_true", help="fetch again what an earlier run has stored")
-    add("--ignore-robots", action="store_true", help="fetch even what robots.txt asks robots to leave")
+    add("--ignore-robots", action="store_true", help="also fetch pages that robots.txt forbids")
     private = "allow addresses of this machine, of private networks and of cloud metadata services"
     add("--allow-private", action="store_true", help=private)
 

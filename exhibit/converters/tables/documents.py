@@ -20,7 +20,7 @@ from exhibit.schemas.layout import fit_name
 from exhibit.storage.atomic import list_left_out
 
 NO_READER = "no reader for files of this kind"
-QUESTIONS = "table of the questions, which holds their answers: no document"
+QUESTIONS = "table of the questions, which has their answers and is not a document"
 NAMESAKE = "document that no question is about has the name of another; rename one"
 OPENING_CHARS = (200, 1000)  # characters of a law with its name: of its title, or of all text above its first paragraph
 
@@ -49,7 +49,7 @@ class Shelf:
         if self.folder is None:
             return []
         if not self.folder.is_dir():
-            raise SourceError(f"{self.folder}: no such folder; --documents takes the folder that holds the documents")
+            raise SourceError(f"{self.folder}: no such folder; give --documents the folder with the documents")
         files = list_folder(self.folder)
         if not any(is_readable(file.path) for file in files):
             raise SourceError(
@@ -194,7 +194,7 @@ class Shelf:
                 path = (root / name).resolve()
                 exists = path.is_file()
             except (OSError, ValueError):
-                self.lost[name] = "no name that a file can have", escape_surrogates(name[:80])
+                self.lost[name] = "not a valid file name", escape_surrogates(name[:80])
                 continue
             if not path.is_relative_to(root):
                 self.lost[name] = "path leads out of the table's folder; pass its folder with --documents", ""

@@ -265,7 +265,7 @@ def _read_json(path: Path, text: str) -> list[Any]:
     except yaml.YAMLError as error:
         raise SourceError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path}: not JSON: {error}; name it .jsonl if it has one object a line") from error
+        raise SourceError(f"{path}: not JSON: {error}; name it .jsonl if it has one object per line") from error
     rows = _find_rows(data)
     if rows is None:
         lists = [key for key, value in data.items() if isinstance(value, list)] if isinstance(data, dict) else []

@@ -323,7 +323,7 @@ def _judge_words(expected: Reading, reply: Reading, question: Reading, gold: Seq
     if short and (fault := _find_candidates(reply, needed, question)):
         return Decision(None, fault)
     if not quoted and (unknown := _find_unknown(expected, reply, question, () if short else gold)):
-        return Decision(None, f"What it says with {min(unknown)!r} is not known.")
+        return Decision(None, f"The reply adds the word {min(unknown)!r}, which may change its meaning.")
     return Decision(True, "The reply has the words of the expected answer.")
 
 
@@ -368,7 +368,7 @@ def _find_change(expected: Reading, reply: Reading, sentences: Sequence[Reading]
         shared = set(other.tokens) & set(expected.tokens)
         close = 2 * len(shared) >= len(expected.tokens) or len(other.tokens) <= 6  # such as "That is not so."
         if other not in sentences and close and other.count_changes() - allowed:
-            return "The reply says it and its opposite, or retracts it."
+            return "The reply states the expected answer and its opposite, or retracts it."
     return ""
 
 
@@ -384,7 +384,7 @@ def _find_candidates(reply: Reading, needed: Sequence[str], question: Reading) -
     ends = [*after[:1], *after[2 : min(6, len(after) - 1)]]
     named = {stem(token) for token in after[1:2] if after[0] == ","} & question.stems - _NEUTRAL  # "Ernst, Grant"
     if listed or named or _SEPARATORS.intersection(ends[1:] if ends[:1] == [","] else ends[:1]):
-        return "The reply names others beside the expected answer."
+        return "The reply names other candidates beside the expected answer."
     following = zip(reply.stream, reply.stream[1:], reply.stream[2:], strict=False)
     # "the Client of the Contractor"
     owners = [owner for part, of, owner in following if (part, of) == (needed[-1], "of")]
@@ -393,7 +393,7 @@ def _find_candidates(reply: Reading, needed: Sequence[str], question: Reading) -
         return "The word beside the expected answer changes it."
     preposition = question.tokens[:1] if question.tokens[1:2] == ("whom",) else ()
     if preposition and (preposition[0], needed[0]) not in pairwise(reply.stream):
-        return "The expected answer may have another part in the sentence."
+        return "The expected answer may have another role in the sentence."
     if question.tokens[:1] == ("who",) and before and stem(before[-1]) in question.stems:
         return "The expected answer may be the object of the sentence."
     return ""

@@ -95,16 +95,16 @@ def _compare_with_truth(case: Case, score: Callable[[str, str], float]) -> float
 
 
 @metric(
-    "Says what it must",
-    "share of the words, figures and dates that the test set wants in the answer, and that are in it",
+    "Required text stated",
+    "share of the words, figures and dates required by the test set that the answer has",
 )
 def answer_must_contain(case: Case) -> float | None:
     return _share_stated(case, MUST_CONTAIN, strict=False)
 
 
 @metric(
-    "Says what it must not",
-    "share of the words, figures and dates that the test set forbids, and that are in the answer",
+    "Forbidden text stated",
+    "share of the words, figures and dates forbidden by the test set that the answer has",
     higher_is_better=False,
 )
 def answer_must_not(case: Case) -> float | None:
@@ -163,7 +163,7 @@ def judged(title: str, meaning: str, *needs: Need) -> Callable[[Function], Funct
     return decorate
 
 
-@judged("Groundedness", "how far the passages bear the answer out: a judge's mark from 1 to 5", "answer", "passages")
+@judged("Groundedness", "how well the passages support the answer: a judge's mark from 1 to 5", "answer", "passages")
 def groundedness(case: Case) -> Texts | None:
     # a refusal claims nothing, and an answer without passages cannot be supported
     passages, answer = case.reply.read(len(case.reply.passages)), case.reply.answer
@@ -173,14 +173,14 @@ def groundedness(case: Case) -> Texts | None:
     return {"SOURCES": sources[:_MAX_SOURCE_CHARS], "ANSWER": answer}
 
 
-@judged("Relevance", "how far the answer answers the question: a judge's mark from 1 to 5", "answer")
+@judged("Relevance", "how well the answer fits the question: a judge's mark from 1 to 5", "answer")
 def relevance(case: Case) -> Texts | None:
     answer = "" if case.is_impossible else case.reply.answer
     return {"QUESTION": case.question, "ANSWER": answer} if answer else None
 
 
 @judged(
-    "Correctness", "how far the answer says what the expected one says: a judge's mark from 1 to 5", "answer", "truth"
+    "Correctness", "how well the answer agrees with the expected answer: a judge's mark from 1 to 5", "answer", "truth"
 )
 def answer_correctness(case: Case) -> Texts | None:
     answer = case.reply.answer

@@ -95,7 +95,7 @@ def citations_matched(case: Case) -> float | None:
     return sum(bool(names & given) for names in expected) / len(expected) if expected else None
 
 
-@on_truth("Sources matched by name", "how near the names cited are to those expected")
+@on_truth("Sources matched by name", "similarity of cited and expected names")
 def precedent_matching(case: Case, options: Options) -> float | None:
     given = [*find_cited_names(case.reply.answer or "")]
     given += [name for file in _list_cited_files(case) for name in _list_file_names(file)]
@@ -177,7 +177,7 @@ _BARE = re.compile(
 _LIST_NUMBER = re.compile(r"^[^\S\n]*\d{1,3}[.)]\s", re.MULTILINE)
 
 
-@metric("Citations well formed", "valid citations among all", short=False)
+@metric("Citations well formed", "share of the answer's citations that are valid", short=False)
 def citation_format_compliance(case: Case) -> float | None:
     good, bad = count_citations(case.reply.answer or "")
     return good / (good + bad) if good + bad else None
@@ -250,7 +250,7 @@ _UK_TERMS, _US_TERMS = _compile_terms(_UK), _compile_terms(_US)
 _SEED_TERMS = _US_TERMS | _compile_terms(_US_IN_SEED)
 
 
-@on_truth("Terminology", "UK terms of the truth used, less for US ones", short=False)
+@on_truth("Terminology", "share of the truth's UK terms in the answer, less for each US term", short=False)
 def legal_terminology_accuracy(case: Case, options: Options) -> float | None:
     """Return the share of the truth's UK terms in the reply, halved for each US term that the truth lacks."""
     terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS

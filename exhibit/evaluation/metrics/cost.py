@@ -11,7 +11,7 @@ _MILLION = 1_000_000  # prices are for this many tokens
 
 @metric(
     "Time to reply",
-    "seconds from the question to the last word of its reply",
+    "seconds from the question to the last word of the reply",
     unit="seconds",
     higher_is_better=False,
     gate=False,  # a busy machine is not the tested system's fault
@@ -22,7 +22,7 @@ def latency(case: Case) -> float | None:
 
 @metric(
     "Cost of a reply",
-    "money a question, as the system reports it or by the prices given",
+    "cost of a question, as the system reports it or by the prices that you give",
     unit="currency",
     higher_is_better=False,
     gate=False,  # prices change, and a more expensive answer may be better

@@ -225,7 +225,7 @@ def ranking_of(case: Case) -> Ranking | None:
     return Ranking(order, {f"gold-{number}": 1 for number in range(len(ranks))}, 1)
 
 
-@on_text("Gold passages found", "share of gold passages of which the first k hold at least half", at=("k",))
+@on_text("Gold passages found", "share of gold passages of which the first k contain at least half", at=("k",))
 def recall(case: Case, options: Options, k: int) -> float | None:
     if options.parity == "seed":
         matched, golds = match_seed(case, k)
@@ -237,7 +237,7 @@ def recall(case: Case, options: Options, k: int) -> float | None:
     return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else None
 
 
-@on_text("Ranking quality (nDCG)", "gold passages found, those ranked higher counting more", at=(5, "k"))
+@on_text("Ranking quality (nDCG)", "gold passages found; those at higher ranks count more", at=(5, "k"))
 def ndcg(case: Case, options: Options, k: int) -> float | None:
     if options.parity == "seed":
         return score_seed_ndcg(case, k)
@@ -252,7 +252,7 @@ def _sum_gains(grades: Sequence[int]) -> float:
     return sum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
 
 
-@on_text("First gold's rank (MRR)", "one over the rank of the first gold", at=(10,))
+@on_text("First gold's rank (MRR)", "the reciprocal rank of the first gold passage", at=(10,))
 def mrr(case: Case, k: int) -> float | None:
     ranking = ranking_of(case)
     if ranking is None or not ranking.golds:
@@ -290,7 +290,7 @@ overlaps gold, and unnecessary if it is not even a neighbour."""
 economy = partial(on_spans, meaning="share of the first k passages", at=("k",))
 
 
-@economy("Passages that hold gold", short=False)
+@economy("Passages with gold", short=False)
 def chunk_essential(case: Case, k: int) -> float | None:
     gaps = _measure_gaps(case, k)
     return sum(gap < 0 for gap in gaps) / len(gaps) if gaps else None
@@ -319,7 +319,7 @@ def _measure_gaps(case: Case, k: int) -> list[float]:
 
 @on_spans(
     "Right law and paragraph first",
-    "questions on laws whose first passage is of the right paragraph, in whatever version",
+    "questions on laws whose first passage is from the right paragraph, in any version",
 )
 def provision_first(case: Case) -> float | None:
     if "paragraph" not in case.labels:
@@ -327,7 +327,7 @@ def provision_first(case: Case) -> float | None:
     return float(bool(case.reply.passages) and has_right_version(case.reply.passages[0], case) is not None)
 
 
-@on_spans("Right version", "of those, the share in the version that was in force on the question's day")
+@on_spans("Right version", "of these, the share whose version was in force on the question's day")
 def version_accuracy(case: Case) -> float | None:
     if "paragraph" not in case.labels or not case.reply.passages:
         return None

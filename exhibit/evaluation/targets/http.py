@@ -171,9 +171,9 @@ class Server:
         notes = []
         [body] = self._bodies
         if paths and tried == [body]:
-            notes.append(f"asked as its /openapi.json says: {_shorten(body)}")
+            notes.append(f"the request follows the server's /openapi.json: {_shorten(body)}")
         elif tried[0] != body:
-            notes.append(f"the form of the request that it answers: {_shorten(body)}")
+            notes.append(f"the server answers requests of the form {_shorten(body)}")
         best = next((parts for parts in answered if parts.passages), answered[-1])
         self._answers = best.answer is not None
         if self.paths.answer is None and best.ended is None:

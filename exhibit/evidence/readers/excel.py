@@ -26,7 +26,7 @@ def page(path: Path) -> Printable:
         for sheet in book.worksheets:
             pieces.append(format_paragraph(sheet.title, "h2") + format_grid(_read_texts(path, sheet)))
             if sheet.sheet_state != "visible":
-                notes.append(f"sheet {sheet.title!r} is hidden in it, and printed")
+                notes.append(f"the hidden sheet {sheet.title!r} is printed")
     return Printable("".join(pieces), tuple(notes))
 
 

@@ -85,7 +85,7 @@ class Export:
         for line in self.gold[question.id]:
             filename = line.filename or ""
             if line.context is not None and not line.spans:
-                self.leave_out("passage without a place in the document", f"{question.id}: {filename}")
+                self.leave_out("passage that is not located in the document", f"{question.id}: {filename}")
             for start, end in line.spans:
                 if end > len(texts[filename]):
                     raise BundleError(f"{filename}: gold at {start}-{end} is past the end of the text")

@@ -18,7 +18,7 @@ from exhibit.schemas.bundle import CARD
 from exhibit.schemas.models import Gold
 
 CHUNK_CHARS = 1000
-"""Most characters of a chunk: one or two clauses, about the length that passage retrievers are trained on."""
+"""The most characters of a chunk: one or two clauses, about the length that passage retrievers are trained on."""
 _BREAKS = ("\n\n", "\n", ". ", " ")  # the strings after which a chunk may end, the best first
 
 Chunks = dict[str, list[tuple[int, int]]]

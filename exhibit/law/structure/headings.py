@@ -138,7 +138,7 @@ def _rank_part(level: Level, word: str, number: str, system: LegalSystem) -> tup
 
 
 def _read_roman_part(line: Line, system: LegalSystem) -> Label | None:
-    """Return the label of a part with a Roman number, as in `II."""
+    """Return the label of a part with a Roman number at the start of a line, as in `II. Definitions`."""
     level = next((level for level in system.levels if level.roman), None)
     if level is None or not line.fresh:
         return None

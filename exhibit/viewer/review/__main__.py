@@ -107,7 +107,7 @@ def _read(options: Any) -> Result:
     summary["corrected"] = [list(key) for key in result.corrected]
     summary["left"] = {reason: [list(key) for key in keys] for reason, keys in result.left.items()}
     write_json(out / "review.json", summary)
-    words = "{reviewer}: right {on} in {right} of {judged}, {unclear} unclear"
+    words = "{reviewer} {on}: {right} of {judged} right, {unclear} unclear"
     lines = [words.format(on=ASPECTS[share["aspect"]], **share) for share in shares]
     lines += [*map(str, agreements), f"corrected: {len(result.corrected)} questions"]
     lines += [f"not corrected: {reason}: {len(keys)}" for reason, keys in result.left.items()]
@@ -143,7 +143,7 @@ def _apply_reviews(reviews: Sequence[Review], options: Any) -> Result:
 def _add_questions(reviews: Sequence[Review], options: Any) -> Result:
     """Write a copy of a bundle with the questions that reviewers added; judgments on a run are not applied here."""
     judged = sum(len(review.cases) for review in reviews)
-    advice = f"judgments on a run become a patch first: exhibit review read {' '.join(map(str, options.patch))}"
+    advice = f"first make a patch of judgments on a run: exhibit review read {' '.join(map(str, options.patch))}"
     if judged and not any(review.added for review in reviews):
         raise ToolkitError(f"{options.patch[0]}: contains judgments on a run; {advice}")
     count = add_questions(reviews, options.bundle, options.out, force=options.force)
@@ -168,7 +168,10 @@ def _check_same_questions(reviews: Sequence[Review], questions: Questions, where
 
 
 def _read_reviews(files: Sequence[Path], *, several_pages: bool) -> list[Review]:
-    """Read reviews of one page, or of a drafted bundle, which grows, of several; refuse a second one by a reviewer."""
+    """Read the reviews of one page; refuse a second review by the same reviewer.
+
+    With `several_pages` they may be of several pages, since a drafted bundle grows.
+    """
     reviews = [read_review(path) for path in files]
     seen: dict[tuple[str, str], Path] = {}
     for review, path in zip(reviews, files, strict=True):

@@ -1,4 +1,4 @@
-"""What reviews of a run say: how many are right, how far reviewers agree, and corrected gold as patches.
+"""Results of reviews of a run: the right gold and answers, the agreement of reviewers, and corrected gold as patches.
 
 Gold is corrected if more reviewers call it wrong than right, and all the corrections that they propose agree.
 """

@@ -102,7 +102,7 @@ class ReviewedRun(RunFolder):
 
 
 def draw_sample(rows: Questions, *, size: int, seed: int) -> list[Key]:
-    """Return a random sample of questions in which each confidence, outcome and dataset is represented in turn."""
+    """Return a random sample of questions that takes from each confidence, outcome and dataset in turn."""
     strata: dict[tuple[str, ...], list[Key]] = defaultdict(list)
     for key, row in rows.items():
         confidence = row.reply.confidence

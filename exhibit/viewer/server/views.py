@@ -58,7 +58,7 @@ Body = TypeVar("Body", bound=BaseModel)
 
 
 class Form(BaseModel):
-    """What a page sends: the runs to compare, a bundle whose reviews are applied, or a test with its settings."""
+    """The data that a page sends: runs to compare, a bundle whose reviews are applied, or a test with its settings."""
 
     runs: list[str] = []
     bundle: str = Field("", max_length=100)
@@ -86,7 +86,9 @@ class Views:
         self.texts = TextSearch(self.state / "texts.sqlite")
 
     def make_routes(self) -> list[BaseRoute]:
-        """Return all routes, relative to `http://HOST:PORT/TOKEN/`; Starlette runs what is not `async` in a thread."""
+        """Return all routes, relative to `http://HOST:PORT/TOKEN/`; Starlette runs handlers without `async` in a
+        thread.
+        """
         get = {
             "/": self.show_home, "/bundle/{key}": self.show_bundle, "/bundle/{key}/document": self.show_document,
             "/bundle/{key}/sheet": self.show_sheet, "/bundle/{key}/page/{number:int}": self.show_picture,
@@ -347,7 +349,7 @@ def make_folder_name(text: str) -> str:
 
 
 def make_file_name(name: str) -> str:
-    """Return a safe name for an uploaded file; a changed name gets a digest, so that two files stay two."""
+    """Return a safe name for an uploaded file; a changed name gets a digest, so that two files have two names."""
     safe = _UNSAFE.sub("_", name).lstrip(".") or "document"
     if safe != name:
         stem, dot, ending = safe.rpartition(".")
