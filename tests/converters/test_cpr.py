@@ -171,7 +171,7 @@ def test_resolve_finds_the_section_under_a_heading(cited, row, document, begins,
         ("K.1 Enforcement of judgments abroad and at home", (), "names 3 documents"),
         ("J.5 Reading lists, authorities and timetable", ("Circuit Commercial Court",), "Guide is not in it"),
         ("Circuit Commercial Court Guide, J.4 Documents for the trial", (), "Circuit Commercial Court Guide is not in"),
-        ("Scope", (), "for sure: Part 36 – Offers to Settle.pdf has this title"),
+        ("Scope", (), "with certainty: Part 36 – Offers to Settle.pdf has this title"),
         ("CPR 99.2", (), "names no document"),
     ],
 )

@@ -162,7 +162,7 @@ def check_record(
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"]))
-        tally.fault("record that is not in the release's formatat", f"{name}: {where}: {fault['msg']}", item=item)
+        tally.fault("record that is not in the release's format", f"{name}: {where}: {fault['msg']}", item=item)
         return None
 
 
