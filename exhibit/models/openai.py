@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import httpx
 import numpy as np
+from jmespath import search
 
 from exhibit.engine import track
 from exhibit.models.embedders import to_unit
@@ -72,7 +73,7 @@ class Endpoint:
                 words = f"{words.partition(':')[0]}; check {self._key_name}"
             elif error.status is None:
                 error.transient = True
-            elif _find(_parse(error.body), "error", "code") == "insufficient_quota":
+            elif search("error.code", _parse(error.body)) == "insufficient_quota":
                 error.transient = False  # a 429 that lasts until the user pays
             error.args = (f"{self.address}: {words}",)
             raise
@@ -104,15 +105,6 @@ def _parse(data: bytes) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError):
         return None
-
-
-def _find(value: Any, *path: str | int) -> Any:
-    for step in path:
-        try:
-            value = value[step]
-        except (LookupError, TypeError):
-            return None
-    return value
 
 
 # ---------------------------------------------------------------- chat completions
@@ -218,15 +210,15 @@ class OpenAI:
             try:
                 return self._read(self._endpoint.post("chat/completions", sent), body)
             except HttpError as error:
-                rejected = _find(_parse(error.body), "error", "param") if error.status == 400 else None
+                rejected = search("error.param", _parse(error.body)) if error.status == 400 else None
                 if rejected not in _RENAMED or rejected not in sent:
                     raise
                 self._rejected.add(str(rejected))
 
     def _read(self, reply: Mapping[str, Any], body: Mapping[str, Any]) -> Completion:
-        content = _find(reply, "choices", 0, "message", "content")
+        content = search("choices[0].message.content", reply)
         text = _THOUGHTS.sub("", content, count=1).strip() if isinstance(content, str) else ""
-        tokens_in, tokens_out = (_find(reply, "usage", name) for name in ("prompt_tokens", "completion_tokens"))
+        tokens_in, tokens_out = search("[usage.prompt_tokens, usage.completion_tokens]", reply)
         if not isinstance(tokens_in, int):
             tokens_in = sum(count_tokens(message["content"]) for message in body["messages"])
         if not text:
@@ -239,9 +231,9 @@ class OpenAI:
 def _explain_empty(reply: Mapping[str, Any]) -> str:
     if reply.get("error"):
         return f"the server reports an error: {str(reply['error'])[:200]}"
-    if refusal := _find(reply, "choices", 0, "message", "refusal"):
+    if refusal := search("choices[0].message.refusal", reply):
         return f"the model declined: {str(refusal)[:200]}"
-    reason = str(_find(reply, "choices", 0, "finish_reason") or "no choices")
+    reason = str(search("choices[0].finish_reason", reply) or "no choices")
     return f"an empty reply ({reason[:200]})" + ("; raise max_tokens" if reason == "length" else "")
 
 

@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from exhibit.law.names import (
     split_filename,
 )
 from exhibit.law.profile import AGREED, Profile
-from exhibit.rag.lexicon import FIELDS, Database, NameWords, Postings, compute_rarity, count_digests
+from exhibit.rag.lexicon import FIELDS, Database, NameWords, Postings, compute_rarity, count_digests, report_damage
 from exhibit.rag.protocols import Keys
 from exhibit.rag.questions import Query
 
@@ -36,7 +36,7 @@ _TITLE_CHARS = 6000  # characters at a document's start that contain its title; 
 _KIND_WORDS = frozenset("agreement contract guide notice policy rules statement terms the".split())
 """Words for the kind of a document, and articles. "the Commercial Court" means its guide, without the word `guide`."""
 _TITLE_BREAK = re.compile(r"\s[-–—]\s")  # people cite a title up to this dash: `Practice Direction 47 – Procedure`
-_MAX_CACHED_WEIGHTS = 200_000  # most cached likelihoods, names times documents: 10 MB
+_MAX_CACHED_CHOICES = 16  # each has a number for every document
 # a word that only looks like a name counts if fewer than the cube root of N documents have it; defined terms are common
 _RARE_SHARE = 2 / 3
 # by its rarity alone a word of one of N documents leaves it less likely than all others together, but no user writes
@@ -87,8 +87,7 @@ class DocumentNames:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._fields = {name: Postings(database, name) for name in NAME_FIELDS}
-        # many questions name a document in the same words
-        self._choices: dict[tuple[str, str, bool], Choice] = {}
+        self._choose = lru_cache(_MAX_CACHED_CHOICES)(self._score)  # many questions name a document in the same words
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -118,26 +117,21 @@ class DocumentNames:
         return np.array([number for number, _, _ in self._rows], np.int64)
 
     def score(self, query: Query) -> Choice:
-        key = (query.names, query.kind, query.apart)
-        if key not in self._choices:
-            if len(self._choices) * len(self) >= _MAX_CACHED_WEIGHTS:
-                self._choices.clear()
-            with self._database.report_damage():
-                self._choices[key] = self._score(query)
-        return self._choices[key]
+        with report_damage(self._database.path):
+            return self._choose(query.names, query.kind, query.apart)
 
-    def _score(self, query: Query) -> Choice:
-        words = list(name_words(query.names))
-        lower = query.names.islower()  # in a question without capitals, lower case has no meaning
-        single = {word.term: self._keep_certain(self._weigh_word(word, lower=lower), query) for word in words}
+    def _score(self, names: str, kind: str, apart: bool) -> Choice:
+        words = list(name_words(names))
+        lower = names.islower()  # in a question without capitals, lower case has no meaning
+        single = {word.term: self._keep_certain(self._weigh_word(word, lower=lower), apart) for word in words}
         named, phrases = sum(single.values(), self._zeros), self._zeros
         joined = {first.term + second.term: (first, second) for first, second in list_pairs(words, lower=lower)}
         for pair, (first, second) in joined.items():
             # a pair of adjacent words adds only the information that its single words lack
             more = np.maximum(0.0, self._weigh_pair(pair) - single[first.term] - single[second.term])
-            phrases = phrases + self._keep_certain(more, query)
+            phrases = phrases + self._keep_certain(more, apart)
         title = self._weigh_title({word.term for word in words})
-        signals = [_NAME_WEIGHT * named, _NAME_WEIGHT * phrases, _NAME_WEIGHT * title, self._weigh_kind(query.kind)]
+        signals = [_NAME_WEIGHT * named, _NAME_WEIGHT * phrases, _NAME_WEIGHT * title, self._weigh_kind(kind)]
         return Choice(self._numbers, normalise(np.sum(signals, axis=0)))
 
     @property
@@ -164,19 +158,9 @@ class DocumentNames:
         weights = np.maximum(0.0, compute_rarity(holders, len(self)))
         return np.bincount(self._find_rows(owners), weights[word], len(self)).astype(np.float64)
 
-    def _weigh_word(self, word: Word, *, lower: bool) -> Weights:
-        """Return a word's weights; if `AGProjects` is unknown, those of the pair `AG Projects` or of its parts."""
-        weights = self._weigh_term(word.term, capital=word.capital, lower=lower)
-        if not weights.any() and len(word.term) >= _JOINED_LETTERS:
-            weights = self._weigh_pair(word.term)
-        if not weights.any():
-            for part in word.parts:
-                weights = weights + self._weigh_term(part, capital=True, lower=lower)
-        return weights
-
-    def _keep_certain(self, weights: Weights, query: Query) -> Weights:
+    def _keep_certain(self, weights: Weights, apart: bool) -> Weights:
         """Return the weights; a word in many documents counts only if the question states the name separately."""
-        return np.where(weights > (0.0 if query.apart else self._least_weight), weights, 0.0)
+        return np.where(weights > (0.0 if apart else self._least_weight), weights, 0.0)
 
     @property
     def _least_weight(self) -> float:
@@ -196,12 +180,12 @@ class DocumentNames:
                 self._raise_weights(weights, name, word.term, limit)
         return bool(weights.max(initial=0.0) > self._least_weight)
 
-    def _weigh_term(self, term: str, *, capital: bool, lower: bool) -> Weights:
+    def _weigh_word(self, word: Word, *, lower: bool) -> Weights:
         """Return, for each document, a word's greatest rarity in its title, parties, file name or proper nouns."""
-        weights = self._zeros
+        term, weights = word.term, self._zeros
         # a word's rarity in running text, spelt as in the query, limits its weight, because `and` is rare in titles
-        limit = self._compute_rarity(self._count_holders("proper" if capital else "opening", term))
-        for name in ("stated", "file", *(("initials",) if capital or lower else ())):
+        limit = self._compute_rarity(self._count_holders("proper" if word.capital else "opening", term))
+        for name in ("stated", "file", *(("initials",) if word.capital or lower else ())):
             self._raise_weights(weights, name, term, limit)
         self._raise_weights(weights, "proper", term, limit, mentions=True)
         rows = self._find_in_filenames(term)

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from exhibit.law.profile import Profile
 from exhibit.rag.config import Config
 from exhibit.rag.documents import DocumentNames
-from exhibit.rag.lexicon import Database, DocumentWords, Words
+from exhibit.rag.lexicon import Database, DocumentWords, Words, report_damage
 from exhibit.rag.protocols import SECTION_BITS, Keys, Layer, VectorStore, make_section_keys
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import __version__
@@ -46,7 +47,10 @@ class Entry:
     pages: int | None
     profile: Profile
     summary: str
-    sections: Sequence[tuple[str, int, int]] = ()  # headings, start and end; a chunk's section is the position here
+    sections: tuple[tuple[str, int, int], ...] = ()  # headings, start, end; a chunk's section is the position here
+
+
+_ENTRY = TypeAdapter(Entry)
 
 
 class Index:
@@ -76,7 +80,7 @@ class Index:
         """All chunks by key; columns are contiguous in memory, so that a search copies neither keys nor documents."""
         if self._table is None:
             rows = self._database.read("SELECT number, first, chunks FROM documents ORDER BY first")
-            with self._database.report_damage():
+            with report_damage(self._database.path):
                 self._table = _make_table(rows)
         return self._table
 
@@ -124,16 +128,12 @@ class Index:
 
     def _read_entry(self, number: int) -> Entry:
         rows = self._database.read("SELECT record FROM documents WHERE number = ?", number)
-        with self._database.report_damage():
-            record = json.loads(rows[0][0])
-            profile = record["profile"]
-            record["profile"] = Profile(**{**profile, "parties": tuple(profile["parties"])})
-            record["sections"] = tuple(map(tuple, record["sections"]))
-            return Entry(**record)
+        with report_damage(self._database.path):
+            return _ENTRY.validate_python(json.loads(rows[0][0]))
 
     def _read_text(self, number: int) -> str:
         rows = self._database.read("SELECT text FROM texts WHERE number = ?", number)
-        with self._database.report_damage():
+        with report_damage(self._database.path):
             return str(rows[0][0], "utf-8", "surrogatepass")
 
     def _list_changes(self, number: int) -> list[tuple[int, str, int | None]]:
@@ -259,11 +259,8 @@ def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, 
     """Open an index with a config, or with its own settings and the user's in `own`; errors say what to do."""
     if not (folder / MANIFEST).is_file():
         raise BundleError(f"{folder}: no index here (no {MANIFEST}); build one: exhibit index DOCUMENTS --out {folder}")
-    try:
+    with report_damage(folder):  # checksums detect damage, not manipulation: a forged index has valid checksums
         return _open(folder, config, own or {})
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
-        # checksums detect damage, not manipulation: a forged index has valid checksums
-        raise BundleError(f"{folder}: damaged ({error}); build the index again (--ingest fresh)") from error
 
 
 def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:

@@ -118,6 +118,15 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
     )
 
 
+@contextmanager
+def report_damage(path: Path) -> Iterator[None]:
+    """Turn every exception that a damaged or forged file causes into one `BundleError` that advises a rebuild."""
+    try:
+        yield
+    except (sqlite3.Error, LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
+        raise BundleError(f"{path}: damaged ({error}); build the index again (--ingest fresh)") from error
+
+
 class Database:
     """An SQLite file; changes go to a copy, which replaces the file at `save`: other processes read the old content."""
 
@@ -127,7 +136,7 @@ class Database:
         self._changed = False
 
     def read(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        with self.report_damage():
+        with report_damage(self.path):
             if self._connection is None:
                 self._connection = self._open() if self.path.is_file() else self._begin()
             return self._connection.execute(sql, values).fetchall()
@@ -152,14 +161,6 @@ class Database:
         if self._changed:
             self._partial.unlink(missing_ok=True)
         self._connection, self._changed = None, False
-
-    @contextmanager
-    def report_damage(self) -> Iterator[None]:
-        """Turn every exception that a damaged file causes into one `BundleError` that advises a rebuild."""
-        try:
-            yield
-        except (sqlite3.Error, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise BundleError(f"{self.path}: damaged ({error}); build the index again (--ingest fresh)") from error
 
     def _open(self) -> sqlite3.Connection:
         address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
@@ -213,7 +214,7 @@ class Columns:
     def entries(self) -> list[Array]:
         rows = self._database.read(f"SELECT * FROM {self._table} WHERE field = ?", self._field)
         blobs = rows[0][1:] if rows else [b""] * len(self._dtypes)
-        with self._database.report_damage():
+        with report_damage(self._database.path):
             columns = [np.frombuffer(*pair) for pair in zip(blobs, self._dtypes, strict=True)]
             if len(set(map(len, columns))) > 1 or (columns[0][1:] < columns[0][:-1]).any():
                 raise ValueError(f"the columns of its table {self._table} are incomplete or out of order")

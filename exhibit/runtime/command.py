@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple, NoReturn, ParamSpec
 
-from exhibit.runtime.plugins import find_failed_plugin
 from exhibit.runtime.secrets import scrub, scrub_logs
 from exhibit.schemas.errors import ToolkitError, describe_disk_error
 
@@ -170,12 +169,14 @@ def without_controls(text: str) -> str:
     return text.translate(_CONTROLS)
 
 
-class _Plain:
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+class ChangedStream:
+    """An output stream that changes each text before it writes it."""
+
+    def __init__(self, stream: Any, change: Callable[[str], str]) -> None:
+        self._stream, self._change = stream, change
 
     def write(self, text: str) -> int:
-        self._stream.write(without_controls(text))
+        self._stream.write(self._change(text))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:
@@ -188,10 +189,10 @@ def escape_terminal() -> Iterator[None]:
     stream: Any = sys.stdout
     if hasattr(stream, "reconfigure"):  # escape a character that an older encoding (cp1252, latin-1) lacks
         stream.reconfigure(errors="backslashreplace")
-    if isinstance(stream, _Plain) or not stream.isatty():
+    if isinstance(stream, ChangedStream) or not stream.isatty():
         yield
         return
-    sys.stdout = _Plain(stream)
+    sys.stdout = ChangedStream(stream, without_controls)
     try:
         yield
     finally:
@@ -210,12 +211,7 @@ def _report_disk_error(error: OSError) -> int:
 
 
 def _report_bug() -> int:
-    trace = traceback.format_exc()
-    if part := find_failed_plugin(trace):
-        error = sys.exc_info()[1]
-        print_error(ToolkitError(f"{part} failed: {type(error).__name__}: {error}; fix the plug-in, or uninstall it"))
-    else:
-        sys.stderr.write(without_controls(scrub(trace)))
+    sys.stderr.write(without_controls(scrub(traceback.format_exc())))
     return FAILED
 
 

@@ -52,16 +52,12 @@ def points_of(package: str) -> dict[str, EntryPoint]:
     return points
 
 
-def owner_of(point: EntryPoint) -> str:
-    return point.dist.name if point.dist else "an installed distribution"
-
-
 @cache
 def _load(point: EntryPoint) -> ModuleType:
     try:
         module = point.load()
     except (Exception, SystemExit) as error:  # a plug-in that exits must not make the command look successful
-        owner = owner_of(point)
+        owner = point.dist.name if point.dist else "an installed distribution"
         raise ToolkitError(
             f"{point.name} ({point.group}) of {owner} cannot be loaded: {type(error).__name__}: {error}; "
             f"fix {point.value} or uninstall {owner}"
@@ -70,13 +66,4 @@ def _load(point: EntryPoint) -> ModuleType:
         raise ToolkitError(
             f"{point.name} ({point.group}): {point.value} is not a module; name a module, without a colon"
         )
-    _loaded[str(module.__file__)] = point
     return module
-
-
-_loaded: dict[str, EntryPoint] = {}  # the entry points of the loaded plug-ins from other distributions, by file
-
-
-def find_failed_plugin(trace: str) -> str:
-    points = [point for file, point in _loaded.items() if f'File "{file}"' in trace]
-    return f"{points[-1].name} ({points[-1].group}) of {owner_of(points[-1])}" if points else ""

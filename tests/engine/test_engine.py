@@ -53,12 +53,13 @@ def run(name, function, items):
 
 
 def test_idle_workers_are_reused_until_shutdown_idle():
-    first, second = ({outcome.unwrap() for outcome in run("local", worker_of, [0])} for _ in range(2))
-    assert first == second, "a worker that rests is used again"
+    [first], [second] = ([outcome.unwrap() for outcome in run("local", worker_of, [0])] for _ in range(2))
+    assert first == second == run_in_worker(worker_of, 0) != os.getpid()
+    with pytest.raises(DocumentError, match="unlucky"):
+        run_in_worker(double, 13)
     shutdown_idle()
-    for process in first:
-        with pytest.raises(ProcessLookupError):
-            os.kill(process, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(first, 0)
     assert [outcome.unwrap() for outcome in run("local", double, [1, 2])] == [2, 4]
 
 
@@ -254,12 +255,6 @@ def test_ray_engine_stops_endless_item_and_completes_others(tmp_path):
     assert "not done after 5 s (--item-timeout)" in str(outcomes[1].error)
 
 
-def test_run_in_worker_reuses_the_worker():
-    assert run_in_worker(worker_of, 0) == run_in_worker(worker_of, 0) != os.getpid()
-    with pytest.raises(DocumentError, match="unlucky"):
-        run_in_worker(double, 13)
-
-
 def test_limits_apply_until_their_block_ends():
     usual = get_limits()
     with apply_limits(Limits(7, None)):
@@ -302,42 +297,3 @@ def test_track_prints_no_log_line_on_terminal_for_short_work():
     out = Terminal()
     assert list(track(range(3), total=3, label="documents", stream=out)) == [0, 1, 2]
     assert "\n" not in out.getvalue()
-
-
-SCRIPT = """
-from pathlib import Path
-from exhibit.engine import open_engine
-from exhibit.engine.outcome import Outcome
-{define}
-Path("ran.txt").open("a").write("x")
-print([outcome.unwrap() for outcome in open_engine("local", jobs=2).map({function}, [1, 4, 9])])
-"""
-
-
-@pytest.mark.parametrize(("define", "function"), [("", "float"), ("from math import sqrt as root", "root")])
-def test_workers_do_not_rerun_script_without_main_guard(tmp_path, define, function):
-    """A script copied from a notebook works without a `__main__` guard."""
-    (tmp_path / "script.py").write_text(SCRIPT.format(define=define, function=function))
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() in ("[1.0, 4.0, 9.0]", "[1.0, 2.0, 3.0]")
-    assert (tmp_path / "ran.txt").read_text() == "x"
-
-
-def test_map_accepts_function_defined_in_guarded_script(tmp_path):
-    guarded = """
-from exhibit.engine import open_engine
-def double(number):
-    return 2 * number
-if __name__ == "__main__":
-    print([outcome.unwrap() for outcome in open_engine("local", jobs=2).map(double, [1, 2])])
-"""
-    (tmp_path / "script.py").write_text(guarded)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
-    )
-    assert done.stdout.strip() == "[2, 4]", done.stderr

@@ -1,4 +1,4 @@
-"""Workers import only the modules that their task needs, not the whole program that started them."""
+"""Workers find the functions of the program that starts them; imports load only what they need."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
-import sys
 from dataclasses import dataclass
 from functools import partial
+from math import sqrt as root
 from pathlib import Path
 from exhibit.engine import open_engine
 
@@ -29,28 +29,43 @@ def add(pair):
 def scaled(factor, number):
     return factor * number
 
-if __name__ == "__main__":
-    work = {"function": (add, [Pair(1, 2)]), "partial": (partial(scaled, 3), [5]),
-            "item": (str, [Pair(4, 5)])}[sys.argv[1]]
-    print([outcome.unwrap() for outcome in open_engine("local", jobs=1).map(*work)])
+{guard}
+    Path("ran.txt").open("a").write("x")
+    print([outcome.unwrap() for outcome in open_engine("local", jobs=2).map({work})])
 """
+PLAIN, GUARDED = "if True:", 'if __name__ == "__main__":'  # a script copied from a notebook has no guard
 
 
 @pytest.mark.parametrize(
-    ("what", "printed"),
-    [("function", "[Pair(one=3, other=0)]"), ("partial", "[15]"), ("item", "['Pair(one=4, other=5)']")],
+    ("start", "guard", "work", "printed"),
+    [
+        ("program.py", PLAIN, "float, [1, 4]", "[1.0, 4.0]"),
+        ("program.py", PLAIN, "root, [1, 4]", "[1.0, 2.0]"),
+        ("program.py", GUARDED, "add, [Pair(1, 2)]", "[Pair(one=3, other=0)]"),
+        ("-m program", GUARDED, "add, [Pair(1, 2)]", "[Pair(one=3, other=0)]"),
+        ("-m program", GUARDED, "partial(scaled, 3), [5]", "[15]"),
+        ("-m program", GUARDED, "str, [Pair(4, 5)]", "['Pair(one=4, other=5)']"),
+    ],
 )
-def test_worker_imports_program_module_started_with_python_m(tmp_path, what, printed):
-    (tmp_path / "program.py").write_text(PROGRAM)
+def test_workers_run_the_functions_of_a_program_but_not_the_program(tmp_path, start, guard, work, printed):
+    (tmp_path / "program.py").write_text(PROGRAM.format(guard=guard, work=work))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "program", what]
+    command = [sys.executable, *start.split()]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == printed, done.stderr
+    assert (tmp_path / "ran.txt").read_text() == "x"
 
 
-def test_documents_module_imports_no_heavy_library():
-    """Printing, scans, tables and downloads need these libraries, which would take 30 MB in each worker."""
-    heavy = "{'playwright', 'pypdf', 'pyarrow', 'httpx', 'jinja2'} & set(sys.modules)"
-    code = f"import sys, exhibit.converters.core.documents; print(sorted({heavy}))"
+@pytest.mark.parametrize(
+    ("modules", "heavy"),
+    [
+        # printing, scans, tables and downloads need these libraries, which would take 30 MB in each worker
+        ("exhibit.converters.core.documents", "playwright pypdf pyarrow httpx jinja2"),
+        ("exhibit.rag", "faiss onnxruntime torch numpy pypdfium2"),
+        ("exhibit.converters.cuad, evaluate_rag, exhibit.rag.__main__", "ray"),
+    ],
+)
+def test_imports_load_no_heavy_library(modules, heavy):
+    code = f"import sys, {modules}; print(sorted(set({heavy.split()}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr

@@ -45,11 +45,6 @@ def test_open_engine_names_ray_extra_when_ray_is_missing(no_ray):
         assert NEEDED in str(caught.value)
 
 
-def test_commands_do_not_import_ray_by_default():
-    code = "import sys, exhibit.converters.cuad, evaluate_rag, exhibit.rag.__main__; sys.exit('ray' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
-
-
 # ---------------------------------------------------------------- with it
 
 
@@ -167,16 +162,7 @@ def begun_at(pid: int) -> str:
 
 @pytest.mark.extra
 def test_convert_prints_single_error_line_when_ray_cluster_is_unreachable(tmp_path):
-    flags = [
-        "convert",
-        "cuad",
-        "--source",
-        "samples/cuad",
-        "--out",
-        str(tmp_path / "out"),
-        "--engine",
-        "ray:127.0.0.1:1",
-    ]
+    flags = f"convert cuad --source samples/cuad --out {tmp_path / 'out'} --engine ray:127.0.0.1:1".split()
     run = subprocess.run([sys.executable, "-m", "exhibit", *flags], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 1, run.stderr
     assert run.stderr.startswith("error: --engine ray:127.0.0.1:1: no cluster there") and "ray start" in run.stderr

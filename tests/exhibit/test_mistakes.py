@@ -67,15 +67,17 @@ def test_common_mistake_prints_single_error_line_with_remedy(words, line, folder
     assert sum(row.startswith("error: ") for row in shown) == 1 and any(line in row for row in shown)
 
 
-def test_validating_documents_without_questions_prints_draft_command(folder, capsys):
-    assert main(["validate", "contracts"]) == 1
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        (
+            "contracts",
+            "contracts: documents without questions (train.json); draft questions first: exhibit draft contr",
+        ),
+        ("datasets_out/leases/train.json", "a file; name the bundle's folder, such as datasets_out/leases"),
+    ],
+)
+def test_validating_what_is_no_bundle_prints_the_remedy(path, line, folder, capsys):
+    assert main(["validate", path]) == 1
     shown = capsys.readouterr()
-    assert "contracts: documents without questions (train.json); draft questions first: exhibit draft contracts" in (
-        shown.out + shown.err
-    )
-
-
-def test_validating_file_prints_bundle_folder(folder, capsys):
-    assert main(["validate", "datasets_out/leases/train.json"]) == 1
-    shown = capsys.readouterr()
-    assert "train.json: a file; name the bundle's folder, such as datasets_out/leases" in shown.out + shown.err
+    assert line in shown.out + shown.err

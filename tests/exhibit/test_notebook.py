@@ -12,7 +12,6 @@ from PIL import Image
 
 import exhibit
 from exhibit import conversion
-from exhibit.schemas.errors import ToolkitError
 from tests.rag.bundles import write_bundle
 
 
@@ -77,7 +76,7 @@ def test_bundle_show_joins_pages_of_gold_into_single_image(tmp_path, monkeypatch
 def test_convert_rejects_unknown_option_or_converter(samples, tmp_path, capsys):
     with pytest.raises(exhibit.ToolkitError, match="unrecognized arguments: --colour red; see exhibit convert cuad"):
         exhibit.convert("cuad", source=samples / "cuad", out=tmp_path / "x", colour="red")
-    with pytest.raises(exhibit.ToolkitError, match="no converter 'cuda'"):
+    with pytest.raises(exhibit.ToolkitError, match="no converter 'cuda'; the converters are .*cuad"):
         exhibit.convert("cuda")
     assert capsys.readouterr().err == ""
 
@@ -195,8 +194,3 @@ def test_load_fetches_hub_bundle_at_revision_and_shows_its_address(tmp_path, mon
     monkeypatch.setattr("exhibit.bundles.fetch", fetch)
     bundle = exhibit.load("hf://me/leases@v1")
     assert asked == [("me/leases", "v1")] and len(bundle.bundle.questions) == 9 and "hf://me/leases@abc" in repr(bundle)
-
-
-def test_convert_lists_available_converters_when_name_is_unknown(tmp_path):
-    with pytest.raises(ToolkitError, match="no converter 'none'; the converters are .*cuad"):
-        exhibit.convert("none", out=tmp_path / "x")

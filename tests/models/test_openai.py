@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from exhibit.models.embedders import to_unit
 from exhibit.models.llms import Prompt, azure, count_tokens, openai
 from exhibit.models.openai import OpenAI
 from exhibit.schemas.errors import ServiceError, ToolkitError
@@ -132,11 +133,10 @@ def test_token_estimate_grows_with_words():
 
 
 def test_to_unit_rejects_zero_infinite_ragged_or_wrongly_sized_vectors():
-    from exhibit.models.embedders import to_unit
-
     assert np.allclose(to_unit([[3, 4]], ["x"], name="e"), [[0.6, 0.8]])
-    for rows, message in (([[0, 0]], "only zeros"), ([[float("inf"), 1]], "not finite"), ([[1, 2], [3]], "no table")):
+    for rows, message in (
+        ([[0, 0, 0]], "only zeros"), ([[float("inf"), 1, 1]], "not finite"), ([[1, 2], [3]], "no table"),
+        ([[1, 2]], "1 x 2 numbers for 1 texts instead of 1 x 3"),
+    ):  # fmt: skip
         with pytest.raises(ServiceError, match=message):
-            to_unit(rows, ["x"] * len(rows), name="e")
-    with pytest.raises(ServiceError, match="1 x 2 numbers for 1 texts instead of 1 x 3"):
-        to_unit([[1, 2]], ["x"], name="e", dimensions=3)
+            to_unit(rows, ["x"] * len(rows), name="e", dimensions=3)

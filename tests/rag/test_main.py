@@ -22,16 +22,7 @@ def index(tmp_path_factory, samples):
     """An index that the tests only read."""
     folder = tmp_path_factory.mktemp("main")
     source = samples / "cuad" / "CUAD_v1" / "full_contract_txt"
-    flags = [
-        "--out",
-        str(folder / "index"),
-        "--preset",
-        "sac-multilayer",
-        "--embedder",
-        "hashing",
-        "--chunk-size",
-        "300",
-    ]
+    flags = f"--out {folder / 'index'} --preset sac-multilayer --embedder hashing --chunk-size 300".split()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
         assert main(["index", str(source), *flags, "--threshold", "none"]) == 0

@@ -24,16 +24,12 @@ pytestmark = pytest.mark.extra
         ("http://host:19530/db?index=AUTOINDEX", "http://host:19530/db", "AUTOINDEX"),
     ],
 )
-def test_milvus_parse_returns_uri_and_index_type(monkeypatch, argument, uri, kind):
+def test_milvus_parse_returns_uri_and_index_type_or_an_error_without_password(monkeypatch, argument, uri, kind):
     monkeypatch.setenv("EXHIBIT_CACHE", "/x")
     assert milvus._parse(argument) == (uri, kind)
-
-
-@pytest.mark.parametrize("argument", ["http://root:secret@host", "somewhere", "lite?index=PQ"])
-def test_milvus_parse_refuses_wrong_address_without_showing_password(argument):
-    with pytest.raises(ToolkitError) as error:
-        milvus._parse(argument)
-    assert "secret" not in str(error.value)
+    for wrong in ("http://root:secret@host", "somewhere", "lite?index=PQ"):
+        with pytest.raises(ToolkitError, match=r"^(?!.*secret)"):
+            milvus._parse(wrong)
 
 
 @pytest.fixture(autouse=True)

@@ -41,13 +41,6 @@ def bundle(folder: Path, word: str) -> Path:
     return folder
 
 
-def test_replace_folder_refuses_to_overwrite_without_force(tmp_path):
-    old = bundle(tmp_path / "out", "old")
-    with pytest.raises(BundleError, match="add --force"), replace_folder(old, force=False):
-        pytest.fail("must not begin")
-    assert (old / "train.json").read_text() == "old"
-
-
 def find_unfinished_folder(out):
     return next(out.parent.glob(f".{out.name}.*.partial"), None)
 
@@ -79,8 +72,9 @@ def test_replace_folder_flushes_every_file_before_the_rename(tmp_path, monkeypat
     assert steps[-1] == str(tmp_path)
 
 
+@pytest.mark.parametrize("during", ["writing", "renaming"])
 @pytest.mark.parametrize("error", [OSError(errno.EIO, "the disk fails"), KeyboardInterrupt()])
-def test_old_bundle_is_restored_when_the_new_bundle_cannot_be_renamed(tmp_path, monkeypatch, error):
+def test_old_bundle_stays_when_the_new_bundle_cannot_be_written_or_renamed(tmp_path, monkeypatch, error, during):
     old, replace = bundle(tmp_path / "out", "old"), Path.replace
 
     def failing(self, target):
@@ -88,10 +82,12 @@ def test_old_bundle_is_restored_when_the_new_bundle_cannot_be_renamed(tmp_path, 
             raise error
         return replace(self, target)
 
-    monkeypatch.setattr(Path, "replace", failing)
     expected = BundleError if isinstance(error, OSError) else KeyboardInterrupt
     with pytest.raises(expected), replace_folder(old, force=True) as folder:
         bundle(folder, "new")
+        if during == "writing":
+            raise error
+        monkeypatch.setattr(Path, "replace", failing)
     assert (old / "train.json").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -117,25 +113,22 @@ with atomic.replace_folder(Path({str(old)!r}), force=True) as folder:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_replace_folder_with_force_refuses_a_folder_that_is_not_a_bundle(tmp_path):
+def test_replace_folder_refuses_to_replace_what_it_must_not(tmp_path):
+    bundle(tmp_path / "out", "old")
     (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "thesis.doc").touch()
-    with (
-        pytest.raises(BundleError, match="does not contain a bundle"),
-        replace_folder(tmp_path / "home", force=True),
-    ):
-        pass
-    (tmp_path / "file").touch()
-    with pytest.raises(BundleError, match="is not a folder"), replace_folder(tmp_path / "file", force=True):
-        pass
-
-
-def test_replace_folder_leaves_only_the_old_bundle_after_an_error(tmp_path):
-    old = bundle(tmp_path / "out", "old")
-    with pytest.raises(ZeroDivisionError), replace_folder(old, force=True) as folder:
+    for path in ("file", "home/thesis.doc"):
+        (tmp_path / path).touch()
+    with replace_folder(tmp_path / "busy", force=False) as folder:
+        for name, force, message in (
+            ("out", False, "add --force"),
+            ("home", True, "does not contain a bundle"),
+            ("file", True, "is not a folder"),
+            ("busy", True, "another run is writing to this folder now"),
+        ):
+            with pytest.raises(BundleError, match=message), replace_folder(tmp_path / name, force=force):
+                pytest.fail("must not begin")
         bundle(folder, "new")
-        raise ZeroDivisionError
-    assert (old / "train.json").read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert [(tmp_path / name / "train.json").read_text() for name in ("out", "busy")] == ["old", "new"]
 
 
 def test_next_run_removes_the_partial_folder_of_a_killed_run(tmp_path):
@@ -210,17 +203,6 @@ def test_remove_below_follows_no_link(tmp_path):
         refuse_links(folder)
 
 
-def test_replace_folder_refuses_two_runs_at_once(tmp_path):
-    with replace_folder(tmp_path / "out", force=False) as folder:
-        with (
-            pytest.raises(BundleError, match="another run is writing to this folder now"),
-            replace_folder(tmp_path / "out", force=False),
-        ):
-            pass
-        bundle(folder, "new")
-    assert (tmp_path / "out" / "train.json").read_text() == "new"
-
-
 def test_convert_reports_an_unwritable_output_folder(tmp_path, convert, samples, capsys):
     (tmp_path / "file").touch()
     convert("cuad", "--source", samples / "cuad", out="file/bundle", expect=1)
@@ -249,18 +231,8 @@ def test_convert_reports_a_full_disk_and_keeps_the_old_bundle(tmp_path, convert,
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_convert_stopped_by_a_signal_leaves_the_old_or_new_bundle(tmp_path, samples, convert, how):
     out = convert("cuad", "--source", samples / "cuad", "--max-documents", "1", out="out")
-    command = [
-        sys.executable,
-        "-m",
-        "exhibit.converters.cuad",
-        "--source",
-        samples / "cuad",
-        "--out",
-        out,
-        "--force",
-        "--jobs",
-        "2",
-    ]
+    flags = f"--source {samples / 'cuad'} --out {out} --force --jobs 2".split()
+    command = [sys.executable, "-m", "exhibit.converters.cuad", *flags]
     for moment in ("", "gold.jsonl", "README.md"):
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         while process.poll() is None and not ((there := find_unfinished_folder(out)) and (there / moment).exists()):
@@ -284,13 +256,9 @@ def test_replace_file_is_atomic_and_leaves_no_partial_file(tmp_path):
         assert path.read_text(encoding="utf-8") == "one"
         raise RuntimeError
     assert path.read_text(encoding="utf-8") == "one"
-    write_whole(path, b"two")
-    assert path.read_bytes() == b"two" and [p.name for p in path.parent.iterdir()] == ["a.json"]
-
-
-def test_write_whole_replaces_a_lone_surrogate(tmp_path):
-    write_whole(tmp_path / "a", "x\ud800y")
-    assert (tmp_path / "a").read_bytes() == b"x?y"
+    for content, written in ((b"two", b"two"), ("x\ud800y", b"x?y")):
+        write_whole(path, content)
+        assert path.read_bytes() == written and [p.name for p in path.parent.iterdir()] == ["a.json"]
 
 
 def test_list_files_excludes_outward_links_and_pipes(tmp_path):

@@ -171,18 +171,8 @@ def test_body_exactly_at_the_size_limit_is_read():
 
 
 def test_read_events_parses_json_lines_with_and_without_names():
-    lines = [
-        ": hello",
-        "event: answer",
-        'data: {"a":',
-        "data: 1}",
-        "",
-        '{"b": 2}',
-        "id: 3",
-        "data:",
-        "data: [DONE]",
-        "event: end",
-    ]
+    lines = [": hello", "event: answer", 'data: {"a":', "data: 1}", "", '{"b": 2}', "id: 3", "data:", "data: [DONE]"]
+    lines += ["event: end"]
     assert list(read_events(lines)) == [
         Event("answer", {"a": 1}), Event("", {"b": 2}), Event("", None, done=True), Event("end", None, done=True),
     ]  # fmt: skip
@@ -251,14 +241,9 @@ def test_retries_stop_when_the_next_pause_would_end_after_the_deadline():
     assert step.done == 2, "twenty seconds fit, forty do not"
 
 
-@pytest.mark.parametrize(
-    ("told", "seconds"), [("7", 7), ("0.5", 0.5), ("-3", 0), ("soon", 0), ("", 0), ("nan", 0), ("inf", float("inf"))]
-)
-def test_retry_after_is_read_in_seconds(told, seconds):
-    assert parse_retry_after(told) == seconds
-
-
-def test_retry_after_is_read_as_a_date():
+def test_retry_after_is_read_in_seconds_or_as_a_date():
+    for told, seconds in {"7": 7, "0.5": 0.5, "-3": 0, "soon": 0, "": 0, "nan": 0, "inf": float("inf")}.items():
+        assert parse_retry_after(told) == seconds
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
     assert 80 < parse_retry_after(later) <= 90 and parse_retry_after("Mon, 01 Jan 2001 00:00:00 GMT") == 0
 

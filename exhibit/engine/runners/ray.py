@@ -18,6 +18,7 @@ import exhibit
 from exhibit.engine.limits import UNLIMITED, Limits
 from exhibit.engine.outcome import AHEAD, DIED, TRIES, In, Out, Outcome, name_item, report_death
 from exhibit.engine.worker import MapWork, Worker, read_outcome
+from exhibit.runtime.command import ChangedStream
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
 # Ray reads this once. A cluster that is started here listens only on the loopback interface, as on macOS and Windows; a
@@ -98,7 +99,7 @@ def connect(address: str, jobs: int | None) -> None:
         return
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # send no usage statistics
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no warning about unused GPUs
-    sys.stdout = _ResultsOnly(sys.stdout)  # Ray reports dead workers on stdout
+    sys.stdout = ChangedStream(sys.stdout, _divert_messages)  # Ray reports dead workers there
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         if address == "local":
@@ -126,20 +127,12 @@ def find_package() -> str:
     return str(Path(exhibit.__file__).parent)
 
 
-class _ResultsOnly:
-    """A standard output stream that sends the messages of Ray's own threads to the log."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        if not threading.current_thread().name.startswith("ray_"):
-            return int(self._stream.write(text))
-        _log.debug("%s", text.rstrip())
-        return len(text)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+def _divert_messages(text: str) -> str:
+    """Return a text for the standard output; the messages of Ray's own threads go to the log instead."""
+    if not threading.current_thread().name.startswith("ray_"):
+        return text
+    _log.debug("%s", text.rstrip())
+    return ""
 
 
 def _read_first_line(error: Exception) -> str:

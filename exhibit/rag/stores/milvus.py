@@ -227,21 +227,12 @@ class MilvusStore:
         return np.array([rows[key] for key in wanted if key in rows], np.float32).reshape(-1, self.dimensions)
 
     def save(self, keys: Keys) -> None:
-        self.remove(np.setdiff1d(self._list_keys(), keys))
-        self._call("flush")
         self._last = int(keys[-1]) if len(keys) else -1
+        self._call("delete", filter=f"key > {self._last}")  # other rows are replaced or removed at once
+        self._call("flush")
         about = json.loads(self._record.read_text(encoding="utf-8"))
         about["last"] = {**about.get("last", {}), self.collection: self._last}
         self._record.write_text(f"{json.dumps(about)}\n", encoding="utf-8")
-
-    def _list_keys(self) -> Keys:
-        numbers: list[int] = []
-        pages = self._call("query_iterator", batch_size=_MAX_KEYS, output_fields=["key"])
-        with _explain_errors(self._uri):
-            while page := pages.next():
-                numbers += [row["key"] for row in page]
-            pages.close()
-        return np.unique(np.array(numbers, np.int64))
 
     def close(self) -> None:
         self._client.close()
