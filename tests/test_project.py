@@ -18,7 +18,7 @@ LOCKS = ("requirements.lock", "models.lock", "extras.lock")
 
 
 @pytest.mark.parametrize("name", LOCKS)
-def test_lock_holds_names_versions_and_hashes_only(name):
+def test_lock_contains_only_names_versions_and_hashes(name):
     for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
         assert re.fullmatch(r"[a-z0-9._-]+==[^\s/@]+( ; [^/@]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?", line), line
 

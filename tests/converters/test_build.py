@@ -103,7 +103,7 @@ def test_table_uses_an_answer_that_quotes_a_clause_as_gold(convert, tmp_path):
     ("name", "file"),
     [("Soci__t__ G__n__rale", "Société Générale.pdf"), ("A__B", "A & B.pdf"), ("Soci__t__", None), ("x__y", None)],
 )
-def test_shelf_matches_underscores_to_special_characters(name, file, tmp_path):
+def test_find_named_matches_underscores_with_special_characters(name, file, tmp_path):
     for known in ("Société Générale.pdf", "A & B.pdf", "C.pdf"):
         (tmp_path / known).write_bytes(b"%PDF-")
     found = Shelf(tmp_path / "t.csv", tmp_path, True, None).find_named(name)

@@ -84,7 +84,7 @@ RULES = (
         ("Chancery Guide", "Court Guide", None, None),
     ],
 )
-def test_resolve_finds_the_cited_document_or_returns_no_source(cited, kind, document, how):
+def test_resolve_returns_the_cited_document_or_none(cited, kind, document, how):
     found = resolved(corpus(*RULES), cited, kind)
     assert (found.source and found.source.raw.filename, found.how) == (document, how)
 

@@ -78,7 +78,7 @@ def test_split_party_names_returns_each_party(answer, names):
     ("cell", "quotes"),
     [("", []), ("[]", []), ("['It\\'s due.', \"a\", \"a\", ' ']", ["It's due.", "a"]), ("[1]", None), ("[", None)],
 )
-def test_quotes_are_read_only_from_a_list_literal(cell, quotes):
+def test_quotes_of_accepts_only_a_list_literal(cell, quotes):
     if quotes is None:
         with pytest.raises(ValueError, match="not"):
             quotes_of(cell)

@@ -112,7 +112,7 @@ def test_apply_patches_excludes_documents_and_questions_with_reason(bundle, tmp_
     assert [entry["name"] for entry in info["patches"]] == ["1.json", "2.json"]
 
 
-def test_apply_patches_refuses_a_patch_of_another_dataset_or_form(bundle, tmp_path):
+def test_apply_patches_refuses_a_patch_of_another_dataset_or_format(bundle, tmp_path):
     for told, message in [({"dataset": "cuad"}, "is a patch for cuad, but this is rows"), ({"more": 1}, "more: Extra")]:
         with pytest.raises(SourceError, match=message):
             apply_patches([write(tmp_path / "p.json", **told)], bundle, tmp_path / "out")

@@ -118,7 +118,7 @@ def test_table_locates_passages_in_printed_and_copied_documents(bundle):
         assert fold(documents[line["filename"]][slice(*span)]) == fold(words)
 
 
-def test_table_takes_name_title_and_licence_from_flags(convert, samples):
+def test_table_reads_name_title_and_licence_from_flags(convert, samples):
     flags = ["--name", "harbour", "--title", "Harbour papers", "--licence", "CC-BY-4.0", "--redistributable"]
     bundle = convert("table", "--source", samples / "table", "--as", "is", *flags)
     info = json.loads((bundle / INFO).read_text(encoding="utf-8"))
@@ -316,7 +316,7 @@ def test_table_finds_documents_by_path_name_or_similar_name(tmp_path):
     ]
 
 
-def test_file_is_paired_with_at_most_one_of_two_similar_names(tmp_path):
+def test_table_pairs_a_file_with_at_most_one_of_two_similar_names(tmp_path):
     documents = tmp_path / "documents"
     documents.mkdir()
     (documents / "harbour-services-agreement.txt").write_text("The tenant pays.", encoding="utf-8")

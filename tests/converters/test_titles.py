@@ -94,7 +94,7 @@ def test_llm_titles_are_requested_once_and_cached(llm, flags, convert, capsys, t
 
 
 @pytest.mark.parametrize(("status", "reply"), [(500, None), (200, b"[]")])
-def test_convert_reports_no_title_when_the_llm_fails_or_replies_nonsense(llm, flags, convert, capsys, status, reply):
+def test_convert_reports_missing_title_when_llm_fails_or_reply_is_unusable(llm, flags, convert, capsys, status, reply):
     llm.status, llm.reply = status, reply
     convert(*flags, expect=1)
     error = capsys.readouterr().err

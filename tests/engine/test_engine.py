@@ -138,7 +138,7 @@ def test_map_gives_the_same_results_when_a_worker_is_killed(name, tmp_path):
 
 
 @PROCESSES
-def test_map_runs_only_a_few_items_ahead_of_its_consumer(name, tmp_path):
+def test_map_starts_only_a_few_items_ahead_of_its_consumer(name, tmp_path):
     taken = []
 
     def items():
@@ -293,7 +293,7 @@ def test_track_logs_progress_line_after_five_seconds(monkeypatch, seconds, total
     assert " ".join(out.getvalue().split()) == line
 
 
-def test_track_prints_no_log_line_on_terminal_for_short_work():
+def test_track_prints_nothing_on_a_terminal_for_short_work():
     out = Terminal()
     assert list(track(range(3), total=3, label="documents", stream=out)) == [0, 1, 2]
     assert "\n" not in out.getvalue()

@@ -137,7 +137,7 @@ def test_function_target_probe_tries_other_questions_after_failure(dataset):
         open_target("function", TargetOptions())
 
 
-def test_evaluate_scores_1_for_function_target_that_answers_from_gold(dataset, tmp_path):
+def test_function_target_that_returns_gold_scores_1(dataset, tmp_path):
     by_question = {case.question: case for case in dataset.cases}
     threads = set()
 

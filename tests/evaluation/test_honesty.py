@@ -34,7 +34,7 @@ def summary(folder):
 # ---------------------------------------------------------------- a server that cannot be asked
 
 
-def test_evaluate_accepts_blank_answer_without_counting_failure(start, server, dataset):
+def test_evaluate_does_not_count_blank_answer_as_failed(start, server, dataset):
     blank = dataset.cases[0].question
     server.reply = lambda question: chat("" if question == blank else "fine", ["x"])
     code, _, _, folder = start("--target-url", server.url)

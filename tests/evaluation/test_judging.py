@@ -56,7 +56,7 @@ RENEWED = "It renews for periods of one (1) year unless a party gives ninety (90
         ("4/1/16", "May 1, 2016: “‘Effective Date’ means April 1, 2016.” [1]", "wrong"),
     ],
 )
-def test_judge_answer_judges_an_answer_before_its_quotation_by_itself(expected, reply, verdict):
+def test_judge_answer_judges_the_answer_before_a_quotation(expected, reply, verdict):
     decision = judge_answer("Which value does the agreement state?", expected, reply, (QUOTED, RENEWED))
     assert NAMES[decision.right] == verdict, decision.reason
 
@@ -110,7 +110,7 @@ def test_judge_answer_rejects_another_value_of_the_same_kind(expected, reply):
         ("What is due?", "The licensor must give notice.", "The licensee must give notice."),
     ],
 )
-def test_judge_answer_never_accepts_candidate_lists_exceptions_or_echoes(question, expected, reply):
+def test_judge_answer_never_accepts_candidate_lists_exceptions_or_repeated_questions(question, expected, reply):
     assert decide(question, expected, reply) != "right"
 
 

@@ -82,7 +82,7 @@ def test_read_rows_rejects_invalid_predictions_file(tmp_path, name, content, wor
         read_rows(written(tmp_path / name, content))
 
 
-def test_unusable_ids_and_questions_are_none():
+def test_id_of_and_question_of_return_none_for_unusable_values():
     assert (id_of({"id": 0}), id_of({"id": ""}), id_of({})) == ("0", None, None)
     assert question_of({"question": " A\n b "}) == "a b" and question_of({"question": 3}) is None
 

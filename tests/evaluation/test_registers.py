@@ -147,7 +147,7 @@ def test_register_obeys_robots_txt_disallow_and_crawl_delay(tmp_path, registers)
     assert 7 in clock.pauses
 
 
-def test_lookup_waits_as_long_as_busy_register_requests(tmp_path, registers):
+def test_lookup_waits_for_the_time_that_a_busy_register_requests(tmp_path, registers):
     clock = Clock()
     registers.busy = 1
     assert register(tmp_path, registers, clock).check(only("[2021] UKSC 1")).outcome == "found"

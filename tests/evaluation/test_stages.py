@@ -78,7 +78,7 @@ def test_find_in_text_returns_zero_for_a_dropped_clause() -> None:
     assert follow(LIGHTS, in_text=0.0)["lost_at"] == "text"
 
 
-def test_find_in_text_decides_short_gold_only_if_text_lacks_it() -> None:
+def test_find_in_text_returns_none_for_short_gold_unless_text_lacks_it() -> None:
     short = gold("north quay")
     assert find_in_text(short, DOCUMENT, DOCUMENT) is None
     assert find_in_text(short, DOCUMENT, parsed(LIGHTS)) == (0.0, ())
@@ -136,7 +136,7 @@ LIST = [passage(BERTH), passage("Signed at Skerryvoe by the Reeve."), passage(LI
     ("outcome", "reason"),
     [(Outcome.WRONG, "the answer is wrong"), (Outcome.WRONGLY_REFUSED, "the system refused"), (Outcome.NOT_JUDGED, "")],
 )
-def test_loss_at_the_answer_has_the_reason_of_the_outcome(outcome: Outcome, reason: str) -> None:
+def test_loss_at_answer_stage_has_reason_of_outcome(outcome: Outcome, reason: str) -> None:
     assert follow(LIGHTS, LIST, LIST, LIST, LIST[2:3], outcome=outcome)["reason"] == reason
 
 

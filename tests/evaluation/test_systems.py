@@ -47,7 +47,7 @@ def imitation(dataset):
 
 
 @pytest.mark.parametrize(("name", "stream"), KINDS, ids=[f"{n}{', streamed' if s else ''}" for n, s in KINDS])
-def test_system_targets_score_1_despite_failing_requests(imitation, dataset, tmp_path, name, stream):
+def test_system_targets_score_1_when_single_requests_fail(imitation, dataset, tmp_path, name, stream):
     half = "half" if stream else "break"
     with imitation(name, stream) as system:
         system.exists = True
@@ -163,7 +163,7 @@ def test_ingest_sets_aside_unreadable_file(imitation, dataset, name):
             opened(name, system.url, ingest="auto", retries=1).ingest(dataset)
 
 
-def test_ingest_set_to_never_reports_missing_files(imitation, dataset):
+def test_ingest_never_reports_missing_files(imitation, dataset):
     with imitation("nvidia") as system:
         system.exists, system.files = True, {"alder.txt": "read"}
         ingestion = opened("nvidia", system.url, ingest="never").ingest(dataset)

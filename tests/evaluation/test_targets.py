@@ -175,7 +175,7 @@ def test_http_target_error_fails_only_its_question(http, server, dataset, fault)
 
 
 @pytest.mark.parametrize("blank", [{"answer": ""}, {"answer": None}, chat("  ", []), chat(None, [])])
-def test_empty_or_null_answer_of_a_server_that_answers_is_no_error(http, server, dataset, blank):
+def test_empty_or_null_answer_of_a_server_is_not_an_error(http, server, dataset, blank):
     answer = {"answer": "fine"} if "answer" in blank else chat("fine", [])
     server.reply = lambda question: blank if question == dataset.cases[-1].question else answer
     target = http()
@@ -237,7 +237,7 @@ def test_http_target_reads_headers_from_environment(http, server, dataset, monke
 # ---------------------------------------------------------------- passages and their places
 
 
-def test_documents_are_matched_to_file_names_as_systems_write_them(tmp_path):
+def test_documents_named_resolves_spellings_of_file_names(tmp_path):
     for name in ("Part 36.pdf", "lease.pdf", "lease.txt"):
         (tmp_path / name).touch()
     documents = Documents({path.name: path for path in tmp_path.iterdir()})

@@ -99,7 +99,7 @@ def test_file_name_spelling_does_not_change_metrics(dataset, spelling):
     assert figures(dataset, passages_of, SPELLINGS[spelling])[0] == plain
 
 
-def test_passages_without_file_names_may_contain_gold(dataset):
+def test_passages_without_file_names_count_in_passage_metrics_only(dataset):
     values, cases = figures(dataset, passages_of, lambda name: None)
     assert set(values["char_recall@8"]) == set(values["recall@10"]) == {1.0}
     assert set(values["document_hit@1"]) == set(values["drm@8"]) == {None}
@@ -186,7 +186,7 @@ LACKS = {
 
 
 @pytest.mark.parametrize("lack", LACKS)
-def test_incomplete_reply_gives_expected_metrics_and_note(dataset, lack):
+def test_metrics_and_notes_of_replies_with_missing_fields(dataset, lack):
     given, expected, note = LACKS[lack]
     case = dataset.cases[0]
     read = read_passages(given, names=dataset.documents.named)

@@ -148,7 +148,7 @@ def test_blank_hidden_keeps_offsets_of_other_words_and_adds_a_note(tmp_path):
         ("q 1 0 0 1 2000 0 cm /Form Do Q", CUT_OFF),
     ],
 )
-def test_hidden_words_of_a_form_are_found_as_drawn_on_the_page(tmp_path, drawn, why):
+def test_find_hidden_spans_uses_the_positions_of_form_words_on_the_page(tmp_path, drawn, why):
     size = 0.5 if "50 0 0 50" in drawn else 11  # tiny letters that the page enlarges are seen
     form = f"BT 0 g /F {size} Tf {LINE}"
     path = tmp_path / "a.pdf"

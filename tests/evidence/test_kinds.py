@@ -27,7 +27,7 @@ def write(tmp_path: Path):
 
 
 @pytest.mark.parametrize("ending", sorted(files.GOOD))
-def test_read_document_reads_a_sentence_from_every_kind_of_file(write, ending):
+def test_read_document_reads_every_kind_of_file(write, ending):
     sentence = "The tenant shall keep the premises in repair."
     document = read_document(write(f"good{ending}", files.GOOD[ending](sentence)))
     assert locate(sentence, document), document.text

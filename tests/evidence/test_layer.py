@@ -60,7 +60,7 @@ def test_text_layer_positions_words_by_letter_widths(tmp_path):
     ("turn", "begin"),
     [(0.0, "q\n"), (90.0, "q 0 1 -1 0 150 -50 cm\n"), (2.0, "q 0.99939 0.0349 -0.0349 0.99939 1.80589 -3.45949 cm\n")],
 )
-def test_text_layer_rotates_the_page_drawing_and_keeps_all_its_content_streams(tmp_path, turn, begin):
+def test_text_layer_rotates_the_page_and_keeps_its_content_streams(tmp_path, turn, begin):
     own = [b"0 0 m", b"9 9 l S"]
     first, *drawn, _ = streams(written(tmp_path, Layer(turn, LINES), drawings=own))
     assert first == begin and drawn == [data.decode() for data in own]

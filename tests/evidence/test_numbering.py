@@ -67,7 +67,7 @@ def test_numbering_follows_the_restart_setting_of_a_level(restart, expected):
     assert labels(numbering(*levels), 0, 1, 2, 1, 2, 0, 1, 2) == expected
 
 
-def test_legal_levels_are_numbered_in_digits():
+def test_numbering_shows_legal_levels_in_digits():
     roman = level(0, "%1", "upperRoman")
     assert labels(numbering(roman, level(1, "%1.%2", "lowerLetter")), 0, 0, 1) == ["I", "II", "II.a"]
     assert labels(numbering(roman, level(1, "%1.%2", "lowerLetter", "<w:isLgl/>")), 0, 0, 1) == ["I", "II", "2.1"]

@@ -31,7 +31,7 @@ def test_read_words_returns_the_words_of_the_page_text_with_their_boxes(contract
         assert boxes and all(0 <= box.left < box.right <= page.width and box.page == 2 for box in boxes)
 
 
-def test_draw_page_uri_draws_print_in_grey_png_and_colour_in_webp(contract, tmp_path):
+def test_draw_page_uri_uses_png_for_grey_pages_and_webp_for_colour(contract, tmp_path):
     kind, picture = opened(draw_page_uri(contract.path, contract.pages[0], width=400))
     assert (kind, picture.width) == ("png", 400)
     path = tmp_path / "red.pdf"

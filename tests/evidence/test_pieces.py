@@ -101,7 +101,7 @@ def test_locate_finds_no_table_row_with_another_number():
 
 
 @given(st.sampled_from(["**{}**", "<b>{}</b>", "$ {} $", "| {} |", "# {}"]), st.data())
-def test_locate_finds_no_match_for_foreign_words_in_markup(frame, data):
+def test_locate_finds_no_match_for_unknown_words_in_markup(frame, data):
     stranger = data.draw(st.permutations("barge ferry lighter tender cutter ketch yawl sloop smack hooker".split()))
     assert locate(frame.format(" ".join(stranger)), DOCUMENT) == []
 

@@ -37,7 +37,7 @@ def test_read_title_returns_the_title_of_the_metadata(tmp_path):
     assert read_title(tmp_path / "guide.pdf") == "Guide to the Höfe"
 
 
-def test_a_span_has_the_pages_that_it_touches(contract):
+def test_pages_of_returns_the_pages_that_a_span_touches(contract):
     document = read_document(contract)
     second = document.pages[1].span
     assert document.pages_of(Span(second.start, second.start + 5)) == [2]
@@ -73,7 +73,7 @@ def test_draw_spans_marks_the_words_in_yellow(contract):
     assert picture.getpixel((5, 5)) == (255, 255, 255)
 
 
-def test_find_boxes_follows_a_rotated_page(contract, tmp_path):
+def test_find_boxes_returns_boxes_on_a_rotated_page(contract, tmp_path):
     writer = PdfWriter()
     writer.add_page(PdfReader(contract).pages[0]).rotate(90)
     writer.write(tmp_path / "turned.pdf")

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent.parent
 MAX_HELP_SECONDS = 0.2
 
 
-def test_verbs_are_seventeen_and_name_functions_that_exist():
+def test_exhibit_has_17_verbs_with_existing_functions():
     assert len(VERBS) == 17
     for verb in VERBS.values():
         for target in (f"{verb.module}:main", *verb.modes.values()):
@@ -139,7 +139,7 @@ def test_user_modules_named_like_subpackages_stay_importable(tmp_path):
     assert done.stdout.split() == ["user"] * 4 + ["Config", "True"], done.stderr
 
 
-def test_quiet_suppresses_notes_but_not_results_and_errors(tmp_path, capsys):
+def test_quiet_flag_hides_notes_but_not_results_and_errors(tmp_path, capsys):
     folder = write_bundle(tmp_path / "leases")
     (tmp_path / "file.txt").touch()
     assert main(["validate", "--minimal", str(folder), str(tmp_path / "file.txt")]) == 0
@@ -153,7 +153,7 @@ def test_quiet_suppresses_notes_but_not_results_and_errors(tmp_path, capsys):
     assert capsys.readouterr().err == "note: seen\n", "quiet ends with the command"
 
 
-def test_verbose_shows_where_an_error_was_raised(tmp_path, monkeypatch, capsys):
+def test_verbose_flag_prints_the_traceback_of_an_error(tmp_path, monkeypatch, capsys):
     levels: list[int] = []
     monkeypatch.setattr("logging.basicConfig", lambda *, level, **_: levels.append(level))
     assert main(["show", str(tmp_path / "nowhere"), "1"]) == 1 and levels == []
@@ -163,7 +163,7 @@ def test_verbose_shows_where_an_error_was_raised(tmp_path, monkeypatch, capsys):
     assert "Traceback" in shown and "error: " in shown and levels == [20]
 
 
-def test_help_is_quick_and_loads_no_heavy_module():
+def test_help_is_fast_and_loads_no_heavy_module():
     code = (
         "import sys, exhibit; early = set(sys.modules); from exhibit.__main__ import main; main(['--help']);"
         "print({'numpy', 'pandas', 'datasets', 'onnxruntime', 'PIL', 'pydantic'} & early,"

@@ -86,7 +86,7 @@ def test_demo_stops_at_failing_step_with_its_exit_code(fails, after, steps, tmp_
 
 
 @pytest.mark.slow
-def test_most_answers_to_the_sample_of_cuad_are_judged_and_right(converted, tmp_path):
+def test_pipeline_answers_most_questions_of_the_cuad_sample_correctly(converted, tmp_path):
     flags = ["--output-dir", str(tmp_path), "--run-name", "cuad", "--report-cases", "0"]
     assert evaluate([str(converted("cuad")), *flags]) == 0
     counts = Counter(row.outcome for row in RunResults(tmp_path / "cuad").rows)

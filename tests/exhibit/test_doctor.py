@@ -154,7 +154,7 @@ def test_fix_calls_the_installer_of_a_part(part, module, monkeypatch):
         ("somebody", True, ["playwright"]),
     ],
 )
-def test_fix_browser_asks_debian_when_playwright_has_none_and_user_is_root(
+def test_fix_browser_installs_debian_chromium_for_root_without_playwright(
     user, has_apt, installers, capsys, monkeypatch, tmp_path
 ):
     browser, called = tmp_path / "chromium", []

@@ -23,7 +23,7 @@ def assert_agree(figures, expected, about):
     assert figures == pytest.approx(expected), about
 
 
-def test_honest_system_gets_the_best_results(honest):
+def test_system_that_returns_gold_gets_the_best_results(honest):
     best = dict.fromkeys(RETRIEVAL, 1.0) | {"drm@8": 0.0, "outcome": "right"}
     for asked in ANSWERABLE:
         assert honest[asked.key] == best

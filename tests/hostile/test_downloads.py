@@ -62,7 +62,7 @@ def test_body_is_read_up_to_the_limit(url):
     assert (caught.value.reason, caught.value.detail) == ("too large (--max-bytes)", "more than 2000 bytes")
 
 
-def test_slow_dripping_reply_times_out_at_the_deadline(url):
+def test_slowly_sent_reply_times_out_at_the_deadline(url):
     start = time.monotonic()
     with pytest.raises(FetchError, match="timed out"):
         get(f"{url}/drip/100", replace(POLICY, timeout=0.5))

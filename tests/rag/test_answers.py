@@ -62,7 +62,7 @@ def test_context_numbers_sources_and_names_documents():
     assert context.text.endswith("DOCUMENTS\n- lease.pdf: Lease of a shop.")
 
 
-def test_context_drops_repeats_and_passages_that_do_not_fit():
+def test_context_omits_repeated_passages_and_those_above_the_budget():
     repeated = assemble([*make_hits(LEASE[0]), *make_hits(LEASE[0])], summaries={})
     assert len(repeated.sources) == 1
     small = make_context(*LEASE, budget=120)

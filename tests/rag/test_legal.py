@@ -70,7 +70,7 @@ def test_legal_reranker_cuts_question_to_64_tokens_and_pair_to_256():
     assert long.shape == (1, 256) and long[0, -1] == 102
 
 
-def test_legal_reranker_ranks_alike_in_int8_and_fp32():
+def test_legal_reranker_gives_the_same_ranking_in_int8_and_fp32():
     model = opened(reranker, "int8")
     scores = model.score(QUESTION, PASSAGES)
     assert np.argmax(scores) == np.argmax(opened(reranker, "fp32").score(QUESTION, PASSAGES)) == 1

@@ -89,7 +89,7 @@ def test_search_uses_settings_stored_in_index_unless_flags_override_them(tmp_pat
     assert listed[0]["content"] == first["text"]
 
 
-def test_index_help_explains_every_setting(capsys):
+def test_index_help_describes_every_setting(capsys):
     with pytest.raises(SystemExit):
         main(["index", "--help"])
     told = " ".join(capsys.readouterr().out.split())

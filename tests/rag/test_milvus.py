@@ -58,7 +58,7 @@ def test_milvus_search_returns_same_results_as_faiss(tmp_path, vectors, monkeypa
     stores[0].close()
 
 
-def test_milvus_hides_and_replaces_rows_of_stopped_run(tmp_path, vectors):
+def test_milvus_ignores_and_replaces_rows_of_a_stopped_run(tmp_path, vectors):
     store = milvus.open(tmp_path, None, name="chunk", dimensions=16)
     store.add(np.arange(5), vectors[:5])
     store.save(np.arange(5))

@@ -100,7 +100,7 @@ def test_index_reads_scan_only_when_ocr_is_enabled(make, tmp_path, monkeypatch):
     assert pipeline.search(["premises in repair"])[0].ranked[0].page == 1
 
 
-def test_selected_passages_score_near_the_best(ready):
+def test_selection_has_only_passages_with_nearly_the_best_score(ready):
     [found] = ready.search(["notice of termination Alder Ltd"])
     assert len({hit.document for hit in found.ranked}) == 2
     assert len(found.selected) <= 6 and found.selected == found.ranked[: len(found.selected)]
@@ -124,7 +124,7 @@ def test_index_does_not_embed_repeated_page_footers(make, samples, tmp_path):
     assert not any("Source: TESSALINE SOFTWARE" in text for text in embedder.texts)
 
 
-def test_second_of_two_concurrent_changes_is_refused(tmp_path, corpus, make):
+def test_index_refuses_the_second_of_two_concurrent_changes(tmp_path, corpus, make):
     first, second = make(), make()
     first.index(corpus, tmp_path / "index")
     second.open(tmp_path / "index")
@@ -243,7 +243,7 @@ def test_preset_is_read_from_a_toml_file(tmp_path):
         Config.preset("none-such")
 
 
-def test_each_file_of_a_folder_is_indexed_or_set_aside_by_name(corpus, make, tmp_path):
+def test_index_adds_each_file_of_a_folder_or_names_it_as_set_aside(corpus, make, tmp_path):
     (corpus / "film.mp4").write_bytes(b"ftyp")
     (corpus / "sub").mkdir()
     (corpus / "sub" / "x.md").write_text("The **licensee** pays.")

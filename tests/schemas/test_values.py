@@ -72,7 +72,7 @@ def test_added_question_without_passages_is_impossible():
 
 
 @pytest.mark.parametrize(("filename", "document"), [("lease.pdf", "lease.pdf"), (None, "\0q-7"), ("", "\0q-7")])
-def test_run_question_without_file_name_is_a_document_of_its_own(filename, document):
+def test_run_question_without_file_name_counts_as_a_separate_document(filename, document):
     reply = RunReply(error="")
     question = RunQuestion(
         id="q-7", question="Who pays?", truth="the tenant", filename=filename, reply=reply, outcome=Outcome.RIGHT

@@ -287,7 +287,7 @@ def test_list_files_follows_links_out_of_a_folder_only_in_the_hub_cache(tmp_path
         assert bool(list_files(folder)) is (name == "snapshots" and bool(others))
 
 
-def test_lock_folder_reports_waiting_once(tmp_path):
+def test_lock_folder_prints_a_single_note_while_it_waits(tmp_path):
     folder, said = tmp_path / "held", []
     held, free = threading.Event(), threading.Event()
 

@@ -26,7 +26,7 @@ def bundle(memory, tmp_path) -> Remote:
     return upload(write(tmp_path / "charters", names=NAMES), memory / "charters")
 
 
-def test_mirror_of_a_local_bundle_is_its_own_path(tmp_path):
+def test_mirror_returns_the_path_of_a_local_bundle(tmp_path):
     assert mirror_bundle(tmp_path) == tmp_path and origin_of(tmp_path) is None
 
 

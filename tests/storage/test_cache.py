@@ -38,7 +38,7 @@ def test_cache_opens_a_single_connection_per_process(tmp_path, monkeypatch):
     assert len(values) == 1 and len(opened) == 2
 
 
-def test_cache_names_a_file_that_is_damaged_or_in_no_folder(tmp_path):
+def test_cache_error_names_a_damaged_file_or_missing_folder(tmp_path):
     (tmp_path / "broken.sqlite").write_bytes(b"no database" * 99)
     with pytest.raises(ToolkitError, match=r"broken.sqlite: the cache is damaged .* delete this file"):
         Cache(tmp_path / "broken.sqlite").get([b"k"])

@@ -271,7 +271,7 @@ def test_server_message_is_a_single_short_line(said, words):
     assert Secrets().words(said) == words
 
 
-def test_secrets_are_removed_longest_first():
+def test_secrets_strip_removes_the_longest_secret_first():
     secrets = Secrets(["Bearer planted-key", "planted", "abc", "Basic"])
     told = "Bearer planted-key, planted, abc, Basic, bearer"
     assert secrets.strip(told) == "***, ***, abc, Basic, bearer"
@@ -279,7 +279,7 @@ def test_secrets_are_removed_longest_first():
     assert Secrets(["four"]).strip("four") == "***"
 
 
-def test_retries_resume_after_a_success():
+def test_retries_continue_after_a_success():
     retries = Retries(1, 0.0, in_vain=1)
     with pytest.raises(HttpError):
         retries(Step(busy(), busy()))

@@ -143,14 +143,14 @@ class NoCredentialsError(Exception):
         (OSError("key AKIA-hush-hush of hush-hush"), "key *** of hush-hush; check"),
     ],
 )
-def test_store_errors_become_a_single_line_with_the_url(raised, told, monkeypatch):
+def test_store_error_is_a_single_line_with_the_url(raised, told, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "AKIA-hush-hush")
     with pytest.raises(StorageError) as caught, explain_store_errors("s3://bucket/x"):
         raise raised
     assert str(caught.value).startswith(f"s3://bucket/x: {told}")
 
 
-def test_explain_store_errors_passes_on_a_programming_error():
+def test_explain_store_errors_raises_a_programming_error_unchanged():
     with pytest.raises(TypeError), explain_store_errors("s3://bucket/x"):
         raise TypeError("a bug")
 

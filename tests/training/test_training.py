@@ -94,7 +94,7 @@ def test_ship_averages_old_and_taught_weights(taught: Path, pack: Pack) -> None:
         assert set(record["documents"]["cuad"]) == {"one before", *trained}
 
 
-def test_teach_only_careful_makes_the_reranker_teacher(taught: Path) -> None:
+def test_ship_writes_the_reranker_teacher_from_a_careful_training(taught: Path) -> None:
     command = ["--pack", "pack.npz", "--base", "base.safetensors", "--models", "models", "--out", "deep"]
     places = [word if word.startswith("-") else str(taught / word) for word in command]
     assert teach.main([*places, "--only", "careful", "--device", "cpu", "--steps", "2", "--sample", "4"]) == 0

@@ -247,7 +247,7 @@ def test_kind_refuses_an_unknown_argument(corpus, kind):
         varied(corpus, kind)
 
 
-def test_kinds_are_those_that_the_docs_list():
+def test_docs_list_every_kind_of_variation():
     page = (Path(__file__).parents[2] / "docs" / "vary.md").read_text(encoding="utf-8")
     assert {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")} == set(KINDS) == set(TITLES)
 

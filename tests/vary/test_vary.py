@@ -236,7 +236,7 @@ def test_scan_of_changed_figures_has_new_values_as_gold(tmp_path, monkeypatch):
 
 @pytest.mark.extra
 @pytest.mark.slow
-def test_an_ocr_engine_reads_a_scan_of_changed_figures(tmp_path):
+def test_ocr_reads_a_scan_of_changed_figures(tmp_path):
     out = run(tmp_path, "--kind", "figures", "--kind", "scanned", "--seed", "4")
     info = read_info(out / "bundle.json")
     assert validate(out) == []

@@ -155,7 +155,7 @@ def test_report_filters_narrow_list_and_show_count(page, rows):
     assert shown(page) == 32 and page.locator("#clear").is_hidden()
 
 
-def test_report_finds_errors_by_search_words(page, rows):
+def test_report_search_finds_error_messages(page, rows):
     page.fill("#search", "connection CLOSED")
     assert shown(page) == sum(bool(row["reply"]["error"]) for _, row in rows) > 0
 

@@ -46,7 +46,7 @@ def made_up(values: list[list[float]], *, documents: int = 10, metric: str = "an
 # ---------------------------------------------------------------- what is found
 
 
-def test_series_names_first_worse_run_and_metrics_of_regression(folder):
+def test_series_finds_the_first_worse_run_and_its_metrics(folder):
     [told] = found_in(folder)
     assert (told.run.name, told.before.name, told.persists) == ("run-07", "run-06", True)
     assert set(told.falls) == {
@@ -67,7 +67,7 @@ def test_series_finds_regression_in_newest_run(tmp_path):
     assert (told.run.name, told.persists) == ("run-10", True)
 
 
-def test_series_has_no_regression_when_runs_vary_by_chance(tmp_path, capsys):
+def test_series_finds_no_regression_in_chance_variation(tmp_path, capsys):
     assert found_in(make_runs(tmp_path, bad=None)) == []
     assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
     assert "none is worse" in capsys.readouterr().out
@@ -194,7 +194,7 @@ def test_read_scale_reads_bands_of_metrics_and_of_single_cutoffs(tmp_path):
     ("text", "value", "holds"),
     [("> 0.8", 0.8, False), (">= 0.8", 0.8, True), ("< 0.5", 0.5, False), (" <= -1 ", -1.0, True), ("<0.5", 0.4, True)],
 )
-def test_bound_holds_for_values_on_its_side(text, value, holds):
+def test_bound_accepts_only_values_on_its_side(text, value, holds):
     other = "< -9" if ">" in text else "> 9"
     assert Bands(good=text, poor=other).band(value) == ("Good" if holds else "Acceptable")
 
@@ -317,7 +317,7 @@ def test_trend_page_fits_screen_width_with_readable_contrast(folder, browser):
         ("leases/eval_results.jsonl", None),
     ],
 )  # fmt: skip
-def test_index_tolerates_damaged_run_and_shows_other_runs(tmp_path, capsys, name, content):
+def test_index_skips_damaged_run_and_shows_other_runs(tmp_path, capsys, name, content):
     made = make_runs(tmp_path / "results", runs=3, bad=None)
     damaged = made / "run-02" / name
     damaged.unlink()

@@ -66,7 +66,7 @@ def test_report_compares_a_variant_with_its_control(varied, tmp_path, shown):
     assert "without its control" not in page
 
 
-def test_report_warns_when_variant_is_without_control(varied, tmp_path, shown):
+def test_report_warns_when_variant_has_no_control(varied, tmp_path, shown):
     out, _ = varied("figures")
     page = shown(asked(tmp_path, "alone", out))
     assert f"{out.name}: a variant (figures) without its control" in page

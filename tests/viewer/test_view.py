@@ -303,7 +303,7 @@ def test_server_refuses_invalid_or_oversized_judgment(client, served):
 @pytest.mark.parametrize(
     ("name", "folder"), [("Smith v. Jones 12/2024", "Smith-v.-Jones-12-2024"), ("../Jones", "Jones")]
 )
-def test_upload_takes_a_name_with_a_slash(name, folder, client, served):
+def test_upload_accepts_a_name_with_a_slash(name, folder, client, served):
     response = client.put(f"upload/{quote(name, safe='')}/a.txt", content=b"words", headers=ORIGIN)
     assert response.status_code == 200
     assert (served / "datasets_out" / f"{folder}-documents" / "a.txt").read_bytes() == b"words"
@@ -471,7 +471,7 @@ def test_jobs_report_killed_process_as_ended_unexpectedly(tmp_path):
         jobs.get("../ab")
 
 
-def test_job_state_says_what_is_being_read_before_progress_is_reported(client, tmp_path):
+def test_job_state_counts_documents_until_progress_is_reported(client, tmp_path):
     documents = tmp_path / "letters"
     documents.mkdir()
     for name in ("a.txt", "b.txt"):

@@ -33,7 +33,7 @@ def opened(browser: Browser, address: str) -> Page:
     return page
 
 
-def test_view_leads_by_clicks_from_empty_folder_to_reviewed_bundle_and_report(browser, tmp_path):
+def test_clicks_in_view_lead_from_empty_folder_to_reviewed_bundle_and_report(browser, tmp_path):
     port = free_port()
     with viewing(tmp_path, port) as (address, _):
         page = opened(browser, address)

@@ -76,7 +76,7 @@ def test_answer_must_contain_gives_share_of_required_items_in_answer(answer, ite
     assert apply("answer_must_contain", [listed(answer, must_contain=items)]) == {"answer_must_contain": [expected]}
 
 
-def test_answer_must_contain_reads_label_that_is_no_list_as_one_text():
+def test_answer_must_contain_reads_label_without_list_as_single_text():
     row = case(answer="The buyer gives notice [1].", labels={"must_contain": "[the] buyer"})
     assert apply("answer_must_contain", [row]) == {"answer_must_contain": [1.0]}
 
@@ -141,7 +141,7 @@ def test_judged_metric_is_none_without_a_judge(metric: str) -> None:
 
 
 @JUDGED
-def test_judge_is_not_asked_without_an_answer(metric: str) -> None:
+def test_judge_gets_no_request_for_a_case_without_answer(metric: str) -> None:
     judge = Judge()
     apply(metric, [judged_row(None), judged_row(error="timed out")], Options(judge=judge))
     assert judge.asked == []

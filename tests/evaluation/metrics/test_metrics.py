@@ -193,7 +193,7 @@ def install(tmp_path, monkeypatch):
     forget()
 
 
-def test_metric_of_installed_distribution_is_measured(install):
+def test_measure_includes_metric_of_installed_distribution(install):
     install(SOUND)
     assert measure([ROW], names=["commas"]) == {"commas": [0.5]}
 

@@ -527,11 +527,11 @@ ECONOMY = ["chunk_essential@10", "chunk_neither@10"]
         (at(1000, 1100, None), 0, 1),
     ],
 )
-def test_chunk_economy_equals_hand_computed_values(passage, essential, neither):
+def test_chunk_essential_and_neither_equal_hand_computed_values(passage, essential, neither):
     assert apply(ECONOMY, [case([CLAUSE], [passage])]) == {ECONOMY[0]: [essential], ECONOMY[1]: [neither]}
 
 
-def test_chunk_economy_counts_only_the_first_k_passages():
+def test_chunk_essential_and_neither_count_only_the_first_k_passages():
     ranking = [at(1000, 1050), at(1100, 1200), at(5000, 5100), "from nowhere", at(1050, 1100)]
     rows = [case([CLAUSE], ranking), case([CLAUSE], [])]
     found = apply(["chunk_essential@2", "chunk_essential"], rows)
