@@ -8,7 +8,7 @@ import json
 import re
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -18,35 +18,15 @@ from urllib.parse import urlsplit
 import httpx
 
 from exhibit.engine import track
-from exhibit.evaluation import replies
+from exhibit.evaluation import replies, server_files
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.replies import FileNamer, Parts, ReplyError, search
-from exhibit.evaluation.server_files import (
-    MESSAGES,
-    DocumentInterface,
-    ServerSettings,
-    Step,
-    describe_system,
-    fill,
-    fill_path,
-    list_secrets,
-    make_body,
-    read_headers,
-)
+from exhibit.evaluation.server_files import DocumentInterface, ServerSettings, Step, fill, fill_path
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, choose_probed, count_only
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.http import (
-    STREAMED,
-    Deadline,
-    HttpClient,
-    HttpError,
-    Retries,
-    Secrets,
-    UnreachableError,
-    read_events,
-    strip_address,
-)
+from exhibit.storage import http
+from exhibit.storage.http import Deadline, HttpError, Retries, UnreachableError, strip_address
 from exhibit.storage.locations import fetch_file
 
 _DESCRIPTION_SECONDS = 10.0  # seconds to wait for `openapi.json`; a slower server is asked without it
@@ -63,18 +43,19 @@ class Server:
 
     def __init__(self, wanted: str, argument: str | None, options: TargetOptions, settings: ServerSettings) -> None:
         self._options, self.values = options, settings.model_dump()
-        name, system = Path(wanted).stem, describe_system(wanted, settings)
+        name, system = Path(wanted).stem, server_files.describe_system(wanted, settings)
         self.system, self.paths = system, system.reply
         url = _parse_url(settings.url or argument or system.url)
         self.url = str(url.copy_with(username=None, password=None))
         self.name = f"{name}:{strip_address(self.url)}"
         self._place = self.name.removeprefix("http:") if name == "http" else self.name
-        headers = read_headers(system, settings)
+        headers = server_files.read_headers(system, settings)
         if url.userinfo:
             headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
         hidden = [url.username, url.password, *url.params.values()]
-        hidden += list_secrets(settings.model_dump(mode="json", exclude={"header", "key"}))
-        self.client = HttpClient(headers, connections=options.threads, secrets=Secrets([*headers.values(), *hidden]))
+        hidden += server_files.list_secrets(settings.model_dump(mode="json", exclude={"header", "key"}))
+        secrets = http.Secrets([*headers.values(), *hidden])
+        self.client = http.HttpClient(headers, connections=options.threads, secrets=secrets)
         self._method = "GET" if "{question}" in self.url else system.ask.method
         known = system.ask.body is not None or self._method == "GET"
         self._bodies: list[Any] = [system.ask.body] if known else []
@@ -97,9 +78,9 @@ class Server:
         path, url = fill_path(self.system.ask.path, values), fill_path(self.url, values)
         sent = None if self._method == "GET" else fill(body, values)
         kind, data = self._send(path, sent, deadline=deadline, method=self._method, url=url)
-        if kind in STREAMED or data.lstrip().startswith(b"data:"):
+        if kind in http.STREAMED or data.lstrip().startswith(b"data:"):
             lines = data.decode("utf-8", "replace").split("\n")
-            parts = replies.join_events(read_events(lines), self.paths, self._check)
+            parts = replies.join_events(http.read_events(lines), self.paths, self._check)
         else:
             parts = replies.find_parts(self._parse(data), self.paths)
         self._marks_end |= parts.ended is True
@@ -206,7 +187,7 @@ class Server:
 
     def _list_common_bodies(self) -> list[Any]:
         """Return the bodies to try on a server without a description; evaltools sends messages with parameters."""
-        chat = {"messages": MESSAGES, "context": "{parameters}"}
+        chat = {"messages": server_files.MESSAGES, "context": "{parameters}"}
         plain = [{field: "{question}", "...": "{parameters}"} for field in ("question", "query")]
         return [chat, *plain] if self.values["parameters"] else [*plain, chat]
 
@@ -220,7 +201,8 @@ class Server:
             return None, []
         described = search("paths", openapi)
         methods = described if isinstance(described, Mapping) else {}
-        return make_body(openapi, parts.path.rstrip("/")), [path for path in methods if search("post", methods[path])]
+        paths = [path for path in methods if search("post", methods[path])]
+        return server_files.make_body(openapi, parts.path.rstrip("/")), paths
 
     def _explain(self, errors: Sequence[HttpError], paths: Sequence[str]) -> str:
         error = next((error for error in errors if isinstance(error, ReplyError)), errors[0])
@@ -312,45 +294,43 @@ class _Collection:
         url = str(_parse_url(server.values[setting], name=f"target_{setting}")) if setting else server.url
         self._fetch = partial(server.fetch, url=url)
 
-    def _call(self, step: Step | None, deadline: Deadline, *, file: Path | None = None, name: str = "") -> Any:
-        """Send a request and return the reply's JSON; None if the server does not support this request."""
+    def _call(self, step: Step | None, *, file: Path | None = None, name: str = "") -> Any:
+        """Send a request, with retries, and return the reply's JSON; None if the server does not support it."""
         if step is None:
             return None
         values = {**self._values, "name": name}
+        deadline, sent = Deadline(self._options.timeout, flag="--timeout"), dict[str, Any](method=step.method)
+        if file is not None:
+            fields = {key: v if isinstance(v, str) else json.dumps(v) for key, v in fill(step.form, values).items()}
+            form = httpx.Request("POST", "http://form", files={step.file: (name, file.read_bytes())}, data=fields)
+            sent = {"content": form.read(), "headers": {"Content-Type": form.headers["content-type"]}}
+            deadline = Deadline(_UPLOAD_SECONDS)
         path, body = fill_path(step.path, values), fill(step.body, values)
-        if file is None:
-            return self._fetch(path, body, deadline=deadline, method=step.method)
-        fields = {key: v if isinstance(v, str) else json.dumps(v) for key, v in fill(step.form, values).items()}
-        form = httpx.Request("POST", "http://form", files={step.file: (name, file.read_bytes())}, data=fields)
-        headers = {"Content-Type": form.headers["content-type"]}
-        return self._fetch(path, deadline=deadline, content=form.read(), headers=headers)
+        send = partial(self._fetch, path, body, deadline=deadline, **sent)
+        return Retries(self._options.retries, self._options.backoff)(send, deadline=deadline)
 
-    def _retry(self, step: Callable[[Deadline], Any], seconds: float = 0.0) -> Any:
-        deadline = Deadline(seconds or self._options.timeout, flag="" if seconds else "--timeout")
-        return Retries(self._options.retries, self._options.backoff)(lambda: step(deadline), deadline=deadline)
-
-    def _list_names(self, step: Step, deadline: Deadline) -> set[str]:
-        items = search(step.items, self._call(step, deadline)) or []
+    def _list_names(self, step: Step) -> set[str]:
+        items = search(step.items, self._call(step)) or []
         if not isinstance(items, list):
             raise HttpError(f"{step.items} in the reply is not a list: {replies.describe(items)}")
         return {PurePosixPath(str(search(step.name, item))).name for item in items}
 
-    def _list_files(self, deadline: Deadline) -> set[str] | None:
+    def _list_files(self) -> set[str] | None:
         """Return the files of the collection; None if there is no collection, or if the server cannot list files."""
         step, find = self._interface.list, self._interface.find
-        if step is None or (find and self._values["collection"] not in self._list_names(find, deadline)):
+        if step is None or (find and self._values["collection"] not in self._list_names(find)):
             return None
-        return self._list_names(step, deadline)
+        return self._list_names(step)
 
-    def _delete(self, names: Iterable[str], deadline: Deadline) -> None:
+    def _delete(self, names: Iterable[str]) -> None:
         delete, delete_each = self._interface.delete, self._interface.delete_each
         if delete is None and delete_each is None:
             raise HttpError("the system cannot delete documents; remove --ingest fresh")
-        if (files := self._list_files(deadline)) is not None:
+        if (files := self._list_files()) is not None:
             for name in names if delete_each else ():
                 if name in files:
-                    self._call(delete_each, deadline, name=name)
-            self._call(delete, deadline)
+                    self._call(delete_each, name=name)
+            self._call(delete)
 
     def bring_in(self) -> Ingestion:
         """Upload the missing files, unless `--ingest never` is set, and return which files the server has."""
@@ -358,17 +338,17 @@ class _Collection:
         names = {PurePosixPath(name).name: name for name in dataset.files}
         began, refused, missing = time.monotonic(), dict[str, str](), list[str]()
         if self._options.ingest == "fresh":
-            self._retry(lambda deadline: self._delete(names, deadline))
-        files = self._retry(self._list_files)
+            self._delete(names)
+        files = self._list_files()
         if self._options.ingest != "never":
             if files is None:
-                self._retry(lambda deadline: self._call(self._interface.create, deadline))
+                self._call(self._interface.create)
             missing = [name for name in names if name not in (files or ())]
             for name in track(missing, total=len(missing), label=f"{dataset.name}: upload", unit="file"):
                 with fetch_file(dataset.files[names[name]]) as path:
                     if fault := self._upload(path, name):
                         refused[name] = fault
-            if (files := self._retry(self._list_files)) is None:  # without a list, uploaded files count as ready
+            if (files := self._list_files()) is None:  # without a list, uploaded files count as ready
                 files = set(names) - refused.keys()
         absent = "not among the system's documents"
         aside = [f"{name}: {refused.get(name, absent)}" for name in names if name not in (files or ())]
@@ -389,7 +369,7 @@ class _Collection:
         """
         step = self._interface.add
         try:
-            reply = self._retry(partial(self._call, step, file=path, name=name), _UPLOAD_SECONDS)
+            reply = self._call(step, file=path, name=name)
         except HttpError as error:
             if isinstance(error, UnreachableError) or error.status in _REFUSED:
                 raise
