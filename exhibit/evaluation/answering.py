@@ -19,7 +19,7 @@ from exhibit.evidence import Span
 from exhibit.rag.answerers import answer_all, assemble
 from exhibit.rag.pipeline import Pipeline
 from exhibit.rag.protocols import Hit
-from exhibit.schemas.run import Ingestion, RunQuestion
+from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 
 RESULTS = "direct_evaluation_results.json"
@@ -36,14 +36,9 @@ class AnsweringTarget:
 
     def __init__(self, search: Target, options: TargetOptions) -> None:
         self._search, self._threads, self._config = search, options.threads, options.config
+        self.probe, self.ingest = search.probe, search.ingest
         self._llm = Pipeline(options.config, cache=options.cache, llm=options.llm).llm
         self.name, self.exact = f"{search.name} + {options.config.llm}", search.exact
-
-    def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        return self._search.probe(dataset, cases)
-
-    def ingest(self, dataset: Dataset) -> Ingestion:
-        return self._search.ingest(dataset)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
         def answer(searched: NumberedReply) -> NumberedReply:

@@ -12,7 +12,6 @@ from pathlib import Path
 from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions
-from exhibit.evidence import Span
 from exhibit.law.citations import rewrite_citations
 from exhibit.rag.config import PLUGINS
 from exhibit.rag.index import FORMAT, MANIFEST, open_index
@@ -66,6 +65,7 @@ class Builtin:
             # if the user gives no value, OPENAI_TIMEOUT or the model's default of one minute applies
             timeout=options.timeout if options.timeout != TargetOptions.timeout else None,
         )
+        self.text, self.chunks = self._pipeline.text, self._pipeline.chunk_spans
         self._sha256: dict[Location, str] = {}  # the checksums of the documents, which determine the name of the index
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
@@ -119,12 +119,6 @@ class Builtin:
             index = open_index(folder, self._options.config)
         pages = sum(entry.pages or 0 for entry in index.documents)
         return Ingestion(files=len(dataset.files), pages=pages, chunks=len(index), set_aside=aside)
-
-    def text(self, filename: str) -> str | None:
-        return self._pipeline.text(filename)
-
-    def chunks(self, filename: str) -> list[Span]:
-        return self._pipeline.chunk_spans(filename)
 
     # ---------------------------------------------------------------- questions
 
