@@ -11,13 +11,15 @@ from exhibit.law.language import LegalSystem, choose_system, language_of, load_s
 from exhibit.law.provisions import LawName, find_provisions, find_units, label_key, make_law_name, read_edition
 from exhibit.law.references import courts
 from exhibit.law.references.reference import Kind, Path, Reference, blank_spans, credit, is_same_source
-from exhibit.law.references.statutes import find_numbered, find_statutes
+from exhibit.law.references.statutes import find_statutes
 
 __all__ = ["Kind", "Reference", "ReferenceCorpus", "credit", "find_references"]
 
 # full names are read before names that may be their parts: "Part 1 of the Limitation Act 1980" is not CPR Part 1
-_IN_FULL = (courts.find_cases, courts.find_tribunals, find_statutes, find_numbered)
-_FINDERS = (*_IN_FULL, courts.find_directions, courts.find_guides, courts.find_rules)
+_FINDERS = (
+    courts.find_cases, courts.find_tribunals, find_statutes, courts.find_directions, courts.find_guides,
+    courts.find_rules,
+)  # fmt: skip
 # The abbreviation of a law, such as `BGB` or `BDSG`.
 _ABBREVIATION = re.compile(r"(?<!\w)[A-ZÄÖÜ][A-Za-zÄÖÜäöü]{0,7}[A-Z](?!\w)")
 _NUMBERED = re.compile(r"(?m)^[ \t]*\(?(\d{1,2}|[a-z])\)")

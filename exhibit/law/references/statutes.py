@@ -1,7 +1,8 @@
 """Finds references to Acts, regulations, orders and rules, by full or short name or number, and to acts of the EU."""
 
 import re
-from collections.abc import Iterator
+from bisect import bisect
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
 
 from exhibit.evidence import Span
@@ -75,12 +76,8 @@ _NUMBERED = re.compile(
 _NUMBERED_ACT = re.compile(
     r"(?<!\w)(?P<year>(?:19|20)\d\d)\s{1,3}(?P<series>asp|anaw|asc)\s{1,3}(?P<number>\d{1,3})(?!\w)"
 )
-# Matches an instrument's name at the end of the text before a number.
-_NAMED_BEFORE = re.compile(r"\0\d{0,2}\s{0,3}[(,]\s{0,3}$")
-_IN_BRACKETS = re.compile(
-    r"\0\d{0,2}\s{0,3}\(\s{0,3}(?:asp|anaw|asc|nawm|c\.?)\s{0,3}\d{1,3}(?:\s{0,3}\([NW]\.?I?\.?\))?\s{0,3}\)"
-)
-_OF_NUMBER = re.compile(r",?\s{1,3}(?:(?:of|in)\s{1,3}(?:the\s{1,3})?)?")
+# The text between an instrument's name and its number: `County Courts Order 1991 (S.I. 1991/724)`.
+_BEFORE_NUMBER = re.compile(r"\d{0,2}\s{0,3}[(,]\s{0,3}")
 # Words that cannot begin a name.
 _NOT_NAMES = frozenset(
     """
@@ -127,29 +124,25 @@ _ANOTHER = re.compile(
     r"(?:/(?:EU|EC|EEC|ECSC|Euratom|JHA|CFSP)\b)?(?![/\w])"
 )
 # Acts with a short name; the version retained in UK law is a separate instrument.
-_NAMES: dict[str, str] = {
-    "uk gdpr": r"UK\s{1,3}GDPR|UK\s{1,3}General\s{1,3}Data\s{1,3}Protection\s{1,3}Regulation",
-    "eu regulation 2016/679": r"(?:EU\s{1,3})?GDPR|General\s{1,3}Data\s{1,3}Protection\s{1,3}Regulation",
-    "eu directive 1995/46": r"Data\s{1,3}Protection\s{1,3}Directive",
-    "eu regulation 2012/1215": (
-        r"Brussels\s{1,3}I(?:a|\s{1,3}(?:bis|[Rr]ecast))(?:\s{1,3}Regulation)?|"
-        r"[Rr]ecast\s{1,3}Brussels\s{1,3}I?\s{0,3}Regulation"
-    ),
-    "eu regulation 2001/44": r"Brussels\s{1,3}I(?:\s{1,3}Regulation)?(?![a-z]|\s{1,3}(?:bis|[Rr]ecast))",
-    "eu regulation 2007/864": r"Rome\s{1,3}II(?:\s{1,3}Regulation)?",
-    "eu regulation 2008/593": r"Rome\s{1,3}I(?:\s{1,3}Regulation)?",
-    "eu directive 2003/88": r"Working\s{1,3}Time\s{1,3}Directive",
-    "eu directive 2001/23": r"Acquired\s{1,3}Rights\s{1,3}Directive",
-    "tfeu": r"TFEU|Treaty\s{1,3}on\s{1,3}the\s{1,3}Functioning\s{1,3}of\s{1,3}the\s{1,3}European\s{1,3}Union",
-    "teu": r"TEU|Treaty\s{1,3}on\s{1,3}European\s{1,3}Union",
-    "eu charter": r"(?:EU\s{1,3})?Charter\s{1,3}of\s{1,3}Fundamental\s{1,3}Rights|EU\s{1,3}Charter|CFR(?:EU)?",
-    "echr": (
-        r"ECHR|European\s{1,3}Convention\s{1,3}(?:on|for)\s{1,3}"
-        r"(?:the\s{1,3}Protection\s{1,3}of\s{1,3})?Human\s{1,3}Rights"
-    ),
+_NAMES = {
+    "uk gdpr": "UK (?:GDPR|General Data Protection Regulation)",
+    "eu regulation 2016/679": "(?:EU )?GDPR|General Data Protection Regulation",
+    "eu directive 1995/46": "Data Protection Directive",
+    "eu regulation 2012/1215": ("Brussels I(?:a| bis| [Rr]ecast)(?: Regulation)?|[Rr]ecast Brussels (?:I )?Regulation"),
+    "eu regulation 2001/44": "Brussels I(?: Regulation)?(?![a-z]| bis| [Rr]ecast)",
+    "eu regulation 2007/864": "Rome II(?: Regulation)?",
+    "eu regulation 2008/593": "Rome I(?: Regulation)?",
+    "eu directive 2003/88": "Working Time Directive",
+    "eu directive 2001/23": "Acquired Rights Directive",
+    "tfeu": "TFEU|Treaty on the Functioning of the European Union",
+    "teu": "TEU|Treaty on European Union",
+    "eu charter": "(?:EU )?Charter of Fundamental Rights|EU Charter|CFR(?:EU)?",
+    "echr": "ECHR|European Convention (?:on|for) (?:the Protection of )?Human Rights",
 }
 _NAMED = re.compile(
-    rf"(?<![\w-])(?:{'|'.join(f'(?P<n{at}>{name})' for at, name in enumerate(_NAMES.values()))})(?![\w-])"
+    r"(?<![\w-])(?:"
+    + "|".join(f"(?P<n{at}>{name})" for at, name in enumerate(_NAMES.values())).replace(" ", r"\s{1,3}")
+    + r")(?![\w-])"
 )
 _OLDEST, _NEWEST = 1952, 2099  # years of acts: the first acts are those of the Coal and Steel Community
 _YEAR_FIRST_FROM = 2015  # the first year of regulations with the year before the number; in `No 44/2001` it is last
@@ -158,6 +151,17 @@ _YEAR_FIRST_FROM = 2015  # the first year of regulations with the year before th
 def _find_european_acts(text: str) -> list[Named]:
     named = (Named(*match.span(), [*_NAMES][int(str(match.lastgroup)[1:])]) for match in _NAMED.finditer(text))
     return sorted([*_find_numbered_acts(text), *named])
+
+
+def _find_numbered(text: str, names: Sequence[Named]) -> Iterator[tuple[Named, bool]]:
+    """Yield the instruments cited by number, each with whether the number only follows the instrument's name."""
+    for match in (match for pattern in (_NUMBERED, _NUMBERED_ACT) for match in pattern.finditer(text)):
+        series = match["series"].replace(".", "").lower().replace("sr", "nisr")
+        source = f"{series} {match['year']}/{int(match['number'])}"
+        before = names[bisect(names, match.span()) - 1] if names and names[0].start < match.start() else None
+        if before is None or before.end <= match.start():
+            follows = before and _BEFORE_NUMBER.fullmatch(text, before.end, match.start())
+            yield Named(*match.span(), before.name if before and follows else source), bool(follows)
 
 
 def _is_european(name: str) -> bool:
@@ -209,7 +213,10 @@ class Instruments:
         self._national = _keep_longest(
             [named for match in _ENDING.finditer(text) if (named := _read_instrument(text, match))]
         )
-        self.named = sorted([*acts, *self._national])
+        names = sorted([*acts, *self._national])
+        numbered = list(_find_numbered(text, names))
+        self.aliases |= {number.start for number, follows in numbered if follows}
+        self.named = sorted([*names, *(number for number, _ in numbered)])
         self.by_start = {named.start: named for named in self.named}
         self.by_end = {gap.end(): named for named in self.named if (gap := _AFTER_NAME.match(text, named.end))}
         """The instruments by the position where a provision may follow: `GDPR art 17`."""
@@ -287,7 +294,8 @@ def _normalise_name(name: str) -> str:
 def find_statutes(text: str) -> Iterator[Mention]:
     instruments = Instruments(text)
     text = instruments.text
-    heads = _find_provisions(text)
+    units = read_units(text, _HEAD, roman=("part", "pt", "chapter", "sch", "annex"))
+    heads = [unit._replace(unit=_UNITS[unit.unit]) for unit in units]
     by_start = {head.start: head for head in heads}
     owners: dict[int, tuple[Named, int] | None] = {}
     used = instruments.aliases
@@ -309,11 +317,6 @@ def find_statutes(text: str) -> Iterator[Mention]:
     for instrument in instruments.named:
         paths = [] if instrument.start in used else [()]
         yield make_mention("statute", instrument.name, paths, instrument.start, instrument.end)
-
-
-def _find_provisions(text: str) -> list[NumberedUnit]:
-    units = read_units(text, _HEAD, roman=("part", "pt", "chapter", "sch", "annex"))
-    return [unit._replace(unit=_UNITS[unit.unit]) for unit in units]
 
 
 def _find_owner(
@@ -351,7 +354,8 @@ def _can_have(name: str, unit: str) -> bool:
 def _find_owner_before(head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
     text = instruments.text
     if instrument := instruments.by_end.get(head.start):
-        usual = head.unit not in _OWN or _is_european(instrument.name) or sort_of(instrument.name) in _OWN[head.unit]
+        numbered = "/" in instrument.name or instrument.name in _NAMES
+        usual = head.unit not in _OWN or numbered or sort_of(instrument.name) in _OWN[head.unit]
         return (instrument, head.end) if usual and _can_have(instrument.name, head.unit) else None
     undotted = "." not in text[head.number : head.end]
     if head.unit == "section" and undotted and not _OF.match(text, head.end):
@@ -377,23 +381,3 @@ def _list_paths(head: NumberedUnit, by_start: dict[int, NumberedUnit], text: str
         plain = head.unit in _OWN or head.unit in _EUROPEAN or (head.unit == "para" and prefix)
         below = (*path[1:], point[1]) if point else path[1:]
         yield (*prefix, path[0] if plain else f"{head.unit} {path[0]}", *below)
-
-
-def find_numbered(text: str) -> Iterator[Mention]:
-    for match in _IN_BRACKETS.finditer(text):
-        yield make_mention("statute", "", [], match.start() + 1, match.end())
-    units = [unit for unit in _find_provisions(text) if unit.unit in _OWN]
-    by_start = {unit.start: unit for unit in units}
-    before = {gap.end(): unit for unit in units if (gap := _OF_NUMBER.match(text, unit.end))}
-    for match in (match for pattern in (_NUMBERED, _NUMBERED_ACT) for match in pattern.finditer(text)):
-        series = match["series"].replace(".", "").lower().replace("sr", "nisr")
-        source = f"{series} {match['year']}/{int(match['number'])}"
-        after = _THEN.match(text, match.end())
-        if _NAMED_BEFORE.search(text, match.start() - 12, match.start()):
-            yield make_mention("statute", "", [], *match.span())
-        elif unit := before.get(match.start()):
-            yield make_mention("statute", source, unit.paths, unit.start, match.end())
-        elif after and (unit := by_start.get(after.end())):
-            yield make_mention("statute", source, unit.paths, match.start(), unit.end)
-        else:
-            yield make_mention("statute", source, [()], *match.span())
