@@ -17,12 +17,8 @@ from exhibit.schemas.errors import ToolkitError
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _RUN = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_PLAIN_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
-_PLAIN_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")  # a faster pattern for words in texts without other letters or digits
 _TYPED = tuple({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "•": ";", **dict.fromkeys("–—§…®©\xa0", " ")}.items())
-_LETTERS = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
 PART = "#"  # the mark before a part of a word, which distinguishes the part from a whole word
-_APOSTROPHES = str.maketrans("’‘ʼ", "'''")
 # Stop words: of English, of legal drafting, and of phrases that introduce the claims of an answer.
 _STOP = frozenset(
     """
@@ -71,12 +67,7 @@ def list_content_words(text: str) -> tuple[str, ...]:
 
 def list_written_words(text: str) -> list[str]:
     """Return every word in lower case, in order, with repetitions and stop words; numbers are left out."""
-    plain = replace_typography(text)
-    if not plain.isascii():
-        return _WORD.findall(unicodedata.normalize("NFKC", plain).translate(_APOSTROPHES).lower())
-    if "'" in plain:
-        return _PLAIN_WORD.findall(plain.lower())
-    return plain.translate(_LETTERS).split()  # the same result for such a text, in a third of the time
+    return _WORD.findall(replace_typography(unicodedata.normalize("NFKC", text)).lower())
 
 
 def replace_typography(text: str) -> str:
@@ -92,7 +83,7 @@ def is_content(word: str) -> bool:
 
 
 def list_numbers(text: str) -> list[str]:
-    return (_PLAIN_NUMBER if text.isascii() else _NUMBER).findall(text)
+    return _NUMBER.findall(text)
 
 
 def search_terms(text: str) -> list[str]:

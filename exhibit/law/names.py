@@ -172,20 +172,13 @@ class Word(NamedTuple):
 
 def name_words(text: str) -> Iterator[Word]:
     for match in _WORD.finditer(text):
-        start, end = match.span()
-        shapes = _list_shapes(match[0])
-        if len(shapes) == 1:
-            [(term, capital, parts)] = shapes
-            yield Word(term, capital, start, end, parts)
-        elif shapes:
-            (first, capital, _), (second, _, _) = shapes
-            yield Word(first, capital, start, start + 3)
-            yield Word(second, capital, start + 3, end)
+        for word in _list_shapes(match[0]):
+            yield word._replace(start=match.start() + word.start, end=match.start() + word.end)
 
 
 def name_terms(text: str) -> list[str]:
     """Return the words of a text in lower case, without accents and possessive endings."""
-    return [term for raw in _WORD.findall(text) for term, _, _ in _list_shapes(raw)]
+    return [word.term for written in _WORD.findall(text) for word in _list_shapes(written)]
 
 
 def _fold(text: str) -> str:
@@ -193,19 +186,17 @@ def _fold(text: str) -> str:
 
 
 @lru_cache(maxsize=1 << 13)
-def _list_shapes(written: str) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
-    """Return the entries for a word: usually one, but `non` and `disclosure` for `Nondisclosure`."""
+def _list_shapes(written: str) -> tuple[Word, ...]:
+    """Return the entries for a word, from offset 0: usually one, but `non` and `disclosure` for `Nondisclosure`."""
     raw = written.replace("’", "'").replace("ʼ", "'")
     raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
     parts = tuple(_fold(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
     term = _fold(raw)
     if _NON.match(term):  # "Nondisclosure" equals "Non-Disclosure"
         upper = raw[0].isupper()
-        return ("non", upper, ()), (term[3:], upper, ())
-    if not term:
-        return ()
-    capital = any(map(str.isupper, raw)) or (raw[0].isdigit() and not raw.isdigit())
-    return ((term, capital, parts if len(parts) > 1 else ()),)
+        return Word("non", upper, 0, 3), Word(term[3:], upper, 3, len(written))
+    capital = any(map(str.isupper, raw)) or (raw[:1].isdigit() and not raw.isdigit())
+    return (Word(term, capital, 0, len(written), parts if len(parts) > 1 else ()),) if term else ()
 
 
 def count_proper_words(text: str) -> Counter[str]:
@@ -238,9 +229,7 @@ def list_acronyms(name: str) -> set[str]:
 
 def split_filename(filename: str) -> tuple[str, tuple[str, ...]]:
     stem = _FILE_ENDING.sub(" ", unquote(filename).replace("\\", "/").rpartition("/")[2])
-    spellings: list[str] = []
-    for word in name_words(stem.replace("||", " ")):
-        spellings += (word.term, *word.parts)
+    spellings = (form for word in name_words(stem.replace("||", " ")) for form in (word.term, *word.parts))
     return "".join(name_terms(stem)), tuple(dict.fromkeys(spellings))
 
 

@@ -417,28 +417,24 @@ def write_digits(number: Decimal, like: str) -> str:
 
 
 def _write_date(match: re.Match[str], day: date) -> str:
-    parts: dict[str, str] = {}
-    for group, text in match.groupdict().items():
-        name = group.rstrip("23456")
-        if not text:
-            continue
-        if name == "year":
-            parts[group] = f"{day.year % 100:02d}" if len(text) == 2 else str(day.year)
-        elif name == "month":
-            parts[group] = f"{day.month:02d}" if text.isdigit() else _write_month_like(text, day.month)
-        elif name == "day":
-            parts[group] = f"{day.day:02d}" if len(text) == 2 and (text[0] == "0" or group == "day4") else str(day.day)
-        elif name == "th":
-            parts[group] = find_ordinal_ending(day.day)
-    if match["first"]:
-        day_first = int(match["first"]) > 12 or (match["mark"] == "." and int(match["second"]) <= 12)
-        numbers = (day.day, day.month) if day_first else (day.month, day.day)
-        for group, number in zip(("first", "second"), numbers, strict=True):
-            parts[group] = f"{number:02d}" if match[group][0] == "0" else str(number)
+    day_first = match["first"] and (int(match["first"]) > 12 or (match["mark"] == "." and int(match["second"]) <= 12))
+    order = {"first": "day", "second": "month"} if day_first else {"first": "month", "second": "day"}
     written = match[0]
-    for group in sorted(parts, key=match.start, reverse=True):
+    for group in sorted(filter(match.group, match.re.groupindex), key=match.start, reverse=True):
+        text, name = match[group], order.get(group, group.rstrip("23456"))
+        if name == "year":
+            part = str(day.year)[-len(text) :]
+        elif name == "month" and not text.isdigit():
+            part = _write_month_like(text, day.month)
+        elif name == "th":
+            part = find_ordinal_ending(day.day)
+        elif name in ("day", "month"):
+            number = day.day if name == "day" else day.month
+            part = f"{number:02d}" if text[0] == "0" or group in ("day4", "month4") else str(number)
+        else:
+            continue
         start, end = match.start(group) - match.start(), match.end(group) - match.start()
-        written = written[:start] + parts[group] + written[end:]
+        written = written[:start] + part + written[end:]
     return written
 
 

@@ -257,8 +257,6 @@ class Heading:
     rank: float  # the default rank: 1 for a schedule, 4 for an article, 6 for `1.`, 9 or more for a clause
     kind: str
     sure: bool = True  # False for a number that is a heading only if it continues a sequence
-    counted: bool = True
-    """Whether the number must follow the previous number; False for rules, which are inserted and repealed."""
 
     @property
     def text(self) -> str:
@@ -319,7 +317,7 @@ class _Finder:
                     # in the text's font, the line is the start of a sentence that looks like a title
                     heading = replace(heading, title="", end=heading.end - len(label.rest))
             if heading:
-                yield replace(heading, counted=False) if self._outline.rules else heading
+                yield heading
                 quiet = heading.start + _SIGNATURE_CHARS if heading.kind == "signature" else quiet
             index += taken
 

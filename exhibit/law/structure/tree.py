@@ -44,12 +44,13 @@ def read_structure(document: Document, outline: Outline | None = None) -> Sectio
     root = Node(Heading(0, 0, "", "", "document", (), 0, "document"), 0, 0)
     stack = [root]
     learnt: dict[str, float] = {}
-    headings = find_headings(document, make_typed_outline(document) if outline is None else outline)
+    outline = make_typed_outline(document) if outline is None else outline
+    headings = find_headings(document, outline)
     for at, heading in enumerate(headings):
         ahead = headings[at + 1] if at + 1 < len(headings) else None
         if heading.rank == FREE:
             heading = replace(heading, rank=_learn_rank(stack, heading, learnt))
-        node = place(stack, as_roman(stack, heading, ahead))
+        node = place(stack, as_roman(stack, heading, ahead), counted=not outline.rules)
         if node is not None:
             stack[-1].children.append(node)
             stack.append(node)
@@ -97,14 +98,15 @@ class Node:
     children: "list[Node]" = field(default_factory=list)
 
 
-def place(stack: list[Node], heading: Heading) -> Node | None:
+def place(stack: list[Node], heading: Heading, *, counted: bool) -> Node | None:
+    """Return the node of a heading; without `counted`, numbers may be missing, as of rules that were repealed."""
     if heading.kind == "recitals" and any(node.heading.kind == "recitals" for node in stack):
         return None  # each WHEREAS after the first belongs to the same recitals
     if heading.kind == "agreement" and not any(node.heading.kind == "recitals" for node in stack):
         return None
     if heading.style in _LISTS:
         return _place_in_list(stack, heading)
-    if heading.style == "decimal" and heading.counted and not _goes_on(stack, heading):
+    if heading.style == "decimal" and counted and not _goes_on(stack, heading):
         return None
     return _place_by_rank(stack, heading)
 
