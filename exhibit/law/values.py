@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -174,7 +174,9 @@ def _to_date(day: Day) -> date | None:
 def find_dates(text: str) -> "list[Value]":
     """Return the full dates that a text names, in order; numeric dates have the month first."""
     days = ((match, _to_date(readings[0])) for match, readings in _find_dates(text))
-    return [_make_value("date", match, day.isoformat(), Decimal(day.toordinal())) for match, day in days if day]
+    return [
+        Value("date", str(day), Span(*match.span()), match[0], Decimal(day.toordinal())) for match, day in days if day
+    ]
 
 
 def find_days(text: str) -> list[date]:
@@ -201,7 +203,7 @@ _UNITS = {
     "minute": ("minute", 1), "hour": ("hour", 1), "day": ("day", 1), "week": ("day", 7), "month": ("month", 1),
     "quarter": ("month", 3), "year": ("month", 12),
 }  # fmt: skip
-_QUALIFIERS = {"business": "business", "working": "business", "trading": "business"}
+_QUALIFIERS = dict.fromkeys(("business", "working", "trading"), "business ")
 """Words between a number and its unit that change the period; `calendar` and `consecutive` do not."""
 _PERIOD = re.compile(
     rf"{_NUMBER}\s{{0,3}}-?\s{{0,3}}(?:(?P<sort>calendar|business|working|consecutive|full|clear|trading)[\s-]{{1,3}})?"
@@ -273,11 +275,10 @@ class Value:
 def find_values(text: str, *, numbers: bool = False) -> list[Value]:
     """Return the values of a text in order; of overlapping values the first, or the longest if they begin together."""
     values = find_dates(text)
-    for pattern, read, unit in _KINDS:
+    for kind, pattern, unit in _KINDS if numbers else _KINDS[:-1]:
         for window in _find_windows(text, unit) if unit else ((0, len(text)),):
-            values += filter(None, map(read, pattern.finditer(text, *window)))
-    if numbers:
-        values += filter(None, map(_read_number, _ANY_NUMBER.finditer(text)))
+            read = (_read_value(kind, match) for match in pattern.finditer(text, *window))
+            values += filter(None, read)
     values.sort(key=lambda value: (value.span.start, -value.span.end))
     distinct: list[Value] = []
     for value in values:
@@ -331,63 +332,47 @@ def _read_stated_number(text: str) -> Decimal | None:
     return numbers[-1] if len(set(numbers)) == 1 else None
 
 
-def _make_value(kind: ValueKind, match: re.Match[str], key: str, number: Decimal, unit: str = "") -> Value:
+def _read_value(kind: ValueKind, match: re.Match[str]) -> Value | None:
+    number = Decimal(0) if kind == "place" else _read_stated_number(match[0])
+    if number is None:
+        return None
+    key, unit = _format_plain(number), ""
+    if kind == "amount":
+        if match["words"] and not match["close"]:
+            return None
+        if match["close"] and not match["words"]:  # the closing bracket is not part of the amount
+            match = _AMOUNT.match(match.string, match.start(), match.start("close")) or match
+        unit = _CURRENCIES[(match["sign"] or match["sign2"]).lower()]
+        key = f"{unit} {key}"
+    elif kind == "period":
+        before = match.string[max(0, match.start() - _MAX_NUMBER_WORD_CHARS) : match.start()]
+        if match[0][0].isdigit() and _WORD_BEFORE.search(before):
+            return None  # "sixty 60 days" is a drafting error that no rule can resolve
+        unit, qualifier = match["unit"].lower(), _QUALIFIERS.get((match["sort"] or "").lower(), "")
+        base, factor = _UNITS[unit]
+        key = f"{_format_plain(number * factor)} {qualifier}{base}"
+    elif kind == "place":
+        words = " ".join(match[0].split())
+        key = words if words in _PLACES else words.title()
+        unit = _PLACES[key]
+    elif match[0].lower() == "one" or (kind == "percentage" and not re.search(r"(?i)%|cent", match[0])):
+        return None  # "one" is mostly a pronoun
     return Value(kind, key, Span(*match.span()), match[0], number, unit)
 
 
-def _read_period(match: re.Match[str]) -> Value | None:
-    number = _read_stated_number(match[0])
-    before = match.string[max(0, match.start() - _MAX_NUMBER_WORD_CHARS) : match.start()]
-    if number is None or (match[0][0].isdigit() and _WORD_BEFORE.search(before)):
-        return None  # "sixty 60 days" is a drafting error that no rule can resolve
-    unit, qualifier = match["unit"].lower(), _QUALIFIERS.get((match["sort"] or "").lower(), "")
-    base, factor = _UNITS[unit]
-    key = f"{_format_plain(number * factor)} {qualifier} {base}".replace("  ", " ")
-    return _make_value("period", match, key, number, unit)
-
-
-def _read_amount(match: re.Match[str]) -> Value | None:
-    number = _read_stated_number(match[0])
-    if number is None or (match["words"] and not match["close"]):
-        return None
-    if match["close"] and not match["words"]:  # the closing bracket is not part of the amount
-        match = _AMOUNT.match(match.string, match.start(), match.start("close")) or match
-    currency = _CURRENCIES[(match["sign"] or match["sign2"]).lower()]
-    return _make_value("amount", match, f"{currency} {_format_plain(number)}", number, currency)
-
-
-def _read_percentage(match: re.Match[str]) -> Value | None:
-    number = _read_stated_number(match[0]) if re.search(r"(?i)%|cent", match[0]) else None
-    return None if number is None else _make_value("percentage", match, _format_plain(number), number)
-
-
-def _read_place(match: re.Match[str]) -> Value | None:
-    words = " ".join(match[0].split())
-    name = words if words in _PLACES else words.title()
-    return _make_value("place", match, name, Decimal(0), _PLACES[name])
-
-
-def _read_number(match: re.Match[str]) -> Value | None:
-    number = _read_stated_number(match[0])
-    if number is None or match[0].lower() == "one":  # "one" is mostly a pronoun
-        return None
-    return _make_value("number", match, _format_plain(number), number)
-
-
 _CHARS_BEFORE_UNIT, _CHARS_AFTER_UNIT = 120, 60
-"""The most characters of a number and its bracket before and after a unit or sign."""
-_Reader = Callable[[re.Match[str]], Value | None]
-# The pattern of each kind, its reader, and the pattern of the signs or units of which a value of the kind has one.
-_KINDS: tuple[tuple[re.Pattern[str], _Reader, re.Pattern[str] | None], ...] = (
+"""Most characters of a number and its bracket before and after a unit or sign."""
+# The pattern of each kind, and the pattern of the signs or units of which a value of the kind has one.
+_KINDS: tuple[tuple[ValueKind, re.Pattern[str], re.Pattern[str] | None], ...] = (
     (
-        _AMOUNT, _read_amount,
+        "amount", _AMOUNT,
         re.compile(rf"[$€£¥₹]|(?<![a-z])(?:{make_word_pattern([*_CODES, *_SPELT_CURRENCIES])})", re.IGNORECASE),
     ),
-    (_PERCENTAGE, _read_percentage, re.compile(r"%|per\s?cent", re.IGNORECASE)),
-    (_PERIOD, _read_period, re.compile(rf"(?=[MHDWQY])(?:{'|'.join(_UNITS)})", re.IGNORECASE)),
-    (_PLACE, _read_place, None),
+    ("percentage", _PERCENTAGE, re.compile(r"%|per\s?cent", re.IGNORECASE)),
+    ("period", _PERIOD, re.compile(rf"(?=[MHDWQY])(?:{'|'.join(_UNITS)})", re.IGNORECASE)),
+    ("place", _PLACE, None),
+    ("number", re.compile(rf"{_NUMBER}{_SCALE}?(?![\w]|\.\d)", re.IGNORECASE), None),
 )  # fmt: skip
-_ANY_NUMBER = re.compile(rf"{_NUMBER}{_SCALE}?(?![\w]|\.\d)", re.IGNORECASE)
 
 
 # ---------------------------------------------------------------- writing values

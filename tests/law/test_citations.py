@@ -1,7 +1,5 @@
 """Citations: found in any form, assigned to their claims, and checked against the sources."""
 
-from __future__ import annotations
-
 import pytest
 
 from exhibit.evidence import Span
@@ -97,6 +95,14 @@ def test_claim_of_days_is_not_supported_by_business_days(claim, text, supported)
         ("Goods not found in the documents of title are excluded from the sale [1].", False),
         ("The term is two years [1].", False),
         ("", False),
+        ("Das steht nicht in den bereitgestellten Dokumenten.", True),
+        ("V poskytnutých dokumentech to není uvedeno.", True),
+        ("Odpoveď sa v dokumentoch nenachádza.", True),
+        ("Je n'ai pas trouvé cette information dans les documents.", True),
+        ("No se encontró en los documentos proporcionados.", True),
+        ("La risposta non si trova nei documenti forniti.", True),
+        ("Nie znaleziono odpowiedzi w dokumentach.", True),
+        ("A resposta não consta dos documentos.", True),
     ],
 )
 def test_is_refusal_recognises_refusal_wordings(text, refused):

@@ -1,7 +1,5 @@
 """Labels: every way to number a heading, its number, its rank, and texts that only look like a label."""
 
-from __future__ import annotations
-
 import pytest
 
 from exhibit.law.structure.headings import Label, read_label

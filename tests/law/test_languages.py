@@ -1,6 +1,4 @@
-"""Refusals, company forms, references and dates in other languages."""
-
-from __future__ import annotations
+"""References, provisions, numbers and dates in other languages."""
 
 from datetime import date
 
@@ -9,7 +7,6 @@ import pytest
 from exhibit.law.language import choose_system, language_of
 from exhibit.law.provisions import Edition, LawName, find_provisions, find_units, read_edition
 from exhibit.law.references import ReferenceCorpus, find_references
-from exhibit.law.refusals import is_refusal
 from exhibit.law.values import find_days, read_statement, write_day
 
 LAWS = [
@@ -83,23 +80,6 @@ def test_language_of_a_question_is_recognised(question, language):
 def test_read_statement_normalises_thousands_and_decimal_separators(text, number):
     assert read_statement(text).numbers == {number}
     assert read_statement("section 5.10 of 2020").numbers == {"5.10", "2020"}, "a section is no number with a comma"
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "Das steht nicht in den bereitgestellten Dokumenten.",
-        "V poskytnutých dokumentech to není uvedeno.",
-        "Odpoveď sa v dokumentoch nenachádza.",
-        "Je n'ai pas trouvé cette information dans les documents.",
-        "No se encontró en los documentos proporcionados.",
-        "La risposta non si trova nei documenti forniti.",
-        "Nie znaleziono odpowiedzi w dokumentach.",
-        "A resposta não consta dos documentos.",
-    ],
-)
-def test_is_refusal_recognises_refusals_in_other_languages(reply):
-    assert is_refusal(reply)
 
 
 def test_reference_corpus_contains_provisions_of_german_law():

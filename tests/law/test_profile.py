@@ -1,7 +1,5 @@
 """Profiles: a document's title, its kind, its parties and its date."""
 
-from __future__ import annotations
-
 import pytest
 
 from exhibit.evidence import Document

@@ -5,8 +5,6 @@ The golden files hold the present output, right or wrong; they change when a wro
 `pytest tests/law/test_reading.py --update-golden` rewrites tests/golden/law; read the diff.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,19 +44,14 @@ def place(start: int, end: int, text: str) -> str:
     return f"{start}-{end} {text[start:end][:60]!r}"
 
 
-def outline(document: Document) -> Iterator[str]:
-    """Yield the tree of sections as an indented list."""
+def structure(document: Document) -> Iterator[str]:
+    """Yield the tree of sections as an indented list, and the headings that make them."""
+    yield "# sections"
     root = read_structure(document)
     for section in root.walk():
         yield f"{'  ' * section.level}{section.kind} {section.heading!r} {section.span.start}-{section.span.end}"
     for start in range(0, len(document.text), 700):
         yield f"above {start}: {format_section_path(root, Span(start, min(start + 90, len(document.text))), limit=70)}"
-
-
-def structure(document: Document) -> Iterator[str]:
-    """Yield the sections and the headings that make them."""
-    yield "# sections"
-    yield from outline(document)
     yield "# headings"
     for heading in find_headings(document):
         told = (heading.label, heading.title, heading.style, heading.value, heading.rank, heading.kind, heading.sure)

@@ -1,7 +1,5 @@
 """Passages are extended to whole sentences and lists, up to exact limits."""
 
-from __future__ import annotations
-
 import pytest
 
 from exhibit.evidence import Span

@@ -1,7 +1,5 @@
 """Structure: headings of every style become a tree whose leaves tile the text."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

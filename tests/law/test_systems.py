@@ -1,7 +1,5 @@
 """Laws of other countries become trees of only those parts that the file of their legal system names."""
 
-from __future__ import annotations
-
 import pytest
 
 from exhibit.evidence import Document
@@ -142,9 +140,4 @@ def test_read_system_refers_to_example_when_file_is_invalid(tmp_path):
 
 def test_parse_ordinal_reads_czech_ordinal_words():
     czech = choose_system("cs")
-    assert [czech.parse_ordinal(words) for words in ("první", "DVACÁTÁ PRVNÍ", "šestnáctá", "moře")] == [
-        1,
-        21,
-        16,
-        None,
-    ]
+    assert list(map(czech.parse_ordinal, ("první", "DVACÁTÁ PRVNÍ", "šestnáctá", "moře"))) == [1, 21, 16, None]

@@ -1,7 +1,5 @@
 """Headings recognised by their font: larger than the text, or bold if nothing is larger."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from exhibit.law.structure.headings import find_headings
 from exhibit.law.structure.lines import NO_OUTLINE, make_typed_outline
 
 TEXT = "the harbour master may give a berth to any vessel that asks for one in good time and pays"
+TITLES = ["Moorings", "Dues that fall due", "Lights and signals at night"]
 BODY, LARGE, BOLD = ("Helvetica", 10), ("Helvetica", 16), ("Helvetica-Bold", 10)
 
 
@@ -27,18 +26,13 @@ def write(path: Path, lines: list[tuple[str, tuple[str, int]]]) -> Document:
 
 
 def guide(path: Path, heading: tuple[str, int]) -> Document:
-    titles = ["Moorings", "Dues that fall due", "Lights and signals at night"]
-    return write(path, [line for title in titles for line in ((title, heading), (TEXT, BODY), (TEXT, BODY))])
+    return write(path, [line for title in TITLES for line in ((title, heading), (TEXT, BODY), (TEXT, BODY))])
 
 
 @pytest.mark.parametrize("heading", [LARGE, BOLD])
 def test_typed_outline_finds_headings_by_their_font(tmp_path, heading):
     document = guide(tmp_path / "guide.pdf", heading)
-    assert [child.heading for child in read_structure(document).children] == [
-        "Moorings",
-        "Dues that fall due",
-        "Lights and signals at night",
-    ]
+    assert [child.heading for child in read_structure(document).children] == TITLES
     assert not [one for one in find_headings(document, NO_OUTLINE) if one.title == "Dues that fall due"]
 
 

@@ -1,7 +1,5 @@
 """Typed values are found in any spelling, equal if they mean the same, and keep their format."""
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 
@@ -21,6 +19,8 @@ from exhibit.law.values import (
     write_value,
     write_words,
 )
+
+DAY = date(2020, 1, 2).toordinal()
 
 
 @pytest.mark.parametrize(
@@ -68,27 +68,17 @@ def test_find_values_ignores_other_text_and_contradictory_numbers(text):
         ("$1.5 million", 2_500_000, "$2.5 million"),
         ("six percent (6%)", 8, "eight percent (8%)"),
         ("99.7%", Decimal("98.5"), "98.5%"),
+        ("March 14, 2016", DAY, "January 2, 2020"),
+        ("14th day of March, 2016", DAY, "2nd day of January, 2020"),
+        ("MAR. 14, 2016", DAY, "JAN. 2, 2020"),
+        ("3/14/16", DAY, "1/2/20"),
+        ("03/14/2016", DAY, "01/2/2020"),
+        ("2016-03-14", DAY, "2020-01-02"),
     ],
 )
-def test_write_value_formats_number_like_original_value(text, number, written):
+def test_write_value_formats_number_and_day_like_original_value(text, number, written):
     [value] = find_values(text)
     assert write_value(value, Decimal(number)) == written
-
-
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [
-        ("March 14, 2016", "January 2, 2020"),
-        ("14th day of March, 2016", "2nd day of January, 2020"),
-        ("MAR. 14, 2016", "JAN. 2, 2020"),
-        ("3/14/16", "1/2/20"),
-        ("03/14/2016", "01/2/2020"),
-        ("2016-03-14", "2020-01-02"),
-    ],
-)
-def test_write_value_formats_day_like_original_date(text, written):
-    [value] = find_values(text)
-    assert write_value(value, Decimal(737426)) == written
 
 
 @given(st.integers(min_value=0, max_value=2_000_000_000))
@@ -97,9 +87,7 @@ def test_read_words_inverts_write_words(number):
 
 
 def test_read_words_returns_none_for_text_other_than_number():
-    assert [read_words(text) for text in ("", "123", "and", "hundred thousand and", "and five", "five dogs")] == [
-        None
-    ] * 6
+    assert not any(map(read_words, ("", "123", "and", "hundred thousand and", "and five", "five dogs")))
     assert read_words("one hundred and five") == 105
 
 

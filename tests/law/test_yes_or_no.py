@@ -22,24 +22,15 @@ def test_asks_yes_or_no_is_false_for_other_questions(question):
 
 
 @pytest.mark.parametrize(
-    ("clause", "contrary"),
-    [
-        ("The Licensor does not grant the Dealer a licence.", True),
-        ("The Tenant shall not be required to keep books.", True),
-        ("Neither party may terminate this Lease on notice.", True),
-        ("The Tenant may assign this Lease without the consent of the Landlord.", True),
-        ("The Tenant may not assign this Lease without the consent of the Landlord.", False),
-        ("The Tenant shall not assign this Lease, but may assign it without consent to its heirs.", False),
-        ("The Tenant shall keep books.", False),
-    ],
-)
-def test_says_contrary_detects_refused_rights_and_permitted_acts(clause, contrary):
-    assert says_contrary("is there such a clause?", clause) is contrary
-
-
-@pytest.mark.parametrize(
     ("question", "clause", "contrary"),
     [
+        ("is there a grant?", "The Licensor does not grant the Dealer a licence.", True),
+        ("is there a duty?", "The Tenant shall not be required to keep books.", True),
+        ("is there a right?", "Neither party may terminate this Lease on notice.", True),
+        ("is there a limit?", "The Tenant may assign this Lease without the consent of the Landlord.", True),
+        ("is there a limit?", "The Tenant may not assign this Lease without the consent of the Landlord.", False),
+        ("may he?", "The Tenant shall not assign this Lease, but may assign it without consent to its heirs.", False),
+        ("is there a duty?", "The Tenant shall keep books.", False),
         ("does a party deal exclusively with the other?", "The Licensor grants a non-exclusive right.", True),
         ("is the distributor exclusive?", "Oakhurst appoints the Dealer on a nonexclusive basis.", True),
         ("is the distributor exclusive?", "The right is exclusive in Ohio and non‑exclusive elsewhere.", False),
@@ -49,5 +40,5 @@ def test_says_contrary_detects_refused_rights_and_permitted_acts(clause, contrar
         ("is the licence non-exclusive?", "The Licensor grants a non-exclusive right.", False),
     ],
 )
-def test_says_contrary_detects_refusal_of_the_right_in_question(question, clause, contrary):
+def test_says_contrary_detects_refused_rights_and_permitted_acts(question, clause, contrary):
     assert says_contrary(question, clause) is contrary
