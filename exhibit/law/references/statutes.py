@@ -203,7 +203,9 @@ def sort_of(name: str) -> str:
     return "regulation" if name == "uk gdpr" else re.sub(r" ?\d{4}$", "", name).rpartition(" ")[2]
 
 
-class Instruments:
+class _Statutes:
+    """The instruments that a text names, its provisions, and the instrument of each provision."""
+
     def __init__(self, text: str) -> None:
         acts = _find_european_acts(text)
         self.aliases = {
@@ -225,6 +227,9 @@ class Instruments:
             for match in _BY_YEAR.finditer(text)
         ]
         self._mentions = sorted([*self.named, *dated])
+        units = read_units(text, _HEAD, roman=("part", "pt", "chapter", "sch", "annex"))
+        self.units = {unit.start: unit._replace(unit=_UNITS[unit.unit]) for unit in units}
+        self.owners: dict[int, tuple[Named, int] | None] = {}
 
     def find_at(self, start: int, *, joined: bool) -> Named | None:
         """Return the instrument named at a position; short names are read only after `of` (`joined`)."""
@@ -256,6 +261,50 @@ class Instruments:
 
     def find_last(self, before: int, sort: str) -> Named | None:
         return next((m for m in reversed(self._mentions) if m.end <= before and sort_of(m.name) == sort), None)
+
+    def find_owner(self, unit: NumberedUnit) -> tuple[Named, int] | None:
+        others = _OTHER_RULES.search(self.text, unit.start - 30, unit.start)
+        if others and unit.unit in {"rule", "part"}:
+            name = CODES[others["code"]] if others["code"] else f"{others['name'].lower()} rules"
+            return Named(others.start(), unit.end, name), unit.end
+        if following := self.find_outer(unit):
+            return self.owners.get(following.start)
+        for gap, joined in ((_OF.match(self.text, unit.end), True), (_THEN.match(self.text, unit.end), False)):
+            instrument = self.find_at(gap.end(), joined=joined) if gap else None
+            if instrument and _can_have(instrument.name, unit.unit):
+                return instrument, instrument.end
+        listed = _LIST.match(self.text, unit.end)
+        beside = self.units.get(listed.end()) if listed else None
+        owner = self.owners.get(beside.start) if beside else None
+        if beside and owner and (beside.unit == unit.unit or (_is_european(owner[0].name) and unit.unit in _EUROPEAN)):
+            return owner[0], unit.end
+        return self._find_owner_before(unit)
+
+    def _find_owner_before(self, unit: NumberedUnit) -> tuple[Named, int] | None:
+        if instrument := self.by_end.get(unit.start):
+            numbered = "/" in instrument.name or instrument.name in _NAMES
+            usual = unit.unit not in _OWN or numbered or sort_of(instrument.name) in _OWN[unit.unit]
+            return (instrument, unit.end) if usual and _can_have(instrument.name, unit.unit) else None
+        undotted = "." not in self.text[unit.number : unit.end]
+        near = self.find_last(unit.start, "act") if unit.unit == "section" and undotted else None
+        if near is None or unit.start - near.end > _MAX_CHARS_TO_ACT or _OF.match(self.text, unit.end):
+            return None
+        # a footnote cites an Act by its chapter: "1950 c. 27; section 26 was repealed by the Arbitration Act 1996"
+        return None if _APART.search(self.text, near.end, unit.start) else (near, unit.end)
+
+    def find_outer(self, unit: NumberedUnit) -> NumberedUnit | None:
+        """Return the Schedule, Part or Chapter that is named after a provision and contains it."""
+        chain = _CHAIN.match(self.text, unit.end)
+        following = self.units.get(chain.end()) if chain else None
+        return following if following and following.unit in _LARGE and following.unit != unit.unit else None
+
+    def list_paths(self, unit: NumberedUnit) -> Iterator[Path]:
+        outer, point = self.find_outer(unit), _POINT.match(self.text, unit.start)
+        prefix: Path = next(self.list_paths(outer)) if outer else ()
+        for path in unit.paths:
+            plain = unit.unit in _OWN or unit.unit in _EUROPEAN or (unit.unit == "para" and prefix)
+            below = (*path[1:], point[1]) if point else path[1:]
+            yield (*prefix, path[0] if plain else f"{unit.unit} {path[0]}", *below)
 
 
 def _keep_longest(named: list[Named]) -> list[Named]:
@@ -292,56 +341,25 @@ def _normalise_name(name: str) -> str:
 
 
 def find_statutes(text: str) -> Iterator[Mention]:
-    instruments = Instruments(text)
-    text = instruments.text
-    units = read_units(text, _HEAD, roman=("part", "pt", "chapter", "sch", "annex"))
-    heads = [unit._replace(unit=_UNITS[unit.unit]) for unit in units]
-    by_start = {head.start: head for head in heads}
-    owners: dict[int, tuple[Named, int] | None] = {}
-    used = instruments.aliases
-    outer = {o.start for head in heads if (o := _find_outer(text, head, by_start))}
-    for head in reversed(heads):  # in "section 33 and section 35 of the Act" the later section names the Act
-        owner = owners[head.start] = _find_owner(head, instruments, by_start, owners)
+    statutes = _Statutes(text)
+    used = statutes.aliases
+    outer = {outer.start for unit in statutes.units.values() if (outer := statutes.find_outer(unit))}
+    for unit in reversed(statutes.units.values()):
+        # in "section 33 and section 35 of the Act" the later section names the Act
+        owner = statutes.owners[unit.start] = statutes.find_owner(unit)
         if owner is None:
             continue
         instrument, end = owner
         used.add(instrument.start)
-        if head.start in outer:
-            continue  # "paragraph 6 of Schedule 18" is one reference
-        paths = list(_list_paths(head, by_start, text)) if instrument.name else []
-        yield make_mention("statute", instrument.name, paths, head.start, end)
-    for match in _CODE_ALONE.finditer(text):
-        numbers = read_numbers(text, match.end(), plural=True)
-        if numbers:
+        if unit.start not in outer:  # "paragraph 6 of Schedule 18" is one reference
+            paths = list(statutes.list_paths(unit)) if instrument.name else []
+            yield make_mention("statute", instrument.name, paths, unit.start, end)
+    for match in _CODE_ALONE.finditer(statutes.text):
+        if numbers := read_numbers(statutes.text, match.end(), plural=True):
             yield make_mention("statute", CODES[match["code"]], numbers.paths, match.start(), numbers.end)
-    for instrument in instruments.named:
+    for instrument in statutes.named:
         paths = [] if instrument.start in used else [()]
         yield make_mention("statute", instrument.name, paths, instrument.start, instrument.end)
-
-
-def _find_owner(
-    head: NumberedUnit,
-    instruments: Instruments,
-    by_start: dict[int, NumberedUnit],
-    owners: dict[int, tuple[Named, int] | None],
-) -> tuple[Named, int] | None:
-    text = instruments.text
-    others = _OTHER_RULES.search(text, head.start - 30, head.start)
-    if others and head.unit in {"rule", "part"}:
-        name = CODES[others["code"]] if others["code"] else f"{others['name'].lower()} rules"
-        return Named(others.start(), head.end, name), head.end
-    if following := _find_outer(text, head, by_start):
-        return owners.get(following.start)
-    for gap, joined in ((_OF.match(text, head.end), True), (_THEN.match(text, head.end), False)):
-        instrument = instruments.find_at(gap.end(), joined=joined) if gap else None
-        if instrument and _can_have(instrument.name, head.unit):
-            return instrument, instrument.end
-    listed = _LIST.match(text, head.end)
-    beside = by_start.get(listed.end()) if listed else None
-    owner = owners.get(beside.start) if beside else None
-    if beside and owner and (beside.unit == head.unit or (_is_european(owner[0].name) and head.unit in _EUROPEAN)):
-        return owner[0], head.end
-    return _find_owner_before(head, instruments)
 
 
 def _can_have(name: str, unit: str) -> bool:
@@ -349,35 +367,3 @@ def _can_have(name: str, unit: str) -> bool:
     if _is_european(name):
         return unit in _EUROPEAN
     return unit not in {"recital", "annex"} and (unit != "rule" or sort_of(name) not in {"act", "order", "regulations"})
-
-
-def _find_owner_before(head: NumberedUnit, instruments: Instruments) -> tuple[Named, int] | None:
-    text = instruments.text
-    if instrument := instruments.by_end.get(head.start):
-        numbered = "/" in instrument.name or instrument.name in _NAMES
-        usual = head.unit not in _OWN or numbered or sort_of(instrument.name) in _OWN[head.unit]
-        return (instrument, head.end) if usual and _can_have(instrument.name, head.unit) else None
-    undotted = "." not in text[head.number : head.end]
-    if head.unit == "section" and undotted and not _OF.match(text, head.end):
-        near = instruments.find_last(head.start, "act")
-        if near and head.start - near.end > _MAX_CHARS_TO_ACT:
-            return None
-        # a footnote cites an Act by its chapter: "1950 c. 27; section 26 was repealed by the Arbitration Act 1996"
-        return (near, head.end) if near and not _APART.search(text, near.end, head.start) else None
-    return None
-
-
-def _find_outer(text: str, head: NumberedUnit, by_start: dict[int, NumberedUnit]) -> NumberedUnit | None:
-    """Return the Schedule, Part or Chapter that is named after a provision and contains it."""
-    chain = _CHAIN.match(text, head.end)
-    following = by_start.get(chain.end()) if chain else None
-    return following if following and following.unit in _LARGE and following.unit != head.unit else None
-
-
-def _list_paths(head: NumberedUnit, by_start: dict[int, NumberedUnit], text: str) -> Iterator[Path]:
-    outer, point = _find_outer(text, head, by_start), _POINT.match(text, head.start)
-    prefix: Path = next(iter(_list_paths(outer, by_start, text))) if outer else ()
-    for path in head.paths:
-        plain = head.unit in _OWN or head.unit in _EUROPEAN or (head.unit == "para" and prefix)
-        below = (*path[1:], point[1]) if point else path[1:]
-        yield (*prefix, path[0] if plain else f"{head.unit} {path[0]}", *below)
