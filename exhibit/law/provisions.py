@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
-from itertools import accumulate
 from typing import NamedTuple
 
 from exhibit.evidence import Document, Span
@@ -265,17 +264,16 @@ class _Cited(NamedTuple):
 
 
 def _read_worded(text: str) -> Iterator[NamedProvision]:
-    def carry(last: str, named: str) -> str:
-        return named or last
-
     cited = list(_group_steps(text))
     ends = [*(citation.start for citation in cited[1:]), len(text)]
     after = [_find_source(text[citation.end : end]) for citation, end in zip(cited, ends, strict=False)]
     before = _find_source(text[: cited[0].start]) if cited else ""
-    if before:  # "BGB § 535, GG Art. 5": the law is named before its provision
-        sources = list(accumulate([before, *after[:-1]], carry))
-    else:  # "§ 535 und § 536 BGB": the law is named after the last provision
-        sources = list(accumulate(reversed(after), carry))[::-1]
+    # "BGB § 535, GG Art. 5" names the law before its provision, "§ 535 und § 536 BGB" after the last one
+    sources = [before, *after[:-1]] if before else after[::-1]
+    for at in range(1, len(sources)):
+        sources[at] = sources[at] or sources[at - 1]
+    if not before:
+        sources.reverse()
     for citation, source in zip(cited, sources, strict=True):
         for path in citation.paths:
             steps = (f"({step.number})" if step.sort == "bracket" else f" {step.word} {step.number}" for step in path)
@@ -453,10 +451,8 @@ class ProvisionIndex:
         if not same and worded and (lined := self._find_begun(step)):
             return lined
         parts = [entry for entry in found if step.sort in ("paragraph", "point") and entry.sort in ("unit", "article")]
-        for choice in (same, bare, parts):
-            if choice:
-                return [_find_own_span(entry.section) for entry in self._usual(_keep_outermost(choice))]
-        return self._find_begun(step)
+        chosen = self._usual(_keep_outermost(same or bare or parts))
+        return [_find_own_span(entry.section) for entry in chosen] or self._find_begun(step)
 
     def _find_begun(self, step: ProvisionStep) -> list[Span]:
         """Return the ranges of text that begin with a line such as `Article 5`: a unit's word, then `step.number`."""
@@ -469,10 +465,8 @@ class ProvisionIndex:
 
     def _usual(self, found: list[_Labelled]) -> list[_Labelled]:
         """Return the sections whose unit word, such as `Art`, is the most common in the document."""
-        if len(found) < 2:
-            return found
         words = Counter(entry.word for entry in self._sections)
-        often = max(words[entry.word] for entry in found)
+        often = max((words[entry.word] for entry in found), default=0)
         return [entry for entry in found if words[entry.word] == often]
 
     def _find_lines(self, begins: str, ends: str, *, within: float = 1.0) -> list[Span]:
@@ -533,15 +527,13 @@ def _find_own_span(section: Section) -> Span:
 def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
     """Return the sections of the highest level; sections in schedules are omitted if there are other sections."""
     own = [entry for entry in found if not entry.attached] or list(found)
-    highest = min(entry.section.level for entry in own)
-    top = [entry for entry in own if entry.section.level == highest]
-    by_heading: dict[str, _Labelled] = {}
-    for entry in top:
-        other = by_heading.setdefault(entry.section.heading, entry)
-        (start, end), (other_start, other_end) = entry.section.span, other.section.span
-        if end - start > other_end - other_start:
-            by_heading[entry.section.heading] = entry
-    return list(by_heading.values())
+    highest = min((entry.section.level for entry in own), default=0)
+    longest: dict[str, _Labelled] = {}  # of sections with one heading, one is the line of the table of contents
+    for entry in (entry for entry in own if entry.section.level == highest):
+        other = longest.setdefault(entry.section.heading, entry)
+        if entry.section.span.end - entry.section.span.start > other.section.span.end - other.section.span.start:
+            longest[entry.section.heading] = entry
+    return list(longest.values())
 
 
 def _find_numbered_part(text: str, span: Span, number: str) -> Span | None:

@@ -4,10 +4,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache
 
 from exhibit.evidence import Span
-from exhibit.law.language import LegalSystem, choose_system, language_of, load_systems, system_of
+from exhibit.law.language import LegalSystem, choose_system, language_of, system_of
 from exhibit.law.provisions import LawName, find_provisions, find_units, label_key, make_law_name, read_edition
 from exhibit.law.references import courts
 from exhibit.law.references.reference import Kind, Path, Reference, blank_spans, credit, is_same_source
@@ -51,23 +50,16 @@ def find_references(text: str, *, context: str = "") -> list[Reference]:
         mentions = list(finder(rest))
         references += [reference for mention in mentions for reference in mention.references]
         rest = blank_spans(rest, [mention.span for mention in mentions])
-    # the English system, if the text has no word for a provision of another
-    system = choose_system(language_of(whole[:_OPENING_CHARS]) if _make_unit_pattern().search(whole) else "en")
-    if system.units:
-        references += _find_provisions(rest, system)
+    references += _find_provisions(rest, choose_system(language_of(whole[:_OPENING_CHARS])))
     own = [reference for reference in references if reference.span.start >= offset]
     shifted = [replace(r, span=Span(r.span.start - offset, r.span.end - offset)) for r in own]
     return sorted(shifted, key=lambda reference: reference.span.start)
 
 
-@cache
-def _make_unit_pattern() -> re.Pattern[str]:
-    words = {word for system in load_systems() for level in system.units for word in level.words}
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})", re.IGNORECASE)
-
-
 def _find_provisions(text: str, system: LegalSystem) -> Iterator[Reference]:
     """Yield the provisions that a text names; a provision without a law belongs to the last named law."""
+    if not system.units:
+        return
     patterns = [_ABBREVIATION, *([re.compile(system.data["code"])] if "code" in system.data else [])]
     codes = dict.fromkeys(match[0] for pattern in patterns for match in pattern.finditer(text))
     last = ""
@@ -153,29 +145,19 @@ def _read_label(line: str, whole: Reference, base: Path, inside: list[str]) -> t
     if annexed:
         return (f"{annexed['sort'].lower()} {annexed['number'].upper()}",), [], line[annexed.end() :]
     match = _LABEL.match(line)
-    parts = _split_number(match["number"]) if match else ()
+    plain = re.sub(r"\s", "", match["number"]) if match else ""
+    parts = tuple(part for part in re.sub(r"^([A-Z])\.?", r"\1.", plain).split(".") if part)
     # the numbers of the rules begin with that of their Part
     if match is None or (whole.path and (parts[:1] != whole.path or (len(parts) < 2 and parts != ("11",)))):
         return base, inside, line
     return parts, [], line[match.end() :]
 
 
-def _split_number(number: str) -> Path:
-    plain = re.sub(r"\s", "", number)
-    return tuple(part for part in re.sub(r"^([A-Z])\.?", r"\1.", plain).split(".") if part)
-
-
 def _nest_label(inside: list[str], label: str) -> list[str]:
-    ranks = [_rank(part, inside[:depth]) for depth, part in enumerate(inside)]
-    rank = _rank(label, inside)
-    kept = [part for part, own in zip(inside, ranks, strict=True) if own < rank]
-    return [*kept, label]
-
-
-def _rank(label: str, before: list[str]) -> int:
+    """Return the path of a label after another path: numbers hold letters, and letters hold Roman numbers."""
     if label[0].isdigit():
-        return 0
-    letters = [part for part in before if part.isalpha()]
-    follows_h = bool(letters) and letters[-1] == "h" and label == "i"
+        return [label]
+    numbers, letters = [part for part in inside if part[0].isdigit()], [part for part in inside if part.isalpha()]
+    follows_h = letters[-1:] == ["h"] and label == "i"
     roman = re.fullmatch(r"[ivx]+[a-z]?", label) and letters and not follows_h
-    return 2 if roman else 1
+    return [*numbers, letters[0], label] if roman else [*numbers, label]

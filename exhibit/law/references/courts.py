@@ -128,35 +128,28 @@ def _is_rule(text: str, match: re.Match[str], numbers: Numbers, *, whole: bool) 
 
 def find_directions(text: str) -> Iterator[Mention]:
     """Yield practice directions; `paragraph 2.1 of the Practice Direction` refers to the last named direction."""
-    heads: list[tuple[int, Numbers]] = []
+    heads: dict[int, Numbers] = {}
     for head in _HEAD.finditer(text):
         plural = head[0].strip().lower().endswith("s")
         if numbers := read_numbers(text, head.end(), plural=plural, single=not plural):
-            heads.append((head.start(), numbers))
-    units = list(read_units(text, _INSIDE))
-    free = {unit.start: unit for unit in units}
-    open_heads = dict(heads)
-    for unit in units:
+            heads[head.start()] = numbers
+    units = {unit.start: unit for unit in read_units(text, _INSIDE)}
+    alone = dict(heads)
+    for unit in list(units.values()):
         of, last = _OF.match(text, unit.end), _LAST.match(text, unit.end)
-        if of and of.end() in open_heads:
-            numbers = open_heads.pop(of.end())
-            del free[unit.start]
-            yield make_mention("direction", numbers.paths[0][0], unit.paths, unit.start, numbers.end)
-        elif last and (named := [n.paths[-1][0] for start, n in heads if start < unit.start]):
+        if of and (direction := alone.pop(of.end(), None)):
+            del units[unit.start]
+            yield make_mention("direction", direction.paths[0][0], unit.paths, unit.start, direction.end)
+        elif last and (named := [n.paths[-1][0] for start, n in heads.items() if start < unit.start]):
             yield make_mention("direction", named[-1], unit.paths, unit.start, last.end())
-    for start, numbers in open_heads.items():
-        yield from _with_what_follows(text, start, numbers, free)
-
-
-def _with_what_follows(text: str, start: int, numbers: Numbers, units: dict[int, NumberedUnit]) -> Iterator[Mention]:
-    """Yield a mention of each practice direction in a list of numbers after `PD`, such as `PD 51Z and 57AC`."""
-    for number, *inside in numbers.paths[:-1]:
-        yield make_mention("direction", number, [tuple(inside)], start, numbers.end)
-    number, *rest = numbers.paths[-1]
-    after = None if rest else _AFTER.match(text, numbers.end)
-    unit = units.get(after.end()) if after else None
-    paths, end = (unit.paths, unit.end) if unit else ([tuple(rest)], numbers.end)
-    yield make_mention("direction", number, paths, start, end)
+    for start, numbers in alone.items():
+        *others, (number, *rest) = numbers.paths  # a list such as `PD 51Z and 57AC`
+        for other, *inside in others:
+            yield make_mention("direction", other, [tuple(inside)], start, numbers.end)
+        after = None if rest else _AFTER.match(text, numbers.end)
+        following = units.get(after.end()) if after else None
+        paths, end = (following.paths, following.end) if following else ((tuple(rest),), numbers.end)
+        yield make_mention("direction", number, paths, start, end)
 
 
 def guide_name(text: str) -> str:
@@ -191,7 +184,8 @@ def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str 
     after = next((guide.name for guide in named if joined and guide.start == joined.end()), None)
     if after and joined and joined["of"]:
         return after
-    return next((guide.name for guide in named if _follows(text, guide, unit)), after)
+    gaps = ((guide, _AFTER_NAME.match(text, guide.end)) for guide in named if guide.end <= unit.start)
+    return next((guide.name for guide, gap in gaps if gap and unit.start <= gap.end()), after)
 
 
 def _infer_guide(text: str, unit: NumberedUnit, named: list[Named], known: list[tuple[str, Path]]) -> str | None:
@@ -207,11 +201,6 @@ def _infer_guide(text: str, unit: NumberedUnit, named: list[Named], known: list[
         return None
     near = [guide for guide, path in known if path[:2] == unit.paths[0][:2] and len(path) > 1]
     return near[-1] if near else last if last is not None else "" if annexed else None
-
-
-def _follows(text: str, guide: Named, unit: NumberedUnit) -> bool:
-    gap = _AFTER_NAME.match(text, guide.end)
-    return gap is not None and guide.end <= unit.start <= gap.end()
 
 
 def _find_units(text: str, named: list[Named]) -> Iterator[NumberedUnit]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import dropwhile, zip_longest
 
 from exhibit.evidence import Document
 from exhibit.law.language import LegalSystem, Level, choose_system, system_of
@@ -502,15 +502,9 @@ def _make_key(heading: Heading) -> str:
 
 def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
     """Return the headings without the exhibit number at the start of a filing, such as `Exhibit 10.1`."""
-    kept = list(headings)
-    while kept and kept[0].kind == "schedule" and kept[0].start < 500 and len(kept[0].value) > 1:
-        del kept[0]
-    first = kept[0] if kept else None
-    if (
-        first
-        and first.style in BARE
-        and first.kind == "section"
-        and (first.start < 200 or (first.start < _FIRST_PAGE_CHARS and _DOCUMENT.search(first.title)))
-    ):
-        kept[0] = replace(first, kind="title")
+    kept = list(dropwhile(lambda h: h.kind == "schedule" and h.start < 500 and len(h.value) > 1, headings))
+    if kept and kept[0].style in BARE and kept[0].kind == "section":
+        start, title = kept[0].start, kept[0].title
+        if start < 200 or (start < _FIRST_PAGE_CHARS and _DOCUMENT.search(title)):
+            kept[0] = replace(kept[0], kind="title")
     return kept
