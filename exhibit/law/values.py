@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from exhibit.evidence import Span
+from exhibit.evidence.document import unite_spans
 from exhibit.law.language import LegalSystem, is_content, load_systems, make_word_pattern, stem
 from exhibit.law.names import ABBREVIATED, DOTTED, INITIALS, SPELT
 
@@ -276,7 +277,7 @@ def find_values(text: str, *, numbers: bool = False) -> list[Value]:
     """Return the values of a text in order; of overlapping values the first, or the longest if they begin together."""
     values = find_dates(text)
     for kind, pattern, unit in _KINDS if numbers else _KINDS[:-1]:
-        for window in _find_windows(text, unit) if unit else ((0, len(text)),):
+        for window in _list_windows(text, unit) if unit else [Span(0, len(text))]:
             read = (_read_value(kind, match) for match in pattern.finditer(text, *window))
             values += filter(None, read)
     values.sort(key=lambda value: (value.span.start, -value.span.end))
@@ -292,17 +293,10 @@ def keys_of(text: str) -> frozenset[tuple[str, str]]:
     return frozenset(value.same for value in find_values(text))
 
 
-def _find_windows(text: str, unit: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a text around its signs or units of a kind, so that not all of the text is searched."""
-    start = end = 0
-    for match in unit.finditer(text):
-        if match.start() - _CHARS_BEFORE_UNIT > end:
-            if end:
-                yield start, end
-            start = match.start() - _CHARS_BEFORE_UNIT
-        end = min(len(text), match.end() + _CHARS_AFTER_UNIT)
-    if end:
-        yield max(0, start), end
+def _list_windows(text: str, unit: re.Pattern[str]) -> list[Span]:
+    """Return the ranges of a text around its signs or units of a kind, so that not all of the text is searched."""
+    around = ((max(0, m.start() - _CHARS_BEFORE_UNIT), m.end() + _CHARS_AFTER_UNIT) for m in unit.finditer(text))
+    return unite_spans(Span(start, min(len(text), end)) for start, end in around)
 
 
 def _find_group(match: re.Match[str], name: str) -> str:
@@ -316,20 +310,19 @@ def _format_plain(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _read_number_part(part: re.Match[str]) -> Decimal:
-    if part["digits"] is None:
-        return Decimal(read_words(part[0]) or 0)
-    return Decimal(part["digits"].replace(",", "")) * _find_scale(part)
-
-
 def _find_scale(part: re.Match[str]) -> int:
     return (_SCALES | _ABBREVIATED_SCALES).get((part["scale"] or "").strip().lower(), 1)
 
 
 def _read_stated_number(text: str) -> Decimal | None:
     """Return the number in words, digits or both, `thirty (30)`; None if words and digits differ."""
-    numbers = list(map(_read_number_part, _NUMBER_PART.finditer(text)))
-    return numbers[-1] if len(set(numbers)) == 1 else None
+    numbers = {
+        Decimal(part["digits"].replace(",", "")) * _find_scale(part)
+        if part["digits"]
+        else Decimal(read_words(part[0]) or 0)
+        for part in _NUMBER_PART.finditer(text)
+    }
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 def _read_value(kind: ValueKind, match: re.Match[str]) -> Value | None:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from exhibit.evidence import Span
+from exhibit.evidence.document import unite_spans
 from exhibit.law.values import MONTH
 
 Kind = Literal["rule", "direction", "statute", "guide", "case"]
@@ -127,13 +128,9 @@ def make_mention(kind: Kind, source: str, paths: Iterable[Path], start: int, end
 
 def blank_spans(text: str, spans: Sequence[Span]) -> str:
     """Return the text with NUL characters in place of the given spans; its length does not change."""
-    parts = []
-    end = 0
-    for span in sorted(spans):
-        if span.end <= end:
-            continue
-        start = max(span.start, end)
-        parts += [text[end:start], "\0" * (span.end - start)]
+    parts, end = [], 0
+    for span in unite_spans(spans):
+        parts += [text[end : span.start], "\0" * (span.end - span.start)]
         end = span.end
     return "".join([*parts, text[end:]])
 

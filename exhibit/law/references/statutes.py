@@ -148,11 +148,6 @@ _OLDEST, _NEWEST = 1952, 2099  # years of acts: the first acts are those of the 
 _YEAR_FIRST_FROM = 2015  # the first year of regulations with the year before the number; in `No 44/2001` it is last
 
 
-def _find_european_acts(text: str) -> list[Named]:
-    named = (Named(*match.span(), [*_NAMES][int(str(match.lastgroup)[1:])]) for match in _NAMED.finditer(text))
-    return sorted([*_find_numbered_acts(text), *named])
-
-
 def _find_numbered(text: str, names: Sequence[Named]) -> Iterator[tuple[Named, bool]]:
     """Yield the instruments cited by number, each with whether the number only follows the instrument's name."""
     for match in (match for pattern in (_NUMBERED, _NUMBERED_ACT) for match in pattern.finditer(text)):
@@ -207,14 +202,15 @@ class _Statutes:
     """The instruments that a text names, its provisions, and the instrument of each provision."""
 
     def __init__(self, text: str) -> None:
-        acts = _find_european_acts(text)
+        named = (Named(*match.span(), [*_NAMES][int(str(match.lastgroup)[1:])]) for match in _NAMED.finditer(text))
+        acts = sorted([*_find_numbered_acts(text), *named])
         self.aliases = {
             b.start for a, b in pairwise(acts) if a.name == b.name and _ALIAS.fullmatch(text, a.end, b.start)
         }
         self.text = text = blank_spans(text, [Span(act.start, act.end) for act in acts])
-        self._national = _keep_longest(
-            [named for match in _ENDING.finditer(text) if (named := _read_instrument(text, match))]
-        )
+        national = list(filter(None, (_read_instrument(text, match) for match in _ENDING.finditer(text))))
+        # of names that overlap, the later is the longer
+        self._national = [a for a, b in zip_longest(national, national[1:]) if b is None or a.end <= b.start]
         names = sorted([*acts, *self._national])
         numbered = list(_find_numbered(text, names))
         self.aliases |= {number.start for number, follows in numbered if follows}
@@ -305,10 +301,6 @@ class _Statutes:
             plain = unit.unit in _OWN or unit.unit in _EUROPEAN or (unit.unit == "para" and prefix)
             below = (*path[1:], point[1]) if point else path[1:]
             yield (*prefix, path[0] if plain else f"{unit.unit} {path[0]}", *below)
-
-
-def _keep_longest(named: list[Named]) -> list[Named]:
-    return [name for name, later in zip_longest(named, named[1:]) if later is None or name.end <= later.start]
 
 
 def _read_instrument(text: str, ending: re.Match[str]) -> Named | None:
