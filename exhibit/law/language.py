@@ -213,17 +213,10 @@ def read_system(path: Path) -> LegalSystem:
             Level(**{**level, "words": tuple(level["words"]), "rank": FREE if level.get("free") else level["rank"]})
             for level in data["levels"]
         )
-        return LegalSystem(
-            name=data["name"],
-            language=data["language"],
-            levels=levels,
-            ordinals={word: int(value) for word, value in (pair.split("=") for pair in data["ordinals"].split())},
-            refers=tuple(data.get("refers", "").split()),
-            follows=tuple(data.get("follows", "").split()),
-            number=data.get("number", _PART_NUMBER),
-            country=data.get("country", ""),
-            data=data,
-        )
+        ordinals = {word: int(value) for word, value in (pair.split("=") for pair in data["ordinals"].split())}
+        refers, follows = (tuple(data.get(key, "").split()) for key in ("refers", "follows"))
+        rest = {key: data[key] for key in ("number", "country") if key in data}
+        return LegalSystem(data["name"], data["language"], levels, ordinals, refers, follows, **rest, data=data)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
         raise ToolkitError(
             f"{path}: not a legal system: {error}; see law/systems/english.toml for an example"

@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from urllib.parse import unquote
@@ -262,25 +261,20 @@ def parties_of(text: str) -> list[str]:
         body = _BODY.search(region, 12)
         region = region[: body.start()] if body else region
         again = _BETWEEN.match(region)
-        names = list(dict.fromkeys(_find_names(region, again, listed))) if again else []
-        if names:
+        if names := _find_names(region, again, listed) if again else []:
             return names
     return []
 
 
-def _find_names(region: str, first: re.Match[str], listed: bool) -> Iterator[str]:
-    name, at = _name(first, region, listed), first.end()
-    joined = _JOINED.match(region, at)
-    if joined and name and not _HAS_FORM.search(name) and not joined["and"].isupper():
-        name, at = f"{name} and {joined['name']}", joined.end()  # one name: "Department of Health and Mental Hygiene"
-        joined = None
-    if name:
-        yield name
-    if joined:
-        at = joined.end()
-        yield from filter(None, [_name(joined, region, True)])
-    for match in _NEXT.finditer(region, at):
-        yield from filter(None, [_name(match, region, listed)])
+def _find_names(region: str, first: re.Match[str], listed: bool) -> list[str]:
+    names = [_name(first, region, listed)]
+    joined = _JOINED.match(region, first.end())
+    if joined and names[0] and not _HAS_FORM.search(names[0]) and not joined["and"].isupper():
+        names = [f"{names[0]} and {joined['name']}"]  # one name: "Department of Health and Mental Hygiene"
+    elif joined:
+        names.append(_name(joined, region, True))
+    names += [_name(match, region, listed) for match in _NEXT.finditer(region, (joined or first).end())]
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def _name(match: re.Match[str], region: str, listed: bool) -> str:

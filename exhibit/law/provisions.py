@@ -432,8 +432,8 @@ class ProvisionIndex:
             yield from self._list_labelled(child, attached=attached or (section.kind == "schedule" and late))
 
     def find(self, named: NamedProvision) -> list[ProvisionPlace]:
-        first, *below = named.path
-        return [place for span in self._find_top(first) if (place := self._find_within(span, below)).spans]
+        places = (self._find_within(span, named.path[1:]) for span in self._find_top(named.path[0]))
+        return [place for place in places if place.spans]
 
     def _find_top(self, step: ProvisionStep) -> list[Span]:
         forms = list_number_forms(step.number)
@@ -486,12 +486,13 @@ class ProvisionIndex:
         return [span for span in spans if 4 * (span.end - span.start) > longest]
 
     def _find_within(self, span: Span, below: Sequence[ProvisionStep]) -> ProvisionPlace:
+        part: Span | None = span
         for step in below:
-            part = self._find_part(span, step)
-            if part is None:
-                return ProvisionPlace(self.document.cut_furniture(span), whole=True)
-            span = part
-        return ProvisionPlace(self.document.cut_furniture(span))
+            if part := self._find_part(span, step):
+                span = part
+            else:
+                break
+        return ProvisionPlace(self.document.cut_furniture(span), whole=part is None)
 
     def _find_part(self, span: Span, step: ProvisionStep) -> Span | None:
         text = self.document.text

@@ -92,17 +92,13 @@ def credit(expected: Reference, given: Reference) -> float:
     return COARSER if expected.path[: len(given.path)] == given.path else 0.0
 
 
+@cache
 def is_same_source(kind: Kind, one: str, other: str) -> bool:
     """Return whether two names may mean the same source: `act 1996` is short for `arbitration act 1996`."""
     if one == other or (kind == "guide" and not (one and other)):
         return True
-    return kind == "statute" and _is_same_instrument(one, other)
-
-
-@cache
-def _is_same_instrument(one: str, other: str) -> bool:
     (name, year), (name2, year2) = (_DATED.fullmatch(each).groups("") for each in (one, other))  # type: ignore[union-attr]
-    if year and year2 and year != year2:
+    if kind != "statute" or (year and year2 and year != year2):
         return False
     short, long = sorted((name, name2), key=len)
     words = re.sub(r"\([^()]*\)", " ", long).split()
