@@ -100,9 +100,6 @@ class ReferenceCorpus:
         sources = self._sources.get((reference.kind, reference.path), set())
         return any(is_same_source(reference.kind, reference.source, source) for source in sources)
 
-    def __len__(self) -> int:
-        return sum(map(len, self._sources.values()))
-
 
 def list_own_places(text: str) -> Iterator[Reference]:
     if (system := system_of(text)).units:
