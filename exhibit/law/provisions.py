@@ -1,7 +1,6 @@
 """Laws, their units, and the provisions that a text names: `§ 535 Abs. 1 BGB`, `Section 8.03(b)`, `Schedule 2`."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -388,7 +387,6 @@ def list_number_forms(number: str) -> frozenset[str]:
 
 _LABEL = re.compile(r"(?P<word>\D{0,100}?)[ \xa0]*+(?P<number>[\divxlcIVXLC][\w.\-–]*+|[A-Za-z])[\W_]*+")
 """Matches a section's label, such as `Article IV`; no word for a kind of unit is longer than 100 characters."""
-_OPENING_SHARE = 0.1  # share of a document, from its start, in which an exhibit's number names the document itself
 _RECITALS_SHARE = 0.5  # share of a document, from its start, that contains its recitals
 
 
@@ -401,14 +399,11 @@ class ProvisionPlace(NamedTuple):
     whole: bool = False
 
 
-@dataclass(frozen=True)
-class _Labelled:
+class _Labelled(NamedTuple):
     section: Section
     sort: str
-    word: str
     forms: frozenset[str]
     bracketed: bool
-    attached: bool  # whether the section is in a schedule
 
 
 class ProvisionIndex:
@@ -417,19 +412,15 @@ class ProvisionIndex:
 
     @cached_property
     def _sections(self) -> list[_Labelled]:
-        return list(self._list_labelled(read_structure(self.document), attached=False))
-
-    def _list_labelled(self, section: Section, *, attached: bool) -> Iterator[_Labelled]:
-        match = _LABEL.fullmatch(section.label) if section.label else None
-        if match:
-            word = match["word"].strip(" (\xa0").lower()
-            worded = word or not match["number"][0].isdigit()  # IV alone is a chapter, not section 4
-            sort = list_unit_sorts().get(word, list_unit_sorts().get(f"{word}.", "part" if worded else ""))
-            bracketed = section.label.strip().startswith("(")
-            yield _Labelled(section, sort, word, list_number_forms(match["number"]), bracketed, attached)
-        late = section.span.start > _OPENING_SHARE * len(self.document.text)
-        for child in section.children:
-            yield from self._list_labelled(child, attached=attached or (section.kind == "schedule" and late))
+        labelled = []
+        for section in read_structure(self.document).walk():
+            if match := _LABEL.fullmatch(section.label):
+                word = match["word"].strip(" (\xa0").lower()
+                worded = word or not match["number"][0].isdigit()  # IV alone is a chapter, not section 4
+                sort = list_unit_sorts().get(word, list_unit_sorts().get(f"{word}.", "part" if worded else ""))
+                bracketed = section.label.strip().startswith("(")
+                labelled.append(_Labelled(section, sort, list_number_forms(match["number"]), bracketed))
+        return labelled
 
     def find(self, named: NamedProvision) -> list[ProvisionPlace]:
         places = (self._find_within(span, named.path[1:]) for span in self._find_top(named.path[0]))
@@ -451,7 +442,7 @@ class ProvisionIndex:
         if not same and worded and (lined := self._find_begun(step)):
             return lined
         parts = [entry for entry in found if step.sort in ("paragraph", "point") and entry.sort in ("unit", "article")]
-        chosen = self._usual(_keep_outermost(same or bare or parts))
+        chosen = _keep_outermost(same or bare or parts)
         return [_find_own_span(entry.section) for entry in chosen] or self._find_begun(step)
 
     def _find_begun(self, step: ProvisionStep) -> list[Span]:
@@ -462,12 +453,6 @@ class ProvisionIndex:
         if not lined and step.sort in ("unit", "article") and "." in step.number:
             lined = self._find_lines(rf"{re.escape(step.number)}(?![\w]|\.\d)", r"\d{1,3}\.\d{1,3}")
         return lined
-
-    def _usual(self, found: list[_Labelled]) -> list[_Labelled]:
-        """Return the sections whose unit word, such as `Art`, is the most common in the document."""
-        words = Counter(entry.word for entry in self._sections)
-        often = max((words[entry.word] for entry in found), default=0)
-        return [entry for entry in found if words[entry.word] == often]
 
     def _find_lines(self, begins: str, ends: str, *, within: float = 1.0) -> list[Span]:
         """Return the ranges from lines that match `begins` to the next line that matches `ends` or is a heading."""
@@ -526,11 +511,10 @@ def _find_own_span(section: Section) -> Span:
 
 
 def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
-    """Return the sections of the highest level; sections in schedules are omitted if there are other sections."""
-    own = [entry for entry in found if not entry.attached] or list(found)
-    highest = min((entry.section.level for entry in own), default=0)
-    longest: dict[str, _Labelled] = {}  # of sections with one heading, one is the line of the table of contents
-    for entry in (entry for entry in own if entry.section.level == highest):
+    """Return the sections of the highest level; of those with one heading, the longest."""
+    highest = min((entry.section.level for entry in found), default=0)
+    longest: dict[str, _Labelled] = {}  # the shorter is the line of the table of contents
+    for entry in (entry for entry in found if entry.section.level == highest):
         other = longest.setdefault(entry.section.heading, entry)
         if entry.section.span.end - entry.section.span.start > other.section.span.end - other.section.span.start:
             longest[entry.section.heading] = entry
