@@ -50,19 +50,15 @@ class Edition:
 
 def read_edition(text: str) -> Edition | None:
     system = system_of(text)
-    if not system.units or not _counts_up(find_units(text[:_OPENING_CHARS], system)):
-        return None
+    labels = [unit.label for unit in find_units(text[:_OPENING_CHARS], system)[:_FIRST_UNITS]]
+    numbers = [int(match[0]) for label in labels if (match := re.search(r"\d+", label))]
+    roman = any(re.search(r" [IVX]+$", label) for label in labels)
+    if not roman and (numbers[:1] != [1] or numbers != sorted(numbers)):
+        return None  # the units of a law are numbered upwards from 1, or with Roman numbers
     lines = [line.strip() for line in text.lstrip("\ufeff\n ").split("\n", _OPENING_LINES)[:_OPENING_LINES]]
     at = next((at for at, line in enumerate(lines) if _compile_dated().match(line)), None)
     title = " ".join(lines[:at] if at else lines[:1])
     return Edition(title[:_MAX_LAW_NAME_CHARS], lines[at] if at is not None else "")
-
-
-def _counts_up(found: "list[Unit]") -> bool:
-    """Return whether units are numbered as in a law: upwards from 1, or with Roman numbers."""
-    numbers = [int(match[0]) for unit in found[:_FIRST_UNITS] if (match := re.search(r"\d+", unit.label))]
-    roman = [unit for unit in found[:_FIRST_UNITS] if re.search(r" [IVX]+$", unit.label)]
-    return bool(roman) or (bool(numbers) and numbers[0] == 1 and numbers == sorted(numbers))
 
 
 @cache

@@ -405,7 +405,7 @@ def _write_date(match: re.Match[str], day: date) -> str:
         elif name == "month" and not text.isdigit():
             part = _write_month_like(text, day.month)
         elif name == "th":
-            part = find_ordinal_ending(day.day)
+            part = "th" if 10 <= day.day <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10, "th")
         elif name in ("day", "month"):
             number = day.day if name == "day" else day.month
             part = f"{number:02d}" if text[0] == "0" or group in ("day4", "month4") else str(number)
@@ -421,10 +421,6 @@ def _write_month_like(text: str, month: int) -> str:
     if text.rstrip(".").lower() in SHORT_MONTHS:
         name = name[:3] + ("." if text.endswith(".") and name != "May" else "")
     return name.upper() if text.isupper() else name.lower() if text.islower() else name
-
-
-def find_ordinal_ending(number: int) -> str:
-    return "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
 # ---------------------------------------------------------------- comparing texts

@@ -466,8 +466,11 @@ def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
 
 def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
     """Return the headings without those of a table of contents, which are close together and recur later."""
-    last = {_make_key(heading): at for at, heading in enumerate(headings)}
-    again = [bool(heading.title) and last[_make_key(heading)] > at for at, heading in enumerate(headings)]
+    keys = [re.sub(r"\W+", "", heading.text).casefold() for heading in headings]
+    last = {key: at for at, key in enumerate(keys)}
+    again = [
+        bool(heading.title) and last[key] > at for at, (heading, key) in enumerate(zip(headings, keys, strict=True))
+    ]
     kept = []
     for at, heading in enumerate(headings):
         near = at + 1 < len(headings) and headings[at + 1].start - heading.start < 200
@@ -479,7 +482,9 @@ def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
 
 def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
     """Return the headings without the lists in front of an agreement, such as a list of exhibits."""
-    body = next((at for at, heading in enumerate(headings) if _begins_agreement(heading)), 0)
+    first_number = COUNTED | {"article"}
+    begins = (h.kind == "agreement" or (h.value[:1] == (1,) and h.style in first_number) for h in headings)
+    body = next((at for at, begun in enumerate(begins) if begun), 0)
     while body and headings[body - 1].kind == "recitals":
         body -= 1
     first = next((at for at, heading in enumerate(headings[:body]) if heading.style in BARE), body)
@@ -488,16 +493,6 @@ def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
         for at, heading in enumerate(headings)
         if at >= body or at == first or not (heading.kind in {"schedule", "recitals"} or heading.style in BARE)
     ]
-
-
-def _begins_agreement(heading: Heading) -> bool:
-    return heading.kind == "agreement" or (
-        heading.value[:1] == (1,) and (heading.style in COUNTED or heading.style == "article")
-    )
-
-
-def _make_key(heading: Heading) -> str:
-    return re.sub(r"\W+", "", heading.text).casefold()
 
 
 def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:

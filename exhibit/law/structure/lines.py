@@ -53,7 +53,9 @@ class Line(NamedTuple):
 
 def read_lines(document: Document, *, paged: bool = True) -> list[Line]:
     pieces = list(_split_pieces(document))
-    width = find_full_width(piece.end - piece.start for piece in pieces)
+    lengths = sorted(piece.end - piece.start for piece in pieces if piece.end > piece.start)
+    full = lengths[len(lengths) * 9 // 10] if lengths else 0
+    width = full if full <= _MAX_WRAPPED_CHARS else 0
     contents = find_contents(document.text) if paged else Span(0, 0)
     lines: list[Line] = []
     before, gap = "", True
@@ -123,14 +125,6 @@ def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterat
         yield _Piece(start, mark.start() + 1, wide)
         start, wide = mark.end(), False
     yield _Piece(start, end, wide)
-
-
-def find_full_width(lengths: Iterator[int]) -> int:
-    ordered = sorted(length for length in lengths if length)
-    if not ordered:
-        return 0
-    width = ordered[min(len(ordered) * 9 // 10, len(ordered) - 1)]
-    return width if width <= _MAX_WRAPPED_CHARS else 0
 
 
 _CONTENTS_CHARS = 60_000  # characters at the start of a document that contain its table of contents
