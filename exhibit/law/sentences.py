@@ -140,6 +140,4 @@ def tile_clauses(text: str, start: int, end: int, *, least: int, limit: int) -> 
         if cut - cuts[-1] >= least and end - cut >= least:
             cuts.append(cut)
     tiles = [Span(a, b) for a, b in zip(cuts, [*cuts[1:], end], strict=True) if a < b]
-    if all(b - a <= limit for a, b in tiles):
-        return tiles
     return [Span(at, min(at + limit, b)) for a, b in tiles for at in range(a, b, limit)]

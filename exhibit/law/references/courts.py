@@ -58,8 +58,8 @@ _OF_GUIDE = re.compile(r"\s+(?:of|to|in)\s+(?:the|that|(?P<own>this))\s+[Gg]uide
 # Decisions.
 _COURT_NAMES = """
 UKSC UKHL UKPC EWCA EWHC EWFC EWCOP EWCC EWCR UKUT UKFTT EAT UKIAT UKAITUR UKSIAC UKIPTrib CAT UKGD CSIH CSOH HCJAC HCJT
-HCJ SAC ScotSC UT NICA NIQB NIKB NICh NICC NIFam NIMag NIMaster NICty NICoroner
-""".split()
+HCJ SAC ScotSC UT NICA NIQB NIKB NICh NICC NIFam NIMag NIMaster NICty NICoroner ICR IRLR
+""".split()  # ICR and IRLR report employment cases, which have no neutral citation of the time
 # Towns whose sheriff courts number their own judgments; `[2019] SC 12` is a page of a law report.
 _SHERIFFS = """
 ABE AIR ALL ARB AYR BAN CAM DNF DUM DUN EDIN ELG FAL FOR GLA GRE HAM INV JED KIL KIR KLK LAN LER LIV OBA PAI PER PET POR
@@ -77,7 +77,6 @@ _BAILII = re.compile(
     r"\[(?:19|20)\d\d\]\s{1,3}(?P<court>UKEATPA|UKEATS|UKEAT)\s{1,3}(?P<number>\d{4})_(?P<year>\d\d)(?:_\d{4})?(?!\w)"
 )
 _SINCE_2020 = re.compile(r"(?<![\w-])EA-(?P<year>20\d\d)-(?P<scottish>SCO-)?(?P<number>\d{6})(?:-[A-Z]{2,4})?(?![\w-])")
-_REPORTED = re.compile(r"\[(?P<year>(?:19|20)\d\d)\]\s{1,3}(?P<series>ICR|IRLR)\s{1,3}(?P<number>\d{1,4})(?!\w)")
 _LUXEMBOURG = re.compile(
     r"(?<!\w)(?:Joined\s{1,3})?Cases?\s{1,3}(?P<first>[CTF][-‐‑–]\d{1,4}/\d\d(?!\d))"
     r"(?P<more>(?:(?:,\s{0,3}|\s{1,3}(?:and|to)\s{1,3})[CTF][-‐‑–]\d{1,4}/\d\d(?!\d)){0,9})"
@@ -221,7 +220,7 @@ _DIVISIONS = {division.upper(): division for division in _DIVISION_NAMES}
 
 
 def find_cases(text: str) -> Iterator[Mention]:
-    """Yield every neutral citation, but not law reports such as [1974] AC 133."""
+    """Yield every neutral citation, and employment law reports, but not other reports such as [1974] AC 133."""
     for match in _CITATION.finditer(text):
         court = _COURTS[match["court"].upper()] if match["court"] else f"SC {match['town'].upper()}"
         before, after, end = (match["before"] or "").capitalize(), match["after"] or "", match.end("number")
@@ -237,14 +236,12 @@ def find_cases(text: str) -> Iterator[Mention]:
 
 
 def find_tribunals(text: str) -> Iterator[Mention]:
-    """Yield appeals to the Employment Appeal Tribunal, employment law reports, and cases of the Court of Justice."""
+    """Yield appeals to the Employment Appeal Tribunal and cases of the Court of Justice."""
     for match in (match for pattern in (_APPEAL, _BAILII) for match in pattern.finditer(text)):
         court = "UKEAT" if match["court"] == "EAT" else match["court"]
         path = (f"{int(match['number']):04}", match["year"][-2:])
         yield make_mention("case", court, [path], *match.span())
     for match in _SINCE_2020.finditer(text):
         yield make_mention("case", "EA", [(match["year"], (match["scottish"] or "") + match["number"])], *match.span())
-    for match in _REPORTED.finditer(text):
-        yield make_mention("case", match["series"], [(match["year"], str(int(match["number"])))], *match.span())
     for match in _LUXEMBOURG.finditer(text):
         yield make_mention("case", "CJEU", _NUMBER.findall(match.group()), *match.span())

@@ -120,15 +120,12 @@ def _place_in_list(stack: list[Node], heading: Heading) -> Node | None:
             del stack[at:]
             return Node(heading, node.rank, node.level)
     if heading.value[0] != 1:
-        if not heading.sure:
-            return None
-        return _place_by_rank(stack, heading)
+        return _place_by_rank(stack, heading) if heading.sure else None
     while len(stack) > 1 and not _may_hold(stack[-1].heading, heading):
         stack.pop()
-    top = stack[-1]
-    if top.level >= _MAX_LEVELS:
-        top = stack[-2]
+    if stack[-1].level >= _MAX_LEVELS:
         stack.pop()
+    top = stack[-1]
     return Node(heading, max(heading.rank, top.rank + 0.1), top.level + 1)
 
 
