@@ -18,7 +18,7 @@ BRACKETED = re.compile(r"\[([^\[\]]+)\]")  # any text in square brackets: a sour
 SOURCES = "Sources:"  # the line above the list of sources of an answer
 _LISTED = re.compile(rf"\n{SOURCES}(?:\n\[\d{{1,3}}\] [^\n]*+)+$")
 _SINGLE = re.compile(r"\[\d{1,3}\]")
-_RANGE = re.compile(r"(?<!\d)(\d{1,9})\s{0,9}[-–—]\s{0,9}(\d{1,9})(?!\d)")
+_NUMBERS = re.compile(r"(\d{1,9})(?:\s{0,9}[-–—]\s{0,9}(\d{1,9}))?")
 # The text before a paragraph number of a judgment: "[2024] EWCA Civ 123 at [45]".
 _PINPOINT = re.compile(r"\[\d{4}\][^\[\]\n]{2,40}\s(?:at|paras?\.?|paragraphs?)\s*$")
 _BULLET = re.compile(r"(?i)(?:[-*•▪◦●–]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+")
@@ -77,13 +77,12 @@ def rewrite_citations(text: str, write: Callable[[str, Sequence[int]], str]) -> 
 
 def _list_numbers(citation: str) -> tuple[int, ...]:
     """Return the distinct numbers that a citation names; `[1-3]` names 1, 2 and 3."""
-
-    def fill(match: re.Match[str]) -> str:
-        low, high = sorted((int(match[1]), int(match[2])))
+    numbers: list[int] = []
+    for first, last in _NUMBERS.findall(citation):
+        low, high = sorted((int(first), int(last or first)))
         # no answer cites thirty sources at once: only the ends of such a range count
-        return " ".join(map(str, range(low, high + 1) if high - low < _MAX_RANGE_PASSAGES else (low, high)))
-
-    return tuple(dict.fromkeys(map(int, re.findall(r"\d+", _RANGE.sub(fill, citation)))))
+        numbers += range(low, high + 1) if high - low < _MAX_RANGE_PASSAGES else (low, high)
+    return tuple(dict.fromkeys(numbers))
 
 
 def without_places(text: str) -> str:

@@ -113,13 +113,9 @@ def _find_furniture(document: Document) -> list[Span]:
 
 def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:
     """Yield the pieces of a line, cut where a heading or the first item of a list may begin."""
-    if end - start > _MAX_LINE_CHARS:
-        marks = _INLINE.finditer(text, start, end)
-    elif text.find("(", start, start + _TITLE_CHARS) >= 0:
-        marks = _FIRST_ITEM.finditer(text, start, start + _TITLE_CHARS)
-    else:
-        marks = iter(())
-    for mark in marks:
+    long = end - start > _MAX_LINE_CHARS
+    pattern, last = (_INLINE, end) if long else (_FIRST_ITEM, start + _TITLE_CHARS)
+    for mark in pattern.finditer(text, start, last):
         if mark.end() >= end:
             break
         yield _Piece(start, mark.start() + 1, wide)
