@@ -105,9 +105,7 @@ def _find_kind(text: str, document: Document, name: str) -> str:
         return "privacy policy"
     if called or parties_of(text) or _AGREED.search(name):
         return "contract"
-    if _TERMS.search(text[:500]):
-        return "terms"
-    return ""
+    return "terms" if _TERMS.search(text[:500]) else ""
 
 
 def title_of(text: str, kind: str, name: str) -> str:

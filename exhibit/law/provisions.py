@@ -402,9 +402,9 @@ class _Labelled(NamedTuple):
     bracketed: bool
 
 
+@dataclass
 class ProvisionIndex:
-    def __init__(self, document: Document) -> None:
-        self.document = document
+    document: Document
 
     @cached_property
     def _sections(self) -> list[_Labelled]:

@@ -182,8 +182,7 @@ def find_dates(text: str) -> "list[Value]":
 
 def find_days(text: str) -> list[date]:
     """Return the full dates that a text names, in order; numeric dates have the day first."""
-    days = (_to_date(readings[-1]) for _, readings in _find_dates(text))
-    return [day for day in days if day]
+    return list(filter(None, (_to_date(readings[-1]) for _, readings in _find_dates(text))))
 
 
 def write_day(day: date, system: LegalSystem) -> str:
