@@ -57,7 +57,6 @@ _KINDS: dict[str, re.Pattern[str]] = {
     ),
 }
 
-
 _PROFILE_CHARS = 6000  # characters: two pages, which state the kind of the document and its parties
 _MAX_TITLE_CHARS = 120  # characters: a longer line is a sentence
 _FULL_LINE_CHARS = 60  # characters of a full line: after a shorter line a new paragraph begins

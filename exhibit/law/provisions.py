@@ -385,7 +385,6 @@ _LABEL = re.compile(r"(?P<word>\D{0,100}?)[ \xa0]*+(?P<number>[\divxlcIVXLC][\w.
 """Matches a section's label, such as `Article IV`; no word for a kind of unit is longer than 100 characters."""
 _RECITALS_SHARE = 0.5  # share of a document, from its start, that contains its recitals
 
-
 _BARE_SORTS = ("unit", "article", "", "paragraph", "point")  # headings may be only numbers: `2.01 Rent`
 _MIN_WORDED_HEADINGS = 3  # least headings with the kind's word from which a document's headings are expected to have it
 

@@ -366,7 +366,6 @@ _KINDS: tuple[tuple[ValueKind, re.Pattern[str], re.Pattern[str] | None], ...] = 
     ("number", re.compile(rf"{_NUMBER}{_SCALE}?(?![\w]|\.\d)", re.IGNORECASE), None),
 )  # fmt: skip
 
-
 # ---------------------------------------------------------------- writing values
 
 

@@ -168,23 +168,19 @@ def name_guides(text: str) -> list[Named]:
 
 def find_guides(text: str) -> Iterator[Mention]:
     named = name_guides(text)
+    starts = {guide.start: guide.name for guide in named}
     known: list[tuple[str, Path]] = []
     for unit in sorted(_find_units(text, named)):
-        guide = _find_named_guide(text, unit, named)
+        joined = _TO_NAME.match(text, unit.end)
+        after = starts.get(joined.end()) if joined else None
+        gaps = ((guide.name, _AFTER_NAME.match(text, guide.end)) for guide in named if guide.end <= unit.start)
+        before = next((name for name, gap in gaps if gap and unit.start <= gap.end()), None)
+        guide = after if joined and joined["of"] and after else before or after
         if guide is None:
             guide = _infer_guide(text, unit, named, known)
         if guide is not None:
             known += [(guide, path) for path in unit.paths]
             yield make_mention("guide", guide, unit.paths, unit.start, unit.end)
-
-
-def _find_named_guide(text: str, unit: NumberedUnit, named: list[Named]) -> str | None:
-    joined = _TO_NAME.match(text, unit.end)
-    after = next((guide.name for guide in named if joined and guide.start == joined.end()), None)
-    if after and joined and joined["of"]:
-        return after
-    gaps = ((guide, _AFTER_NAME.match(text, guide.end)) for guide in named if guide.end <= unit.start)
-    return next((guide.name for guide, gap in gaps if gap and unit.start <= gap.end()), after)
 
 
 def _infer_guide(text: str, unit: NumberedUnit, named: list[Named], known: list[tuple[str, Path]]) -> str | None:

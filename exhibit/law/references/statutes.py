@@ -243,11 +243,10 @@ class _Statutes:
             return None
         sort = match["sort"].lower()
         if match["name"].strip() or match["year"]:
-            name = self._expand(plain if match["name"].strip() else f"{sort} {match['year']}", start)
-        else:
-            last = self.find_last(start, sort)
-            name = last.name if last else ""
-        return Named(start, match.end(), name)
+            short = plain if match["name"].strip() else f"{sort} {match['year']}"
+            return Named(start, match.end(), self._expand(short, start))
+        last = self.find_last(start, sort)
+        return Named(start, match.end(), last.name if last else "")
 
     def _expand(self, short: str, start: int) -> str:
         """Return the full name behind a short name such as `act 1980`: the last full name before it, else the first."""

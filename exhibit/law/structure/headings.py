@@ -97,14 +97,14 @@ def read_label(line: Line, system: LegalSystem | None = None) -> Label | None:
         return None
     first = line.text[0]
     if first == "(":
-        return _bracket(line)
+        return _read_item(line, system)
     if first.isdigit():
         return _read_worded(line, system) or _read_number(line, system) if system.units else _read_number(line, system)
     lettered = len(line.text) < 2 or line.text[1] in ".)ivxIVX"
     return (
         _read_worded(line, system)
         or _read_roman_part(line, system)
-        or (_read_number(line, system) or _read_letter(line, system) if lettered else None)
+        or (_read_number(line, system) or _read_item(line, system) if lettered else None)
     )
 
 
@@ -182,28 +182,20 @@ def _read_number(line: Line, system: LegalSystem) -> Label | None:
     return Label(label, rest, "1.", value, 6, "section", sure=marked and titled)
 
 
-def _bracket(line: Line) -> Label | None:
-    match = _BRACKET.match(line.text)
-    if match is None or not (line.fresh or line.before.endswith(",")):
-        return None
-    rest = line.text[match.end() :]
-    if _GOES_ON.match(rest):
-        return None
-    number = match["number"]
-    style = "(1)" if number.isdigit() else "(a)" if number.islower() else "(A)"
-    return Label(match.group().strip(), rest, style, _parse_value(number, letters=True), 9, "clause", sure=False)
-
-
-def _read_letter(line: Line, system: LegalSystem) -> Label | None:
-    match = _LETTER.match(line.text)
-    listed = bool(system.units) and line.before.endswith(",")
+def _read_item(line: Line, system: LegalSystem) -> Label | None:
+    """Return the label of an item of a list: `(a)`, `(1)`, `a.` or `A)`."""
+    bracket = line.text[0] == "("
+    match = (_BRACKET if bracket else _LETTER).match(line.text)
+    listed = line.before.endswith(",") and (bracket or bool(system.units))
     if match is None or not (line.fresh or listed):
         return None
     rest, number = line.text[match.end() :], match["number"]
-    upper = not number.islower()
-    if (upper or not system.units) and rest and not (rest[0].isupper() or rest[0] in '“"(['):
+    style = "1" if number.isdigit() else "a" if number.islower() else "A"
+    opens = rest[:1].isupper() or rest[:1] in '“"([' or (style == "a" and bool(system.units))
+    if _GOES_ON.match(rest) if bracket else not opens:
         return None
-    style, rank, kind = ("A.", 5.5, "section") if upper else ("a.", 9, "clause")
+    style = f"({style})" if bracket else f"{style}."
+    rank, kind = (5.5, "section") if style == "A." else (9, "clause")
     return Label(match.group().strip(), rest, style, _parse_value(number, letters=True), rank, kind, sure=False)
 
 

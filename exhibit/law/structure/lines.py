@@ -128,7 +128,6 @@ _MAX_ENTRY_CHARS = 320  # most characters between two entries of one table
 _MAX_PAGES_BETWEEN = 40  # pages between two entries: a long annex may lie between them
 _MAX_CONTENTS_WORDS = 20  # most examined occurrences of the word `contents`: a hostile text may be full of it
 
-
 _LEADING = frozenset(".… \xa0")
 
 
