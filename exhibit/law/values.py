@@ -353,7 +353,7 @@ def _read_value(kind: ValueKind, match: re.Match[str]) -> Value | None:
 
 
 _CHARS_BEFORE_UNIT, _CHARS_AFTER_UNIT = 120, 60
-"""Most characters of a number and its bracket before and after a unit or sign."""
+"""The most characters of a number and its bracket before and after a unit or sign."""
 # The pattern of each kind, and the pattern of the signs or units of which a value of the kind has one.
 _KINDS: tuple[tuple[ValueKind, re.Pattern[str], re.Pattern[str] | None], ...] = (
     (
