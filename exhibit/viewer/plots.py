@@ -130,13 +130,10 @@ def make_funnel(counts: StageCounts, means: Mapping[str, Estimate]) -> list[Reco
     for stage in counts.list_stages():
         lost = counts.lost.get(stage, Counter[str]())
         left -= lost.total()
-        share = at = 100 * left / counts.questions
-        parts = []
-        for number, (reason, count) in enumerate(sorted(lost.items(), key=lambda pair: (-pair[1], pair[0]))):
-            width = 100 * count / counts.questions
-            tone = _TONES[min(number, len(_TONES) - 1)]
-            parts.append({"reason": reason, "questions": count, "tone": tone, "x": at, "width": width})
-            at += width
+        share = 100 * left / counts.questions
+        parts = _stack_parts(sorted(lost.items(), key=lambda pair: (-pair[1], pair[0])), counts.questions, at=share)
+        for number, part in enumerate(parts):
+            part["tone"] = _TONES[min(number, len(_TONES) - 1)]
         cell = make_cell(f"{CEILING}{stage}", dict(means), {})
         ceiling = "" if cell.mean == "–" else f"{cell.mean}% ({cell.details})"
         fields: Record = {"stage": stage, "title": STAGE_TITLES[stage], "left": left, "share": share}
@@ -146,16 +143,22 @@ def make_funnel(counts: StageCounts, means: Mapping[str, Estimate]) -> list[Reco
 
 def stack_shares(counted: Mapping[str, Counter[str]], order: Iterable[str]) -> list[Record]:
     """Return the data of a stacked bar for each name in `counted`: the name, the total and the segments in per cent."""
-    bars, kinds = [], list(order)
-    for name, counts in counted.items():
-        parts, at = [], 0.0
-        for kind in kinds:
-            if counts[kind]:
-                width = 100 * counts[kind] / counts.total()
-                parts.append({"kind": kind, "count": counts[kind], "x": at, "width": width})
-                at += width
-        bars += [{"name": name, "total": counts.total(), "parts": parts}] if parts else []
-    return bars
+    kinds = list(order)
+    return [
+        {"name": name, "total": counts.total(),
+         "parts": _stack_parts([(kind, counts[kind]) for kind in kinds if counts[kind]], counts.total())}
+        for name, counts in counted.items()
+        if counts
+    ]  # fmt: skip
+
+
+def _stack_parts(counts: Iterable[tuple[str, int]], total: int, *, at: float = 0.0) -> list[Record]:
+    """Return the segments of a bar, in per cent of `total`, beginning at `at`."""
+    parts: list[Record] = []
+    for kind, count in counts:
+        parts.append({"kind": kind, "count": count, "x": at, "width": 100 * count / total})
+        at += parts[-1]["width"]
+    return parts
 
 
 class Point(NamedTuple):

@@ -6,12 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from playwright.sync_api import Browser, Page, Request
@@ -19,13 +14,13 @@ from playwright.sync_api import Browser, Page, Request
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.outcomes import make_outcome_columns
-from exhibit.evaluation.scoring import table_of
-from exhibit.evaluation.statistics import Table, summarise, summarise_by, summarise_run
+from exhibit.evaluation.records import format_reply
 from exhibit.evidence import Document, Span, read_document
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.run import Outcome
 from exhibit.storage.bundle import BundleFolder, open_bundle
 from tests.browser import PATIENCE
+from tests.viewer.trend_data import write, write_sums_again
 
 WIDTH = 500
 """Characters of a passage."""
@@ -34,103 +29,51 @@ PASSAGES = 16
 
 def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40, turn: int = 0) -> Path:
     """Write the results of an invented run over some bundles; `turn` selects another fixed set of replies."""
-    tables = []
+    config: dict[str, Any] = {"preset": "sac", "embedder": "hashing", "llm": "none", "top_k": 8}
+    config |= {"dataset_paths": list(bundles), "run_name": folder.name, "openai_api_key": "sk-never-shown"}
+    config["datasets"] = {name: {"path": str(path), "groups": None} for name, path in bundles.items()}
+    write(folder / "config.json", config)
     for name, path in bundles.items():
         bundle = open_bundle(path)
         cases = list(make_cases(bundle, limit=limit, turn=turn))
         values = measure([case for case, _ in cases])
         impossible = [case.is_impossible for case, _ in cases]
         values |= make_outcome_columns([Outcome(outcome) for _, outcome in cases], impossible)
-        tables.append(table_of([case for case, _ in cases], values, name=name))
-        write_dataset(folder / name, cases, values, tables[-1], bundle)
-    write(folder / "summary.json", {name: e.as_json() for name, e in summarise_run(tables).items()})
-    config: dict[str, Any] = {
-        "preset": "sac",
-        "embedder": "hashing",
-        "llm": "none",
-        "top_k": 8,
-        "dataset_paths": list(bundles),
-    }
-    config["datasets"] = {name: {"path": str(path), "groups": None} for name, path in bundles.items()}
-    write(folder / "config.json", {**config, "run_name": folder.name, "openai_api_key": "sk-never-shown"})
-    return folder
-
-
-def write_dataset(
-    folder: Path,
-    cases: list[tuple[Case, str]],
-    values: dict[str, list[float | None]],
-    table: Table,
-    bundle: BundleFolder,
-) -> None:
-    """Write the folder of one dataset."""
-    folder.mkdir(parents=True)
-    write(folder / "summary.json", {name: e.as_json() for name, e in summarise(table).items()})
-    labels = sorted({key for case, _ in cases for key in case.labels if key != "answer"})
-    few = replace(table, values={name: table.values[name] for name in ("char_recall@8", "answer_f1")})
-    by = {key: summarise_by(few, key) for key in labels}
-    shown = {key: {v: {m: e.as_json() for m, e in means.items()} for v, means in by[key].items()} for key in labels}
-    write(folder / "breakdown.json", shown)
-    write(
-        folder / "ingestion.json",
-        {
+        ingestion = {
             "files": len(bundle.files),
             "pages": 21,
             "pages_per_second": 88.4,
             "chunks": 412,
             "seconds": 0.2375,
-            "set_aside": ["scan.pdf: no text layer"],
-        },
-    )
-    read = {name: read_document(path) for name, path in bundle.files.items()}
-    rows = [record(case, outcome, {m: values[m][at] for m in values}, read) for at, (case, outcome) in enumerate(cases)]
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    (folder / "eval_results.jsonl").write_text(lines, encoding="utf-8")
+        }
+        write(folder / name / "ingestion.json", {**ingestion, "set_aside": ["scan.pdf: no text layer"]})
+        read = {file: read_document(location) for file, location in bundle.files.items()}
+        rows = [
+            record(case, outcome, {metric: column[at] for metric, column in values.items()}, read)
+            for at, (case, outcome) in enumerate(cases)
+        ]
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (folder / name / "eval_results.jsonl").write_text(lines, encoding="utf-8")
+    write_sums_again(folder)
+    return folder
 
 
 def record(case: Case, outcome: str, scores: dict[str, float | None], read: dict[str, Document]) -> dict[str, Any]:
     """Return a case as `eval_results.jsonl` has it."""
-    reply = case.reply
-    return {
-        "id": case.id,
-        "question": case.question,
-        "truth": case.truth,
-        "is_impossible": case.is_impossible,
-        "filename": case.filename,
-        "labels": case.labels,
-        "gold": [
-            {
-                "filename": gold.filename,
-                "text": gold.text,
-                "places": [[list(span) for span in place] for place in gold.places],
-                "pages": read[gold.filename or ""].pages_of(gold.places[0][0]) if gold.places else [],
-                "how": "exact" if gold.places else "absent",
-            }
-            for gold in case.gold
-        ],
-        "reply": {
-            "answer": reply.answer,
-            "refused": reply.answer == IMPOSSIBLE_ANSWER,
-            "citations": [] if reply.answer is None or "[" not in reply.answer else [1, 2],
-            "passages": [
-                {
-                    "filename": p.filename,
-                    "span": None if p.span is None else list(p.span),
-                    "page": next(iter(read[p.filename or ""].pages_of(p.span or Span(0, 1))), None),
-                    "score": p.score,
-                    **({"text": p.text} if number < 10 else {}),
-                }
-                for number, p in enumerate(reply.passages)
-            ],
-            "selected": reply.selected,
-            "seconds": reply.seconds,
-            "error": reply.error,
-            "usage": reply.usage,
-        },
-        "scores": scores,
-        "outcome": outcome,
-        "reason": "Passage 1 is the first to touch the gold." if outcome == "not judged" else "",
-    }
+    asked = {name: getattr(case, name) for name in ("id", "question", "truth", "is_impossible", "filename", "labels")}
+    gold = [
+        {
+            "filename": gold.filename,
+            "text": gold.text,
+            "places": gold.places,
+            "pages": read[gold.filename or ""].pages_of(gold.places[0][0]) if gold.places else [],
+            "how": "exact" if gold.places else "absent",
+        }
+        for gold in case.gold
+    ]
+    reason = "Passage 1 is the first to touch the gold." if outcome == "not judged" else ""
+    judged = {"scores": scores, "outcome": outcome, "reason": reason}
+    return {**asked, "gold": gold, "reply": format_reply(case), **judged}
 
 
 def make_cases(bundle: BundleFolder, *, limit: int, turn: int = 0) -> Iterator[tuple[Case, str]]:
@@ -147,16 +90,10 @@ def make_cases(bundle: BundleFolder, *, limit: int, turn: int = 0) -> Iterator[t
     for number, question in enumerate(bundle.questions[::step][:limit]):
         golds = tuple(gold[question.id])
         filename = next((g.filename for g in golds), None)
-        reply, outcome = make_reply(
-            number + turn * (number % 3), golds, question.answer, documents, question.is_impossible
-        )
+        kind, impossible = number + turn * (number % 3), question.is_impossible
+        reply, outcome = make_reply(kind, golds, question.answer, documents, impossible)
         labels = {key: value for key, value in bundle.labels.get(question.id, {}).items() if key != "answer"}
-        yield (
-            Case(
-                question.id, question.question, question.answer, golds, question.is_impossible, filename, labels, reply
-            ),
-            outcome,
-        )
+        yield Case(question.id, question.question, question.answer, golds, impossible, filename, labels, reply), outcome
 
 
 def make_reply(
@@ -180,14 +117,8 @@ def make_reply(
         (Reply(cited, passages(documents, right, start - 120), 4, seconds=seconds), "right"),
         (Reply(cited, passages(documents, wrong, start), 4, seconds=seconds), "wrong"),
         (Reply(cited, passages(documents, right, far), 4, seconds=seconds), "wrong"),
-        (
-            Reply("It will be agreed in good faith [2].", passages(documents, right, start - 60), 4, seconds=seconds),
-            "not judged",
-        ),
-        (
-            Reply(IMPOSSIBLE_ANSWER, passages(documents, right, start - 300), 4, seconds=seconds),
-            "wrongly refused",
-        ),
+        (Reply("In good faith [2].", passages(documents, right, start - 60), 4, seconds=seconds), "not judged"),
+        (Reply(IMPOSSIBLE_ANSWER, passages(documents, right, start - 300), 4, seconds=seconds), "wrongly refused"),
         (Reply(cited, passages(documents, right, start - 40), 4, seconds=seconds), "right"),
         (Reply(cited, passages(documents, right, start - 200), 4, seconds=seconds), "right"),
         (Reply(error="the server closed the connection"), "failed"),
@@ -203,14 +134,9 @@ def passages(documents: dict[str, Document], name: str, start: int) -> tuple[Pas
         document = documents[name] if rank < 5 else documents[names[(names.index(name) + rank) % len(names)]]
         first = max(0, min(start + rank * (WIDTH if rank % 2 else -WIDTH), len(document.text) - WIDTH))
         span = Span(first, min(first + WIDTH, len(document.text)))
-        found.append(Passage(document.text[span.start : span.end], document.filename, span, round(0.9 - rank / 40, 3)))
+        page, text = next(iter(document.pages_of(span)), None), document.text[span.start : span.end]
+        found.append(Passage(text, document.filename, span, round(0.9 - rank / 40, 3), page))
     return tuple(found)
-
-
-def write(path: Path, value: object) -> None:
-    """Write a JSON file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
 
 
 # ---------------------------------------------------------------- reports, read back and opened
@@ -274,11 +200,6 @@ class Tab:
             self._complaints.append(request.url)
 
 
-def opened(browser: Browser, url: str, complaints: list[str]) -> Page:
-    """Open a page in a new tab; add its console errors and its external requests to `complaints`."""
-    return Tab(browser).open(url, complaints)
-
-
 def narrow(page: Page, **wanted: str) -> None:
     """Filter the list by these facets, and clear all others."""
     page.evaluate("clearFilters()")
@@ -303,20 +224,3 @@ def open_first(page: Page, **wanted: str) -> str:
     key = page.evaluate("keyOf(lines[indexAt(0)])")
     page.wait_for_selector(f'article.case[data-key="{key}"]')
     return str(key)
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Yield the address of a static server of a folder, on loopback."""
-    handler = partial(QuietHandler, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    """A file server without a log."""
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""

@@ -20,15 +20,8 @@ from exhibit.viewer.plots import plot_over_k
 from exhibit.viewer.questions import OUTCOMES, explain_outcome
 from exhibit.viewer.report import write_report
 from tests.rag.bundles import rows_of
-from tests.viewer.report_data import (
-    Tab,
-    block_of,
-    narrow,
-    open_first,
-    pick,
-    served,
-    shown,
-)
+from tests.viewer.report_data import Tab, block_of, narrow, open_first, pick, shown
+from tests.viewer.watching import served
 
 COMPLAINTS: list[str] = []
 

@@ -13,7 +13,7 @@ from exhibit.evidence import read_document
 from exhibit.viewer.compare import write_comparison
 from exhibit.viewer.page import format_page, read
 from exhibit.viewer.report import write_report
-from tests.viewer.report_data import make_results, open_first, opened
+from tests.viewer.report_data import Tab, make_results, open_first
 
 WORDS = ("ink", "soft", "accent", "bad-ink", "good-ink", "gold-ink", "hit-ink", "both-ink")
 """Colours that words have."""
@@ -93,7 +93,7 @@ def pages(report_bundles, tmp_path_factory) -> dict[str, Path]:
 def test_result_pages_have_no_accessibility_violations(browser, pages, kind, scheme, width):
     complaints: list[str] = []
     axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
-    shown = opened(browser, pages[kind].as_uri(), complaints)
+    shown = Tab(browser).open(pages[kind].as_uri(), complaints)
     shown.emulate_media(color_scheme=scheme)
     shown.set_viewport_size({"width": width, "height": 900})
     wanted = {"outcome": "wrong"} if kind == "report" else {"change": "lost"}
@@ -124,7 +124,7 @@ def open_first_of_text(shown) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["report", "compare"])
 def test_open_case_prints_question_and_expected_answer_to_pdf(browser, pages, kind, tmp_path):
-    shown = opened(browser, pages[kind].as_uri(), [])
+    shown = Tab(browser).open(pages[kind].as_uri(), [])
     wanted = {"outcome": "wrong"} if kind == "report" else {"change": "lost"}
     open_first(shown, dataset="cuad", **wanted)
     question = shown.locator("#case-title").inner_text()

@@ -78,9 +78,8 @@ def test_find_regressions_finds_slow_decline_between_first_and_newest_run():
     base = [chance.random() for _ in range(60)]
     runs = [[value / 2 + 0.5 - 0.012 * run + chance.gauss(0, 0.06) for value in base] for run in range(10)]
     [found] = find_regressions(made_up(runs, documents=30))
-    assert (found.run.name, found.before.name, found.persists) == ("r10", "r1", True) and found.falls[
-        "answer_f1"
-    ].mean < -0.08
+    assert (found.run.name, found.before.name, found.persists) == ("r10", "r1", True)
+    assert found.falls["answer_f1"].mean < -0.08
     level = [[value / 2 + 0.5 + chance.gauss(0, 0.06) for value in base] for _ in range(10)]
     assert find_regressions(made_up(level, documents=30)) == []
 
@@ -114,9 +113,8 @@ def test_find_regressions_skips_run_over_other_questions():
     one = made_up([[0.9] * 20, [0.5] * 20, [0.4] * 20])
     middle = one.runs[1].tables["d"]
     other = Table("d", [id + 100 for id in range(20)], middle.documents, middle.values)
-    series = Series(
-        "d", "d", (one.runs[0], SimpleNamespace(name="r2", tables={"d": other}), one.runs[2]), ["answer_f1"]
-    )  # type: ignore[arg-type]
+    runs = one.runs[0], SimpleNamespace(name="r2", tables={"d": other}), one.runs[2]
+    series = Series("d", "d", runs, ["answer_f1"])  # type: ignore[arg-type]
     [found] = find_regressions(series)
     assert (found.run.name, found.before.name) == ("r3", "r1")
 
@@ -160,21 +158,34 @@ def test_open_runs_uses_file_times_when_provenance_is_missing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("metric", "means", "bands"),
+    ("scale", "metric", "means"),
     [
-        ("groundedness", (4.1, 4.0, 3.0, 2.9), ("Good", "Acceptable", "Acceptable", "Poor")),
-        ("relevance", (4.1, 4.0, 3.0, 2.9), ("Good", "Acceptable", "Acceptable", "Poor")),
-        ("statute_citation_accuracy", (0.81, 0.8, 0.5, 0.49), ("Good", "Acceptable", "Acceptable", "Poor")),
-        ("case_law_citation_accuracy", (0.81, 0.8, 0.5, 0.49), ("Good", "Acceptable", "Acceptable", "Poor")),
-        ("legal_terminology_accuracy", (0.91, 0.9, 0.7, 0.69), ("Good", "Acceptable", "Acceptable", "Poor")),
-        ("citation_format_compliance", (1.0, 0.99, 0.8, 0.79), ("Good", "Acceptable", "Acceptable", "Poor")),
-        ("precedent_matching", (0.71, 0.7, 0.5, 0.49), ("Good", "Acceptable", "Acceptable", "Poor")),
+        (None, "groundedness", (4.1, 4.0, 3.0, 2.9)),
+        (None, "relevance", (4.1, 4.0, 3.0, 2.9)),
+        (None, "statute_citation_accuracy", (0.81, 0.8, 0.5, 0.49)),
+        (None, "case_law_citation_accuracy", (0.81, 0.8, 0.5, 0.49)),
+        (None, "legal_terminology_accuracy", (0.91, 0.9, 0.7, 0.69)),
+        (None, "citation_format_compliance", (1.0, 0.99, 0.8, 0.79)),
+        (None, "precedent_matching", (0.71, 0.7, 0.5, 0.49)),
+        (Path("seed"), "char_precision@1", (0.081, 0.08, 0.06, 0.059)),
+        (Path("seed"), "char_precision@8", (0.141, 0.14, 0.12, 0.119)),
+        (Path("seed"), "char_recall@64", (0.651, 0.65, 0.60, 0.599)),
+        (Path("seed"), "drm@8", (0.249, 0.25, 0.30, 0.301)),
+        (Path("seed"), "chunk_essential", (0.401, 0.40, 0.35, 0.349)),
+        (Path("seed"), "chunk_neither", (0.549, 0.55, 0.60, 0.601)),
+        (Path("seed"), "latency", (1.9, 2.0, 4.0, 4.1)),
+        (Path("seed"), "cost", (0.049, 0.05, 0.08, 0.081)),
     ],
 )
-def test_default_scale_has_expected_bands_for_cpr_metrics(metric, means, bands):
-    told = find_bands(read_scale(), metric)
-    assert told and tuple(map(told.band, means)) == bands
+def test_scales_have_expected_bands(scale, metric, means):
+    bands = find_bands(read_scale(scale), metric)
+    assert bands and [bands.band(mean) for mean in means] == ["Good", "Acceptable", "Acceptable", "Poor"]
+    assert describe_metric(metric).title
+
+
+def test_scales_have_no_bands_for_other_metrics():
     assert find_bands(read_scale(), "answer_f1") is None
+    assert find_bands(read_scale(Path("seed")), "char_precision@4") is None, "the seed says nothing of it"
 
 
 def test_read_scale_reads_bands_of_metrics_and_of_single_cutoffs(tmp_path):
@@ -234,34 +245,12 @@ def test_index_fail_on_band_fails_when_mean_is_poor(tmp_path):
     assert main(["index", str(tmp_path), "--fail-on", "band", "--bands", str(tmp_path / "strict.toml")]) == 4
 
 
-@pytest.mark.parametrize(
-    ("metric", "means"),
-    [
-        ("char_precision@1", (0.081, 0.08, 0.06, 0.059)),
-        ("char_precision@8", (0.141, 0.14, 0.12, 0.119)),
-        ("char_recall@64", (0.651, 0.65, 0.60, 0.599)),
-        ("drm@8", (0.249, 0.25, 0.30, 0.301)),
-        ("chunk_essential", (0.401, 0.40, 0.35, 0.349)),
-        ("chunk_neither", (0.549, 0.55, 0.60, 0.601)),
-        ("latency", (1.9, 2.0, 4.0, 4.1)),
-        ("cost", (0.049, 0.05, 0.08, 0.081)),
-    ],
-)
-def test_seed_scale_has_expected_bands_for_maud_metrics(metric, means):
-    bands = find_bands(read_scale(Path("seed")), metric)
-    assert bands and [bands.band(mean) for mean in means] == ["Good", "Acceptable", "Acceptable", "Poor"]
-    assert describe_metric(metric).title
-    assert find_bands(read_scale(Path("seed")), "char_precision@4") is None, "the seed says nothing of it"
-
-
 def test_index_fail_on_band_uses_seed_scale(tmp_path, capsys):
     make_runs(tmp_path, bad=None, runs=2)
     assert main(["index", str(tmp_path), "--fail-on", "band", "--bands", "seed"]) == 4
     printed = capsys.readouterr().out
-    assert (
-        "FAIL: leases, builtin sac: drm@8 is not poor" in printed
-        and "pass: leases, builtin sac: latency is not poor" in printed
-    )
+    assert "FAIL: leases, builtin sac: drm@8 is not poor" in printed
+    assert "pass: leases, builtin sac: latency is not poor" in printed
     with pytest.raises(ToolkitError, match="sede: missing"):
         read_scale(Path("sede"))
 

@@ -22,8 +22,7 @@ from exhibit.schemas.review import Review, digest_gold, is_review, read_review
 from exhibit.storage.bundle import open_bundle
 from exhibit.viewer.review.drafts import DraftedBundle, add_questions, apply_reviews
 from exhibit.viewer.review.make import NAME, make_review
-from exhibit.viewer.review.read import ASPECTS, compute_agreements, correct, count_right
-from exhibit.viewer.review.source import Questions, ReviewedRun
+from exhibit.viewer.review.runs import ASPECTS, Questions, ReviewedRun, compute_agreements, correct, count_right
 
 FOLDER = "review"
 Result = tuple[Any, list[str]]  # the record of a command for --json, and its lines for a person

@@ -16,8 +16,8 @@ from exhibit.schemas.models import IMPOSSIBLE_ANSWER, DraftInfo, Gold, Row
 from exhibit.schemas.review import Review, ReviewedCase, digest_gold
 from exhibit.schemas.run import Outcome, RunGold, RunQuestion, RunReply
 from exhibit.storage.bundle import BundleFolder, open_bundle
-from exhibit.viewer.review import source
-from exhibit.viewer.review.source import Judged, Key, Questions
+from exhibit.viewer.review import runs
+from exhibit.viewer.review.runs import Judged, Key, Questions
 
 _CHECKED_SHARE = 0.3  # of sure drafts in the sample: their error rate is shown beside every figure
 
@@ -134,7 +134,7 @@ def _settle(row: Row, gold: list[Gold], judged: Judged, drafted: DraftedBundle) 
     better = next((c.better for _, c in judged if c.gold == "wrong" and c.better.says_something), None)
     if better is None:
         return None
-    answer = better.answer.strip() or source.join_words(better.contexts)
+    answer = better.answer.strip() or runs.join_words(better.contexts)
     return replace_gold(row, gold, better.contexts, answer, {**_get_labels(gold), **who}, drafted.bundle)
 
 
@@ -152,7 +152,7 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
     Those have only judgments of another text than the proposed one, or of marked words that no longer exist.
     """
     clear, reopened = dict[int, Judged](), set[int]()
-    for (_, id), judged in source.group_by_question(reviews).items():
+    for (_, id), judged in runs.group_by_question(reviews).items():
         if id not in drafted.rows:
             continue
         row, gold = drafted.rows[int(id)]
@@ -169,7 +169,7 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
 def _place_case(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | None:
     """Return a judgment with its corrected passages located in the current documents; None if one is not found."""
     marked = case.better.contexts
-    contexts = [passage for c in marked if (passage := source.place_passage(c, drafted.document("", c.filename)))]
+    contexts = [passage for c in marked if (passage := runs.place_passage(c, drafted.document("", c.filename)))]
     if len(contexts) < len(marked):
         return None
     return case.model_copy(update={"better": case.better.model_copy(update={"contexts": contexts})})
@@ -195,7 +195,7 @@ def make_added_rows(reviews: Sequence[Review], bundle: BundleFolder, *, first: i
             raise BundleError(f"the added question {added.question!r}: {where}")
         number = first + len(rows)
         labels: dict[str, Label] = {"added_by": reviewer, **({"comment": added.comment} if added.comment else {})}
-        answer = added.answer.strip() or source.join_words(added.contexts)
+        answer = added.answer.strip() or runs.join_words(added.contexts)
         fields: dict[str, Any] = {"id": number, "question": added.question, "is_impossible": added.is_impossible}
         row = Row(**fields, answer=answer or IMPOSSIBLE_ANSWER, contexts=[])
         nowhere = [NOWHERE.make_gold(number, None, added.filename, labels)]

@@ -22,7 +22,7 @@ from exhibit.viewer import drawing
 from exhibit.viewer.drawing import FileSpans
 from exhibit.viewer.page import Record, as_json, cut, format_page, render
 from exhibit.viewer.review.drafts import DraftedBundle
-from exhibit.viewer.review.source import BY, Key, ReviewedRun, draw_sample
+from exhibit.viewer.review.runs import BY, Key, ReviewedRun, draw_sample
 
 NAME = "review.html"
 MAX_PICTURE_CHARS = 24_000_000  # of all pictures: a browser still opens such a page at once, and it can be mailed

@@ -36,8 +36,8 @@ from exhibit.viewer.page import as_json, format_page, render
 from exhibit.viewer.report import write_report
 from exhibit.viewer.review.drafts import DraftedBundle
 from exhibit.viewer.review.make import make_review, make_sheet
-from exhibit.viewer.review.source import ReviewedRun
-from exhibit.viewer.server import reviews
+from exhibit.viewer.review.runs import ReviewedRun
+from exhibit.viewer.server import library
 from exhibit.viewer.server.jobs import Jobs, find_progress
 from exhibit.viewer.server.library import Library, RunLine, count_replies, key_of, list_questions
 from exhibit.viewer.server.search import TextSearch
@@ -70,7 +70,7 @@ class Form(BaseModel):
 
 
 class QuestionRequest(AddedQuestion):
-    reviewer: str = Field(max_length=reviews.MAX_NAME_CHARS)
+    reviewer: str = Field(max_length=library.MAX_NAME_CHARS)
 
 
 class Views:
@@ -130,7 +130,7 @@ class Views:
         counts, named = Counter(line.document for line in questions), {line.document for line in shown}
         names = (name for name in bundle.files if name in named or all(word in name.lower() for word in wanted))
         documents = [(name, counts[name]) for name in names]
-        files = reviews.list_reviews(reviews.find_review_folder(bundle.root))
+        files = library.list_reviews(library.find_review_folder(bundle.root))
         values: dict[str, Any] = {"key": key, "bundle": bundle, "words": words, "found": found, "reviews": len(files)}
         values |= {"find": query.get("find", ""), "presets": list_presets(), "listed": _LISTED}
         values |= {"documents": documents, "questions": shown, "located": bundle.info and count_located(bundle.info)}
@@ -223,13 +223,13 @@ class Views:
     def show_saved(self, request: Request) -> Response:
         """Return the review that a person has saved so far; null if there is none."""
         query, root = request.query_params, self.library.find_folder(request.path_params["key"])
-        folder = reviews.find_review_folder(root)
-        path = reviews.make_review_path(folder, query.get("review", ""), query.get("reviewer", "").strip())
+        folder = library.find_review_folder(root)
+        path = library.make_review_path(folder, query.get("review", ""), query.get("reviewer", "").strip())
         return JSONResponse(read_review(path).model_dump() if path.is_file() else None)
 
     def save(self, request: Request, review: Review) -> Response:
-        folder = reviews.find_review_folder(self.library.find_folder(request.path_params["key"]))
-        return JSONResponse({"cases": len(reviews.save(folder, review).cases)})
+        folder = library.find_review_folder(self.library.find_folder(request.path_params["key"]))
+        return JSONResponse({"cases": len(library.save_review(folder, review).cases)})
 
     def add_question(self, request: Request, body: QuestionRequest) -> Response:
         key = request.path_params["key"]
@@ -238,12 +238,12 @@ class Views:
         for name in [*(context.filename for context in question.contexts), question.filename]:
             if name not in bundle.files:
                 raise ToolkitError(f"{name}: no such document in this bundle")
-        review = reviews.begin_review(f"added-{key}", bundle.root.name, body.reviewer, question)
-        return JSONResponse({"added": len(reviews.save(reviews.find_review_folder(bundle.root), review).added)})
+        review = library.begin_review(f"added-{key}", bundle.root.name, body.reviewer, question)
+        return JSONResponse({"added": len(library.save_review(library.find_review_folder(bundle.root), review).added)})
 
     def apply_reviews(self, _: Request, form: Form) -> Response:
         root = self.library.open_bundle(form.bundle).root
-        files = reviews.list_reviews(reviews.find_review_folder(root))
+        files = library.list_reviews(library.find_review_folder(root))
         if not files:
             raise ToolkitError("this bundle has no review and no new question yet")
         out = _find_free(root.with_name(f"{root.name}-reviewed"))

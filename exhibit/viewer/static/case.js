@@ -149,17 +149,16 @@ function excerptFigure(segments, filename, found, side) {
   const wanted = [...gold, ...hits.filter(([, n]) => leading.includes(n)).map(([span]) => span)];
   const blocks = [];
   for (const [start, text] of segments) {
-    const letters = /[\ud800-\udfff]/.test(text) ? [...text] : text;
-    const spans = wanted.filter(([from, to]) => from < start + letters.length && to > start);
+    const end = start + [...text].length;
+    const spans = wanted.filter(([from, to]) => from < end && to > start);
     if (!spans.length) continue;
     const first = Math.max(start, Math.min(...spans.map(([from]) => from)) - 280);
-    const last = Math.min(start + letters.length, Math.max(...spans.map(([, to]) => to)) + 280);
+    const last = Math.min(end, Math.max(...spans.map(([, to]) => to)) + 280);
     const edges = [...gold, ...hits.map(([span]) => span)].flat().filter((edge) => edge > first && edge < last);
     const cuts = [...new Set([first, last, ...edges])].sort((a, b) => a - b);
     const runs = cuts.slice(1).map((to, index) => {
       const from = cuts[index];
-      const part = letters.slice(from - start, to - start);
-      const words = typeof part === "string" ? part : part.join("");
+      const words = cutOut(text, from - start, to - start);
       const covers = ([a, b]) => a < to && b > from;
       const numbers = hits.filter(([span]) => covers(span)).map(([, n]) => n);
       const right = gold.some(covers);

@@ -5,7 +5,6 @@ const SEVERAL = META.runs.length > 1;
 
 const resolvers = new Map();
 const pending = new Map();
-const KEPT = 24; // pieces of cases and documents held at once
 
 window.exhibitPiece = (name, text) => resolvers.get(name)?.(text);
 
@@ -22,18 +21,13 @@ function load(name) {
 }
 
 async function unpack(text) {
-  const raw = atob(text);
-  const bytes = new Uint8Array(raw.length);
-  for (let at = 0; at < raw.length; at += 1) bytes[at] = raw.charCodeAt(at);
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return JSON.parse(await new Response(stream).text());
 }
 
 function piece(name) {
-  if (!pending.has(name)) {
-    pending.set(name, load(name).then(unpack));
-    if (pending.size > KEPT) pending.delete(pending.keys().next().value);
-  }
+  if (!pending.has(name)) pending.set(name, load(name).then(unpack));
   return pending.get(name);
 }
 

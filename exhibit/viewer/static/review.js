@@ -90,8 +90,6 @@ function remember() {
   }
 }
 
-const STATES = { judged: ", judged", begun: ", begun", open: ", open" };
-
 function showProgress() {
   const done = states.filter(isDone).length;
   byId("progress").max = CASES.length;
@@ -102,7 +100,7 @@ function showProgress() {
     const state = isDone(states[n]) ? "judged" : isTouched(states[n]) ? "begun" : "open";
     item.className = state;
     button.setAttribute("aria-current", n === at ? "true" : "false");
-    button.querySelector(".unseen").textContent = STATES[state];
+    button.querySelector(".unseen").textContent = `, ${state}`;
   });
 }
 
