@@ -222,12 +222,17 @@ class Tally:
 
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
         """Count a faulty item of the source as left out; with --strict, raise SourceError instead."""
-        if self.strict:
-            raise SourceError(f"{name}: {reason}; fix the source, or remove --strict")
+        self._check(reason, name)
         self.leave_out(reason, name, item=item)
 
-    def note(self, remark: str, name: str) -> None:
-        """Record something unusual in the source; the item itself is not left out."""
+    def _check(self, reason: str, name: str) -> None:
+        if self.strict:
+            raise SourceError(f"{name}: {reason}; fix the source, or remove --strict")
+
+    def note(self, remark: str, name: str, *, fault: bool = False) -> None:
+        """Record something unusual in the source; the item itself is not left out. With --strict, a fault raises."""
+        if fault:
+            self._check(remark, name)
         self.noted.setdefault(remark, []).append(escape_surrogates(name))
 
     def account(self, kept: Iterable[Item]) -> dict[str, Account]:

@@ -13,9 +13,8 @@ from pathlib import Path
 from exhibit.converters import CC_BY, Benchmark, DatasetInfo, Label, RawDocument, RawRow, Tally
 from exhibit.converters.core.command import main
 from exhibit.converters.core.source import Release
-from exhibit.converters.tables.cells import read_cell_words
 from exhibit.converters.tables.judgments import quote_document, read_corpus, read_judgments
-from exhibit.converters.tables.records import read_records
+from exhibit.converters.tables.records import read_cell_words, read_records
 from exhibit.evidence.fields import flatten_object
 from exhibit.schemas.errors import SourceError
 

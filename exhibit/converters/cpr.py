@@ -3,7 +3,6 @@
 exhibit convert cpr --source FOLDER --out datasets_out/cpr
 """
 
-import hashlib
 import json
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
@@ -23,7 +22,7 @@ from exhibit.converters.civil_procedure.corpus import (
 from exhibit.converters.civil_procedure.documents import load, read_candidates, read_string
 from exhibit.converters.core.command import main
 from exhibit.converters.core.patches import SHIPPED
-from exhibit.converters.core.source import find_one, open_source
+from exhibit.converters.core.source import Release, open_source
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.records import read_records
 from exhibit.engine import run_in_worker
@@ -89,29 +88,30 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read the questions and the documents, and resolve each citation of a question to a document."""
-    table = find_one(source, INFO, "ground_truth*.jsonl", "*.jsonl")
+    release = Release(source, INFO)
+    table = release.find("ground_truth*.jsonl", "*.jsonl")
     folder: Path = options.documents or (source if source.is_dir() else table.parent)
     if folder == Path(SHIPPED) and not folder.exists():
         folder = Path(__file__).with_name("cpr_urls.txt")
     if not folder.exists():
         raise SourceError(f"{folder}: no such file or folder; --documents takes exports, PDFs or a URL list")
     sources, digest = load(folder, read_policy(options), tally, table=table)
-    rows = list(_read_rows(table, Corpus(sources), tally))
+    rows = list(_read_rows(table, release.read(table), Corpus(sources), tally))
     documents = [source.raw for source in sources]
     if options.max_documents:
         # documents with questions come first, so that a small bundle still has gold
         cited = {quote.filename: None for row in rows for quote in row.quotes}
         first = [*cited, *(raw.filename for raw in documents if raw.filename not in cited)][: options.max_documents]
         documents.sort(key=lambda raw: raw.filename not in first)
-    return Benchmark(documents, rows, {table.name: hashlib.sha256(table.read_bytes()).hexdigest(), "documents": digest})
+    return Benchmark(documents, rows, {**release.sha256, "documents": digest})
 
 
 # ---------------------------------------------------------------- the ground truth
 
 
-def _read_rows(path: Path, corpus: Corpus, tally: Tally) -> Iterator[RawRow]:
+def _read_rows(path: Path, data: bytes, corpus: Corpus, tally: Tally) -> Iterator[RawRow]:
     """Yield the questions of the ground truth, each with the sections that its answer cites."""
-    for record in read_records(path, path.read_bytes(), tally):
+    for record in read_records(path, data, tally):
         cells = record.cells
         question, truth = read_string(cells, "question"), read_string(cells, "truth")
         if not question or not truth:

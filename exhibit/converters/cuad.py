@@ -174,14 +174,13 @@ def _pair(records: list[dict[str, str]], folder: Path, tally: Tally) -> list[_Co
     if not pdfs:
         raise SourceError(f"{folder}: no PDF in it; expected {INFO.expects}, from {INFO.url}")
     names = [record["Filename"] for record in records]
-    pairs = pair_files(names, pdfs.values())
-    for name, similar in pairs.similar:
-        tally.note("PDF paired with its row by a similar name", f"{name} -> {similar}")
-    for row in pairs.doubled:
-        tally.fault("second row for a PDF that another row has", names[row])
-    for row in pairs.missing:
-        tally.fault("no PDF for the contract", names[row] or f"row {row}")
-    return [_Contract(row, records[row], path) for row, path in sorted(pairs.files.items())]
+    files, similar = pair_files(names, pdfs.values())
+    for row in similar:
+        tally.note("PDF paired with its row by a similar name", f"{names[row]} -> {files[row].name}")
+    for row, name in enumerate(names):
+        if row not in files:
+            tally.fault("no PDF for the contract, or another row has it", name or f"row {row}")
+    return [_Contract(row, records[row], path) for row, path in sorted(files.items())]
 
 
 def _is_ambiguous(stem: str, title: str) -> bool:

@@ -225,13 +225,11 @@ def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tal
     pairs: dict[str, list[_Contract]] = defaultdict(list)
     for row, cells in enumerate(rows):
         name = _find_owner(cells[MAE], labels, texts)
-        contract = _Contract(row, cells, name or "", texts.get(name or "", ""))
-        if name is None:
-            tally.fault("no agreement has the row's MAE definition, or several do", contract.deal or f"row {row}")
-        elif name not in texts:
-            tally.fault("no text for the agreement", f"{contract.deal}: {name}.txt")
-        else:
+        contract = _Contract(row, cells, name, texts.get(name, ""))
+        if name in texts:
             pairs[name].append(contract)
+        else:
+            tally.fault("no agreement has the row's MAE definition, or several do", contract.deal or f"row {row}")
     for name in sorted(texts.keys() - pairs.keys()):
         tally.leave_out("no row for the agreement", f"{name}.txt")
     contracts = []
@@ -244,15 +242,15 @@ def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tal
     return sorted(contracts, key=lambda contract: contract.row)
 
 
-def _find_owner(definition: str, labels: Labels, texts: dict[str, str]) -> str | None:
-    """Return the one agreement with this definition, by the label files or else by the texts; else None."""
+def _find_owner(definition: str, labels: Labels, texts: dict[str, str]) -> str:
+    """Return the one agreement with this definition, by the label files or else by the texts; else an empty name."""
     key = make_definition_key(definition)
     owners = labels.owners.get(key, set()) if key else set()
     if len(owners) != 1:
         parts = [fold(part, loose=True) for part in read_cell(definition)[0]]
         folded = {name: fold(text, loose=True) for name, text in texts.items()} if parts else {}
         owners = {name for name, text in folded.items() if all(part in text for part in parts)}
-    return next(iter(owners)) if len(owners) == 1 else None
+    return next(iter(owners)) if len(owners) == 1 else ""
 
 
 def _make_rows(contract: _Contract, title: str, labels: Labels, tally: Tally) -> Iterator[RawRow]:

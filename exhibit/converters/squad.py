@@ -81,7 +81,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     contexts = list(_read_contexts(release.read_json(path, lists="data")["data"], tally))
     if not contexts:
         raise SourceError(f"{path}: not in SQuAD's format (no context in it); expected {INFO.expects}")
-    official = _list_official(options.documents)
+    folder: Path | None = options.documents
+    pdfs = [file for file in list_files(folder) if file.suffix.lower() == ".pdf"] if folder else []
+    if folder and not pdfs:
+        raise SourceError(f"{folder}: no PDFs in it; give --documents a folder of PDFs")
+    official = {make_file_key(pdf.name): pdf for pdf in pdfs}
     benchmark = Benchmark([], [], release.sha256)
     ids: set[int] = set()
     count = itertools.count()
@@ -130,15 +134,6 @@ def make_names(titles: Sequence[str]) -> list[str]:
         else fit_name(stem or "context", f"_{number:04}.pdf")
         for number, stem in enumerate(stems)
     ]
-
-
-def _list_official(folder: Path | None) -> dict[str, Path]:
-    if folder is None:
-        return {}
-    files = {make_file_key(path.name): path for path in list_files(folder) if path.suffix.lower() == ".pdf"}
-    if not files:
-        raise SourceError(f"{folder}: no PDFs in it; give --documents a folder of PDFs")
-    return files
 
 
 def _make_row(record: Any, document: RawDocument, count: int, ids: set[int], tally: Tally) -> Iterator[RawRow]:

@@ -16,12 +16,10 @@ from exhibit.converters.core.documents import MIN_CLAUSE_LETTERS
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
-from exhibit.converters.tables.cells import read_cell_words
-from exhibit.converters.tables.columns import ROLES, assign_columns, list_columns
 from exhibit.converters.tables.documents import Shelf
-from exhibit.converters.tables.gold import GoldReader, read_questions
 from exhibit.converters.tables.judgments import read_judged
-from exhibit.converters.tables.records import ENDINGS, columns_of, open_record, read_records
+from exhibit.converters.tables.questions import ROLES, GoldReader, assign_columns, list_columns, read_questions
+from exhibit.converters.tables.records import ENDINGS, columns_of, open_record, read_cell_words, read_records
 from exhibit.evidence.fold import fold
 from exhibit.evidence.read import is_readable
 from exhibit.schemas.errors import SourceError
@@ -65,12 +63,20 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
     SQuAD files and folders of queries with relevance judgments are also read.
     """
-    release = Release(source, INFO)
-    if judged_queries := read_judged(release, tally):
-        return replace(judged_queries, info=_make_info(source, options))
-    table = _find_table(source)
-    if squad.is_squad(table):
-        return replace(squad.read(table, options, tally), info=_make_info(table, options))
+    release, table = Release(source, INFO), source
+    benchmark = read_judged(release, tally)
+    if benchmark is None:
+        table = _find_table(source)
+        is_squad = squad.is_squad(table)
+        benchmark = squad.read(table, options, tally) if is_squad else _read_table(release, table, options, tally)
+    titles = choose_unique_titles(
+        {document.filename: [document.title, document.filename] for document in benchmark.documents}
+    )
+    documents = [replace(document, title=titles[document.filename]) for document in benchmark.documents]
+    return replace(benchmark, documents=documents, info=_make_info(table, options))
+
+
+def _read_table(release: Release, table: Path, options: Namespace, tally: Tally) -> Benchmark:
     records = [
         open_record(record, tally) for record in read_records(table, release.read(table), tally, sheet=options.sheet)
     ]
@@ -82,7 +88,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     only = readable[0] if len(readable) == 1 and columns["document"] is None else None
     gold = GoldReader(columns, seen, shelf, only, tally)
     asked = read_questions(records, columns, gold, tally)
-    gold.check(table)
     names = list(dict.fromkeys(quote.filename for row in asked for quote in row.quotes if quote.filename))
     judged = any(_is_judged(row) for row in asked)
     if not names and not shelf.files and not judged:
@@ -94,7 +99,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     shelf.lost |= dict.fromkeys(names[len(chosen) :], (BEYOND, ""))
     others = shelf.find_others(by_name, tally)
     documents = {document.filename: document for document in [*by_name.values(), *others.values()]}
-    titles = choose_unique_titles({name: [document.title, name] for name, document in documents.items()})
     needs_document = any(columns[role] for role in ("document", "text", "provision")) or not judged
     needs_words = any(columns[role] for role in ("answer", "text", "provision"))
     rows = []
@@ -104,12 +108,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             tally.leave_out_all(lacking, row.items, more=more, fault=lacking != BEYOND)
         else:
             rows.append(_finish_row(row, by_name, tally))
-    return Benchmark(
-        documents=[replace(document, title=titles[name]) for name, document in documents.items()],
-        rows=rows,
-        sha256=release.sha256,
-        info=_make_info(table, options),
-    )
+    return Benchmark(list(documents.values()), rows, release.sha256)
 
 
 def _find_table(source: Path) -> Path:

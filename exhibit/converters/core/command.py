@@ -13,14 +13,7 @@ from exhibit.converters.core.source import open_source
 from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
 from exhibit.evidence.scan import add_ocr_arguments
 from exhibit.hub.card import find_sample
-from exhibit.runtime.command import (
-    Parser,
-    add_json,
-    align_rows,
-    guarded,
-    parse_positive,
-    print_results,
-)
+from exhibit.runtime.command import Parser, add_json, align_rows, guarded, parse_positive, print_results
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import HOWS, BundleInfo
 from exhibit.schemas.review import read_patch

@@ -63,17 +63,9 @@ class QuotePlace:
 
     def make_gold(self, id: int, context: int | None, filename: str | None, labels: dict[str, Label]) -> Gold:
         """Return a line of gold.jsonl; the label `hidden` states why words of the gold are invisible on the page."""
-        return Gold(
-            id=id,
-            context=context,
-            filename=filename,
-            pages=self.pages,
-            spans=self.spans,
-            alternatives=self.alternatives,
-            how=self.how,
-            score=self.score,
-            labels={**labels, "hidden": self.hidden} if self.hidden else labels,
-        )
+        labels = {**labels, "hidden": self.hidden} if self.hidden else labels
+        where = {name: getattr(self, name) for name in ("pages", "spans", "alternatives", "how", "score")}
+        return Gold(id=id, context=context, filename=filename, labels=labels, **where)
 
 
 NOWHERE = QuotePlace([], [], [], "absent", None)
@@ -132,14 +124,12 @@ def materialise(task: Task) -> Done:
     # only on pages with gold: for all pages of a filing it takes twice as long as everything else together
     numbers = {number for where in places.values() if where.spans for number in where.pages}
     hidden = find_hidden_spans(document, numbers)
-    if hidden:
-        places = {
-            quote: replace(where, hidden=_explain_hidden(where, document, hidden)) for quote, where in places.items()
-        }
-    for quote, where in places.items():
+    for quote, place in places.items():
+        where = replace(place, hidden=_explain_hidden(place, document, hidden)) if hidden else place
         if quote.page is not None:
             choices = (_choose_page(quote, where, document, page) for page in (quote.page + 1, quote.page))
-            places[quote] = replace(where, on_page=tuple(choices))
+            where = replace(where, on_page=tuple(choices))
+        places[quote] = where
     entry = DocumentEntry(
         filename=raw.filename,
         title=raw.title,

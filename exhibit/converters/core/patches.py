@@ -71,16 +71,17 @@ def apply_patches(
             raise SourceError(f"{path}: is a patch for {patch.dataset}, but this is {info.name}; give another patch")
         aside = {document.filename: document.reason for document in patch.documents}
         documents = [document for document in info.documents if document.filename not in aside]
-        for document in info.documents:
-            if document.filename in aside:
-                tally.leave_out(f"set aside by a patch: {aside.pop(document.filename)}", document.filename)
+        known = {document.filename for document in info.documents}
+        for name in aside:
+            if name in known:
+                tally.leave_out(f"set aside by a patch: {aside[name]}", name)
         named = {question.id for question in patch.questions} | {fix.id for fix in patch.corrections}
         unknown = named - {row.id for row, _ in (*asked, *waiting)}
-        for name in (*aside, *(f"question {id}" for id in sorted(unknown))):
+        for name in (*(name for name in aside if name not in known), *(f"question {id}" for id in sorted(unknown))):
             tally.note(ELSEWHERE, f"{path.name}: {name}")
         before = len(asked) + len(waiting)
         noted = len(tally.noted.get(CORRECTED, ()))
-        asked, waiting = (_correct(pairs, patch, bundle, tally) for pairs in (asked, waiting))
+        asked, waiting = (_correct(pairs, patch, aside, bundle, tally) for pairs in (asked, waiting))
         entry = PatchEntry(
             name=path.name,
             sha256=sha256_of(path),
@@ -95,9 +96,10 @@ def apply_patches(
     return write_changed(bundle, info, asked, waiting, tally, out, force=force, text=text)
 
 
-def _correct(pairs: Sequence[Asked], patch: Patch, bundle: BundleFolder, tally: Tally) -> list[Asked]:
-    """Return the questions that a patch keeps, with corrected gold."""
-    aside = {document.filename: document.reason for document in patch.documents}
+def _correct(
+    pairs: Sequence[Asked], patch: Patch, aside: dict[str, str], bundle: BundleFolder, tally: Tally
+) -> list[Asked]:
+    """Return the questions that a patch keeps, with corrected gold; `aside` has the documents that it does not keep."""
     dropped = {question.id: question.reason for question in patch.questions}
     fixes = {fix.id: fix for fix in patch.corrections}
     kept: list[Asked] = []
@@ -114,9 +116,7 @@ def _correct(pairs: Sequence[Asked], patch: Patch, bundle: BundleFolder, tally: 
             answer = answer or " […] ".join(passage.text for passage in fix.contexts)
             row, gold = replace_gold(row, gold, fix.contexts, answer, dict(gold[0].labels) if gold else {}, bundle)
         elif fix is not None:
-            if tally.strict:
-                raise SourceError(f"{name}: {UNFIT}; leave the correction out of the patch, or remove --strict")
-            tally.note(UNFIT, name)
+            tally.note(UNFIT, name, fault=True)
         kept.append((row, gold))
     return kept
 
@@ -155,9 +155,8 @@ def write_changed(
 ) -> BundleInfo:  # fmt: skip
     """Write a copy of a bundle with other questions and, if it is a drafted bundle, with the drafts in `waiting`."""
     check_out(out, force=force)
-    left_out = {reason: list(names) for reason, names in info.left_out.items()}
-    for reason, names in tally.left_out.items():
-        left_out.setdefault(reason, []).extend(names)
+    old, new = info.left_out, tally.left_out
+    left_out = {reason: [*old.get(reason, ()), *new.get(reason, ())] for reason in {**old, **new}}
     info = info.model_copy(update={"left_out": left_out, "noted": {**info.noted, **tally.noted}})
     documents = [document.filename for document in info.documents]
     if text is None:

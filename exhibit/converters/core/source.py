@@ -55,20 +55,6 @@ def _from(info: DatasetInfo) -> str:
     return f", from {info.url}" if info.url else ""
 
 
-def find_one(source: Path, info: DatasetInfo, *patterns: str) -> Path:
-    """Return the only file that matches the first matching pattern, at the top of the source or below it."""
-    if source.is_file():
-        return source
-    for search in (source.glob, source.rglob):
-        for pattern in patterns:
-            paths = sorted(path for path in search(pattern) if "__MACOSX" not in path.parts)
-            if len(paths) > 1:
-                raise SourceError(f"{source}: several {pattern}: {paths[0]} and {paths[1]}; pass the one that is meant")
-            if paths:
-                return paths[0]
-    raise SourceError(f"{source}: no {patterns[0]} in it; expected {info.expects}{_from(info)}")
-
-
 def parse_csv(text: str, **dialect: Any) -> list[list[str]]:
     """Return the cells of a delimited text, which may be as long as a contract."""
     usual = csv.field_size_limit(MAX_CELL_CHARS)
@@ -86,8 +72,19 @@ class Release:
         self.sha256: dict[str, str] = {}
 
     def find(self, *patterns: str) -> Path:
-        """Return the only file that matches the first matching pattern; see `find_one`."""
-        return find_one(self.source, self.info, *patterns)
+        """Return the only file that matches the first matching pattern, at the top of the source or below it."""
+        source = self.source
+        if source.is_file():
+            return source
+        for search in (source.glob, source.rglob):
+            for pattern in patterns:
+                paths = sorted(path for path in search(pattern) if "__MACOSX" not in path.parts)
+                if len(paths) > 1:
+                    first, second = paths[:2]
+                    raise SourceError(f"{source}: several {pattern}: {first} and {second}; pass the one that is meant")
+                if paths:
+                    return paths[0]
+        raise SourceError(f"{source}: no {patterns[0]} in it; expected {self.info.expects}{_from(self.info)}")
 
     def read(self, path: Path, *, name: str = "") -> bytes:
         """Return the bytes of a file; raise if it is only a Git LFS pointer."""
@@ -186,12 +183,11 @@ def unpack(archive: Path, folder: Path) -> None:
             _check(archive, entries)
             for entry in entries:
                 file.extract(entry, folder)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, LookupError) as error:
-        raise SourceError(f"{archive}: damaged archive ({error}); get it again") from error
     except OSError as error:
         raise SourceError(f"{archive}: cannot be unpacked: {error.strerror}; is there room in TMPDIR?") from error
-    except RuntimeError as error:  # zipfile raises this if a password is needed
-        raise SourceError(f"{archive}: {error}") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, LookupError, RuntimeError) as error:
+        # zipfile raises a RuntimeError if a password is needed
+        raise SourceError(f"{archive}: damaged or encrypted archive ({error}); get it again") from error
 
 
 def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
@@ -232,12 +228,7 @@ def fetch(info: DatasetInfo) -> Path:
         notice = f"Downloading {info.benchmark}\n  from     {info.url}\n  licence  {licence}\n  cite     {cite}"
         tqdm.write(notice, file=sys.stderr)
     for path, file in missing.items():
-        try:
-            _download(file, path)
-        except OSError as error:
-            raise SourceError(
-                f"{path}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
-            ) from error
+        _download(file, path)
     return next(iter(paths)) if len(paths) == 1 else folder
 
 

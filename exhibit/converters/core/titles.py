@@ -3,7 +3,6 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from exhibit.evidence.fold import edit_distance
@@ -27,39 +26,24 @@ File name: {filename}
 {text}"""
 
 
-@dataclass
-class Pairs:
-    """The result of pairing rows with files."""
-
-    files: dict[int, Path] = field(default_factory=dict)
-    similar: list[tuple[str, str]] = field(default_factory=list)  # matched only by a similar name
-    doubled: list[int] = field(default_factory=list)  # rows that name the file of an earlier row
-    missing: list[int] = field(default_factory=list)
-
-
-def pair_files(names: Sequence[str], paths: Iterable[Path]) -> Pairs:
+def pair_files(names: Sequence[str], paths: Iterable[Path]) -> tuple[dict[int, Path], list[int]]:
     """Assign each name to one file: by the same name, else the same key, a longer name or a similar name.
 
-    A rule is tried on all names before the next rule, and a file is assigned only once.
+    A rule is tried on all names before the next rule, and a file is assigned only once. Return the file of each name by
+    the name's index, and the indices of the names that are only similar.
     """
     left = {path: make_file_key(path.name) for path in paths}
     keys = [make_file_key(name) for name in names]
-    pairs = Pairs()
+    files: dict[int, Path] = {}
+    similar: list[int] = []
     for find in (_find_same_name, _find_same_key, _find_longer, _find_similar):
         for row, (name, key) in enumerate(zip(names, keys, strict=True)):
-            matches = find(name, key, left) if row not in pairs.files else []
+            matches = find(name, key, left) if row not in files else []
             if len(matches) == 1:
-                pairs.files[row] = matches[0]
+                files[row] = matches[0]
                 del left[matches[0]]
-                if find is _find_similar:
-                    pairs.similar.append((name, matches[0].name))
-    taken_names = Counter(path.name for path in pairs.files.values())
-    taken_keys = Counter(make_file_key(path.name) for path in pairs.files.values())
-    for row, (name, key) in enumerate(zip(names, keys, strict=True)):
-        if row not in pairs.files:
-            again = taken_names[name] == 1 or taken_keys[key] == 1
-            (pairs.doubled if again else pairs.missing).append(row)
-    return pairs
+                similar += [row] if find is _find_similar else []
+    return files, similar
 
 
 def _find_same_name(name: str, _: str, left: Mapping[Path, str]) -> list[Path]:

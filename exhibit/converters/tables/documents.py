@@ -1,7 +1,9 @@
 """The documents that a table names: files in a folder, paths beside the table, or URLs."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -15,9 +17,10 @@ from exhibit.evidence.fold import fold
 from exhibit.evidence.read import NamedFile, is_readable, list_folder, read_within
 from exhibit.law.names import FileNames, make_file_key, split_page, without_ending
 from exhibit.law.provisions import NamedProvision
-from exhibit.schemas.errors import DocumentError, SourceError, escape_surrogates
+from exhibit.schemas.errors import DocumentError, SourceError
 from exhibit.schemas.layout import fit_name
 from exhibit.storage.atomic import list_left_out
+from exhibit.storage.locations import read_start
 
 NO_READER = "no reader for files of this kind"
 QUESTIONS = "table of the questions, which has their answers and is not a document"
@@ -77,10 +80,8 @@ class Shelf:
     @cached_property
     def _keys(self) -> dict[str, str]:
         """The files by their normalised names; a form that several files share is left out."""
-        keys: dict[str, list[str]] = {}
-        for file in self.files:
-            keys.setdefault(make_file_key(file.path.name), []).append(file.name)
-        return {key: names[0] for key, names in keys.items() if key and len(names) == 1}
+        keys = Counter(make_file_key(file.path.name) for file in self.files)
+        return {key: file.name for file in self.files if keys[key := make_file_key(file.path.name)] == 1}
 
     def find_named(self, cell: str) -> tuple[str, int | None] | None:
         """Return the file that a cell names, and any page: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
@@ -88,6 +89,9 @@ class Shelf:
             if name and (file := self.names.find(name.strip(" []")) or self._find_spelling(name)):
                 return file, page
         return None
+
+    def is_named(self, cell: str) -> bool:
+        return self.find_named(cell) is not None
 
     def _find_spelling(self, name: str) -> str | None:
         """Return the only file with the same key, or with the same letters around each `__` of the name."""
@@ -118,10 +122,9 @@ class Shelf:
         paths = [name for name in names if not is_url(name)]
         for name, file in (self._find_in_folder(paths, tally) if self.folder else self._find_beside(paths)).items():
             tally.take([_make_item(file)])
-            if _can_be_read(file.path):
-                documents[name] = self._make_document(file)
+            if document := self._make_document(file, tally):
+                documents[name] = document
             else:
-                _refuse(file, tally)
                 self.lost[name] = NO_READER, ""
         first: dict[str, str] = {}
         for name, document in documents.items():
@@ -136,35 +139,36 @@ class Shelf:
         taken = {document.filename for document in documents.values()}
         others = {}
         for file in self.files:
-            if _make_item(file) in asked:
-                continue
-            if not _can_be_read(file.path):
-                _refuse(file, tally)
-            elif (document := self._make_document(file)).filename in taken:
+            document = self._make_document(file, tally) if _make_item(file) not in asked else None
+            if document and document.filename in taken:
                 tally.leave_out(NAMESAKE, file.name, item=_make_item(file))
-            else:
+            elif document:
                 taken.add(document.filename)
                 others[file.name] = document
         return others
 
-    def _make_document(self, file: NamedFile) -> RawDocument:
-        path, named_pdf = file.path, file.path.suffix.lower() == ".pdf"
+    def _make_document(self, file: NamedFile, tally: Tally) -> RawDocument | None:
+        """Return the document to copy or to print; count a file that no reader can read, and return None."""
+        path, item = file.path, _make_item(file)
+        named_pdf = path.suffix.lower() == ".pdf"
         pdf = named_pdf or _looks_like_pdf(path)
+        if not pdf and not is_readable(path):
+            tally.leave_out(NO_READER, f"{file.name}: {path.suffix or 'a file without ending'}", item=item)
+            return None
         filename = path.name if named_pdf or not (self.as_pdf or pdf) else fit_name(path.name, ".pdf")
-        document = RawDocument(filename, path.stem, path, items=(_make_item(file),))
+        document = RawDocument(filename, path.stem, path, items=(item,))
         return document if pdf or not self.as_pdf else replace(document, path=None, original=path)
 
     def _fetch(self, urls: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
-        fetched = fetch_all(urls, policy=self.policy)
+        fetched, documents = fetch_all(urls, policy=self.policy), dict[str, RawDocument]()
         report(fetched, tally)
-        self.lost |= {
-            url: ("document could not be fetched", page.reason) for url, page in fetched.items() if page.path is None
-        }
-        return {
-            url: RawDocument(page.filename, page.filename, page.path, source=url, printer=page.printer)
-            for url, page in fetched.items()
-            if page.path is not None
-        }
+        for url, page in fetched.items():
+            if page.path is None:
+                self.lost[url] = "document could not be fetched", page.reason
+            else:
+                name = page.filename
+                documents[url] = RawDocument(name, name, page.path, source=url, printer=page.printer)
+        return documents
 
     def _find_in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
         """Return the folder's file for each path or name, in any spelling, else the file with the most similar name."""
@@ -178,11 +182,12 @@ class Shelf:
         others = [name for name in names if name not in files and name not in self.lost]
         free = {file.path: file for file in self.files if file not in files.values()}
         # all names together, so that a file that is similar to two names is assigned to one at most
-        pairs = pair_files([_cut_folder(name) for name in others], free)
-        files |= {others[row]: free[path] for row, path in pairs.files.items()}
-        self.lost |= {others[row]: ("document is not in the folder", "") for row in (*pairs.missing, *pairs.doubled)}
-        for name, similar in pairs.similar:
-            tally.note("document paired with a file of a similar name", f"{name} -> {similar}")
+        bases = [_cut_folder(name) for name in others]
+        paired, similar = pair_files(bases, free)
+        files |= {others[row]: free[path] for row, path in paired.items()}
+        self.lost |= {name: ("document is not in the folder", "") for name in others if name not in files}
+        for row in similar:
+            tally.note("document paired with a file of a similar name", f"{bases[row]} -> {paired[row].name}")
         return files
 
     def _find_beside(self, names: Sequence[str]) -> dict[str, NamedFile]:
@@ -190,12 +195,10 @@ class Shelf:
         root = self.table.parent.resolve()
         files: dict[str, NamedFile] = {}
         for name in names:
-            try:
+            path, exists = root, False
+            with suppress(OSError, ValueError):  # not every cell is a name that a file can have
                 path = (root / name).resolve()
                 exists = path.is_file()
-            except (OSError, ValueError):
-                self.lost[name] = "not a valid file name", escape_surrogates(name[:80])
-                continue
             if not path.is_relative_to(root):
                 self.lost[name] = "path leads out of the table's folder; pass its folder with --documents", ""
             elif exists:
@@ -210,10 +213,9 @@ class Shelf:
         """Return a file of the folder as read from its original; None if it cannot be read."""
         if name not in self._read:
             path = self._by_name[name].path
-            try:
+            self._read[name] = None
+            with suppress(DocumentError):  # the conversion reports the error
                 self._read[name] = read_within(path) if is_readable(path) else None
-            except DocumentError:
-                self._read[name] = None  # the conversion reports the error
         return self._read[name]
 
     def read_folded(self, name: str) -> str:
@@ -257,18 +259,8 @@ def _make_item(file: NamedFile) -> Item:
     return Item("files", file.name)
 
 
-def _refuse(file: NamedFile, tally: Tally) -> None:
-    line = f"{file.name}: {file.path.suffix or 'a file without ending'}"
-    tally.leave_out(NO_READER, line, item=_make_item(file))
-
-
-def _can_be_read(path: Path) -> bool:
-    return is_readable(path) or _looks_like_pdf(path)
-
-
 def _looks_like_pdf(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
-            return file.read(5) == b"%PDF-"
+        return read_start(path, 5) == b"%PDF-"
     except OSError:
         return False  # the code that reads the file reports the error

@@ -2,15 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.converters import Benchmark, Block, Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.source import Release
-from exhibit.converters.core.titles import choose_unique_titles
-from exhibit.converters.tables.cells import read_cell_field, read_cell_words
-from exhibit.converters.tables.records import ENDINGS, decode_table, read_records, split_cells
+from exhibit.converters.tables.records import ENDINGS, read_cell_field, read_cell_words, read_records, split_cells
 from exhibit.schemas.layout import ANSWER_FROM
 from exhibit.storage.atomic import list_files
 
@@ -51,7 +48,7 @@ def read_judged(release: Release, tally: Tally) -> Benchmark | None:
     corpus, queries = named["corpus"], named["queries"]
     judged: dict[str, dict[str, int]] = {}
     for path in judgments:
-        for judgment in read_judgments(path, decode_table(path, release.read(path), tally), tally):
+        for judgment in read_judgments(path, release.read_text(path), tally):
             judged.setdefault(judgment.query, {})[judgment.document] = judgment.grade
     documents = dict(read_corpus(corpus, release.read(corpus), tally))
     rows = []
@@ -71,9 +68,7 @@ def read_judged(release: Release, tally: Tally) -> Benchmark | None:
             labels: dict[str, Label] = {"id": key, ANSWER_FROM: "document"}
             answer, items = quotes[0].text or "", (record.item,)
             rows.append(RawRow(record.index, question, answer, quotes, labels=labels, items=items, place=key))
-    titles = choose_unique_titles({raw.filename: [raw.title, raw.filename] for raw in documents.values()})
-    titled = [replace(raw, title=titles[raw.filename]) for raw in documents.values()]
-    return Benchmark(titled, rows, release.sha256)
+    return Benchmark(list(documents.values()), rows, release.sha256)
 
 
 def quote_document(document: RawDocument, grade: int) -> Quote:

@@ -1,7 +1,9 @@
-"""Reads tables as records: JSONL, JSON, YAML, CSV, TSV, Excel and Parquet."""
+"""Reads tables as records (JSONL, JSON, YAML, CSV, TSV, Excel, Parquet), and the cells of their rows."""
 
+import ast
 import csv
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +16,6 @@ import yaml
 
 from exhibit.converters import Item, Tally
 from exhibit.converters.core.source import parse_csv
-from exhibit.converters.tables.cells import list_cell_values
 from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
 from exhibit.evidence.fields import FIELDS, choose_name, flatten_object, name_key
@@ -22,6 +23,43 @@ from exhibit.evidence.files import decode_bytes
 from exhibit.evidence.readers.excel import SUFFIXES as EXCEL
 from exhibit.evidence.readers.excel import open_workbook
 from exhibit.schemas.errors import DocumentError, SourceError
+
+
+def list_cell_values(cell: Any) -> list[Any]:
+    """Return the non-blank values of a cell, which may be a list, a list written as text, or a single value."""
+    if isinstance(cell, str) and cell.strip()[:1] in "[{" and cell.strip()[-1:] in "]}":
+        cell = _parse_text(cell.strip())
+    if isinstance(cell, dict) and isinstance(cell.get("text"), list):
+        cell = cell["text"]  # SQuAD's answers: {"text": […], "answer_start": […]}
+    return [item for item in (cell if isinstance(cell, list | tuple) else [cell]) if read_cell_words(item)]
+
+
+def _parse_text(text: str) -> Any:
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            value = parse(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(value, list | dict):
+            return value
+    return text
+
+
+def read_cell_words(cell: Any) -> str:
+    """Return a cell as text, without white space at its edges; missing values are empty."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))  # a column of integers with a gap is read as floats
+    return str(cell).strip()
+
+
+def read_cell_field(value: Mapping[str, Any], role: str) -> str:
+    """Return the value of an object's field for a role, such as `document`, under any of the field's common names."""
+    fields = flatten_object(value)
+    name = choose_name((name for name, held in fields.items() if read_cell_words(held)), role)
+    return read_cell_words(fields[name]) if name is not None else ""
+
 
 ENDINGS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
 MAX_MISSING_CELLS = 10_000_000  # each gets an empty text, so a small file could fill the memory
@@ -248,14 +286,13 @@ def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
     for index, (number, line) in enumerate(lines):
         place = f"line {number}"
         try:
-            cells = json.loads(line)
+            cells, problem = json.loads(line), ""
         except (ValueError, RecursionError) as error:
-            tally.fault("line is not JSON", f"{path.name}: {place}: {error}", item=Item("rows", place))
-            continue
+            cells, problem = None, f": {error}"
         if isinstance(cells, dict):
             yield Record(index, place, cells)
         else:
-            tally.fault("line is not a JSON object", f"{path.name}: {place}", item=Item("rows", place))
+            tally.fault("line is not a JSON object", f"{path.name}: {place}{problem}", item=Item("rows", place))
 
 
 def _read_json(path: Path, text: str) -> list[Any]:
