@@ -76,19 +76,13 @@ def test_table_uses_an_answer_that_quotes_a_clause_as_gold(convert, tmp_path):
     documents.mkdir()
     (documents / "Café Lease, Inc. & Co.txt").write_text(f"LEASE\n\n{LEASE}\n\nThe law of Norway governs.", "utf-8")
     (documents / "other.txt").write_text("Another contract with other words.", encoding="utf-8")
-    rows = [
-        {"question": "When is rent due?", "ground_truth": LEASE, "expected_contract_ids": ["Caf__ Lease__Inc__Co"]},
-        {
-            "question": "Which law?",
-            "ground_truth": "The law of Norway",
-            "expected_contract_ids": ["Caf__ Lease__Inc__Co"],
-        },
-        {
-            "question": "Any set-off?",
-            "ground_truth": LEASE.replace("deduction", "deducton"),
-            "expected_contract_ids": ["Caf__ Lease__Inc__Co"],
-        },
-    ]
+    answers = {
+        "When is rent due?": LEASE,
+        "Which law?": "The law of Norway",
+        "Any set-off?": LEASE.replace("deduction", "deducton"),
+    }
+    contract = {"expected_contract_ids": ["Caf__ Lease__Inc__Co"]}
+    rows = [{"question": question, "ground_truth": answer, **contract} for question, answer in answers.items()]
     (tmp_path / "set.json").write_text(json.dumps(rows), encoding="utf-8")
     bundle = convert("table", "--source", tmp_path / "set.json", "--documents", documents)
     gold = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]

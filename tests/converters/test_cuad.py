@@ -38,17 +38,11 @@ def load(bundle: Path) -> tuple[dict, list[dict], dict]:
 def test_cuad_pairs_contracts_with_pdfs_and_locates_all_quotes_but_one(converted):
     bundle = converted("cuad", "--keep-ambiguous")
     _, gold, info = load(bundle)
-    assert info["counts"]["documents"] == 6 and "no PDF for the contract" not in info["left_out"]
+    assert info["counts"]["documents"] == 6 and "no PDF for the contract, or another row has it" not in info["left_out"]
     assert [len(info["noted"][r]) for r in info["noted"] if "similar name" in r] == [1]
     assert sum(line["how"] == "absent" and line["context"] is not None for line in gold) == 1
     assert check_gold(bundle)[1] == []
     assert {line["how"] for line in gold} == {"exact", "folded", "parts", "fuzzy", "absent"}
-
-
-def test_cuad_leaves_out_ambiguous_contracts_and_lists_them(converted):
-    _, _, info = load(converted("cuad"))
-    [names] = [names for reason, names in info["left_out"].items() if "ambiguous" in reason]
-    assert [name.split("_")[0] for name in names] == ["CORVANEBIOLOGICSINC", "BRAMBLEWICKCAREGROUPINC"]
 
 
 def test_cuad_filters_keep_question_ids_unchanged(convert, converted, samples):

@@ -33,7 +33,7 @@ def archive(tmp_path):
 
 def test_open_source_removes_an_unpacked_archive_afterwards(archive):
     with source.open_source(INFO, archive(("CUAD_v1/master_clauses.csv", b"Filename\n"))) as folder:
-        table = source.find_one(folder, INFO, "master_clauses.csv")
+        table = source.Release(folder, INFO).find("master_clauses.csv")
         assert table.read_bytes() == b"Filename\n"
     assert not table.exists()
 

@@ -78,7 +78,8 @@ def eml(text: str, *, html: str = "", attachments: dict[str, bytes] | None = Non
     return message.as_bytes()
 
 
-def xlsx(*rows: list[object], title: str = "Sheet", more: dict[str, list[list[object]]] | None = None) -> bytes:
+def xlsx(*rows: list[object], title: str = "Sheet", more: dict[str, list[list[object]]] | None = None,
+         merged: tuple[str, ...] = ()) -> bytes:  # fmt: skip
     """Return a workbook; further sheets by name."""
     from openpyxl import Workbook
 
@@ -86,6 +87,8 @@ def xlsx(*rows: list[object], title: str = "Sheet", more: dict[str, list[list[ob
     book.active.title = title
     for row in rows:
         book.active.append(row)
+    for area in merged:
+        book.active.merge_cells(area)
     for name, lines in (more or {}).items():
         sheet = book.create_sheet(name)
         for row in lines:
