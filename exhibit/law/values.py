@@ -299,7 +299,7 @@ def _list_windows(text: str, unit: re.Pattern[str]) -> list[Span]:
 
 
 def _find_group(match: re.Match[str], name: str) -> str:
-    """Return the text of the group that matched among a pattern's alternatives: `digits`, `digits2` or `digits3`."""
+    """Return the text of the group that matched among a pattern's alternatives: `year`, `year2` … `year6`."""
     groups = match.groupdict()
     return next((groups[key] for key in (name, *(f"{name}{n}" for n in range(2, 7))) if groups.get(key)), "")
 
@@ -462,7 +462,8 @@ def write_plain_amounts(text: str) -> str:
 
 def _write_amount(match: re.Match[str]) -> str:
     number = read_words(match["number"])
-    if match.string[: match.start()].rstrip().lower().endswith("half"):  # "one and a half million euros"
+    before = match.string[max(0, match.start() - 9) : match.start()]
+    if before.rstrip().lower().endswith("half"):  # "one and a half million euros"
         return match[0]
     return f"{match['number'] if number is None else number} {_SPELT_CURRENCIES[match['unit'].lower()]}"
 
