@@ -90,14 +90,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 def _make_document(law: Law) -> RawDocument:
     days = {name: value for name, value in law.version.days.items() if value}
-    return RawDocument(
-        filename=law.filename,
-        title=f"{law.full_title} ({law.dated})" if law.dated else law.full_title,
-        text=law.text,
-        source=law.fields.get("source", ""),
-        items=(law.version.item,),
-        labels=(("law", law.version.law), *days.items()),
-    )
+    title = f"{law.full_title} ({law.dated})" if law.dated else law.full_title
+    labels = (("law", law.version.law), *days.items())
+    source, items = law.fields.get("source", ""), (law.version.item,)
+    return RawDocument(law.filename, title, text=law.text, source=source, items=items, labels=labels)
 
 
 def _name(key: str, law: Law) -> LawName:
@@ -112,10 +108,8 @@ def _name(key: str, law: Law) -> LawName:
 
 
 def _digest(versions: Sequence[Version]) -> str:
-    digest = hashlib.sha256()
-    for version in versions:
-        digest.update(f"{version.start}\n{version.markdown}\n".encode())
-    return digest.hexdigest()
+    text = "".join(f"{version.start}\n{version.markdown}\n" for version in versions)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 if __name__ == "__main__":

@@ -64,20 +64,19 @@ class QuestionMaker:
             yield self._make_row("governs", paragraph, paragraph.label, [(self.last, paragraph)], title=paragraph.title)
 
     def _changed(self) -> Iterator[RawRow]:
-        moved: list[tuple[tuple[Law, Paragraph], ...]] = []
-        same: list[tuple[tuple[Law, Paragraph], ...]] = []
+        pairs: dict[str, list[tuple[tuple[Law, Paragraph], ...]]] = {"changed": [], "same": []}
         for old, new in self.steps:
             for before in old.live if old.version.start else ():
                 if after := new.find_paragraph(before.label):
-                    changed = old.words(before) != new.words(after)
-                    (moved if changed else same).append(((old, before), (new, after)))
-        moved.sort(key=lambda pair: _order("changed", pair[0][0].filename, pair[0][1].label))
-        same.sort(key=lambda pair: _order("same", pair[0][0].filename, pair[0][1].label))
-        for pair in [*moved[: self.most - self.most // 3], *same[: self.most // 3]]:
-            before = pair[0][1]
-            answer = self._describe_difference(*(edition.words(paragraph) for edition, paragraph in pair))
-            as_of, until = (_choose_day(edition, before.label) for edition, _ in pair)
-            yield self._make_row("changed", before, answer, pair, as_of=as_of, until=until)
+                    kind = "changed" if old.words(before) != new.words(after) else "same"
+                    pairs[kind].append(((old, before), (new, after)))
+        for kind, most in (("changed", self.most - self.most // 3), ("same", self.most // 3)):
+            pairs[kind].sort(key=lambda pair: _order(kind, pair[0][0].filename, pair[0][1].label))
+            for pair in pairs[kind][:most]:
+                before = pair[0][1]
+                answer = self._describe_difference(*(edition.words(paragraph) for edition, paragraph in pair))
+                as_of, until = (_choose_day(edition, before.label) for edition, _ in pair)
+                yield self._make_row("changed", before, answer, pair, as_of=as_of, until=until)
 
     def _leads(self) -> Iterator[RawRow]:
         targets = []
@@ -109,45 +108,24 @@ class QuestionMaker:
     # ------------------------------------------------------------ parts of a question
 
     def _make_row(
-        self,
-        kind: str,
-        paragraph: Paragraph,
-        answer: str,
-        gold: Gold,
-        *,
-        about: Law | None = None,
-        as_of: date | None = None,
-        until: date | None = None,
-        title: str = "",
-        words: str = "",
-    ) -> RawRow:
-        system, unit = self.system, paragraph.label
+        self, kind: str, paragraph: Paragraph, answer: str, gold: Gold, *, about: Law | None = None,
+        as_of: date | None = None, until: date | None = None, **named: str,
+    ) -> RawRow:  # fmt: skip
+        system, unit, key = self.system, paragraph.label, self.name.key
+        day = as_of.isoformat() if as_of else None
         templates = system.data["questions"]["said" if kind in {"repealed", "before"} else kind]
-        at = _order(self.name.key, kind, unit, as_of.isoformat() if as_of else "", words)
-        question = templates[at % len(templates)].format(
-            unit=unit,
-            law=self.name.codes[0] if self.name.codes else self.last.full_title,
-            name=self.last.full_title,
-            date=write_day(as_of, system) if as_of else "",
-            date2=write_day(until, system) if until else "",
-            title=title,
-            words=words,
-        )
+        at = _order(key, kind, unit, day or "", named.get("words", ""))
+        law = self.name.codes[0] if self.name.codes else self.last.full_title
+        named |= {name: write_day(value, system) for name, value in (("date", as_of), ("date2", until)) if value}
+        question = templates[at % len(templates)].format(unit=unit, law=law, name=self.last.full_title, **named)
         while at in self.ids:
             at += 1
         self.ids.add(at)
-        labels: dict[str, Label] = {
-            "kind": kind,
-            "law": self.name.key,
-            "paragraph": unit,
-            "language": system.language,
-            "question_language": system.language,
-            "as_of": as_of.isoformat() if as_of else None,
-            "other_versions": self._list_near_misses(gold),
-        }
+        labels: dict[str, Label] = {"kind": kind, "law": key, "paragraph": unit, "language": system.language}
+        labels |= {"question_language": system.language, "as_of": day, "other_versions": self._list_near_misses(gold)}
         quotes = tuple(_quote(*pair) for pair in gold)
         filename = (gold[0][0] if gold else about or self.last).filename
-        place = f"{self.name.key} {unit} ({kind})"
+        place = f"{key} {unit} ({kind})"
         return RawRow(at, question, answer, quotes, filename, is_impossible=not gold, labels=labels, place=place)
 
     def _list_near_misses(self, gold: Gold) -> str:

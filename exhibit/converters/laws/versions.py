@@ -90,10 +90,8 @@ def read_versions(source: Path, tally: Tally, *, since: date | None = None, as_o
             else:
                 tally.leave_out(OUT_OF_RANGE, version.source, item=version.item)
     if not kept:
-        raise SourceError(
-            f"{source}: none of its {len(versions)} versions was in force at the dates of --from and --as-of; "
-            "choose other dates"
-        )
+        none = f"none of its {len(versions)} versions was in force at the dates of --from and --as-of"
+        raise SourceError(f"{source}: {none}; choose other dates")
     return kept
 
 
@@ -206,20 +204,16 @@ class Law:
     version: Version
     fields: dict[str, str]  # the fields of its header
     title: str
+    full_title: str  # for use inside a sentence: its `full_citation`, else its title
     dated: str  # the line with the first and last day of the version, below the title; empty if they are unknown
     text: str  # title, days and law, in lines that are short enough to be printed unchanged
     system: LegalSystem
-    paragraphs: tuple[Paragraph, ...] = ()
+    paragraphs: tuple[Paragraph, ...]
 
     @property
     def filename(self) -> str:
         day = f"_{self.version.start.isoformat()}" if self.version.start else ""
         return fit_name(f"{self.version.law}{day}", ".pdf")
-
-    @property
-    def full_title(self) -> str:
-        """The law's full name for use inside a sentence: its `full_citation`, else its title."""
-        return self.fields.get("full_citation") or self.title
 
     def words(self, paragraph: Paragraph) -> str:
         """Return a paragraph's words without its label and title, as one line."""
@@ -257,21 +251,20 @@ class Law:
 def read_law(version: Version) -> Law:
     header = _HEADER.match(version.markdown)
     fields: dict[str, str] = dict(_FIELD.findall(header[1])) if header else {}
-    blocks = list(_split_blocks(version.markdown[header.end() :] if header else version.markdown))
+    blocks = _split_blocks(version.markdown[header.end() :] if header else version.markdown)
     system = _choose_system(fields, blocks)
     title = next((text for depth, text in blocks if depth == 1), "") or fields.get("title") or fields.get("Title", "")
-    law = Law(version, fields, title, _write_days(version, system), "", system)
+    full_title, dated = fields.get("full_citation") or title, _write_days(version, system)
     reader = _Reader()
-    for line in filter(None, (law.full_title, law.dated)):
+    for line in filter(None, (full_title, dated)):
         reader.write(line)
-    marked = [bool(depth) or _is_unmarked_heading(text, system) for depth, text in blocks]
-    for (_, text), heading, following in zip(blocks, marked, [*marked[1:], False], strict=True):
-        if heading:
-            reader.add_heading(_make_heading(text, system), words_follow=not following)
+    for depth, text in blocks:
+        if depth or _is_unmarked_heading(text, system):
+            reader.add_heading(_make_heading(text, system))
         else:
             reader.write(text)
     reader.close()
-    return replace(law, text="\n".join(reader.lines), paragraphs=tuple(reader.paragraphs))
+    return Law(version, fields, title, full_title, dated, "\n".join(reader.lines), system, tuple(reader.paragraphs))
 
 
 def _write_days(version: Version, system: LegalSystem) -> str:
@@ -290,17 +283,15 @@ class _Reader:
     above: list[float] = field(default_factory=list)  # the ranks of the § or articles that are not finished
     paragraphs: list[Paragraph] = field(default_factory=list)
     unit: Paragraph | None = None  # the paragraph that is being read
-    bare: bool = False  # whether there is no text below its number yet
 
     def write(self, text: str) -> None:
-        self.bare = False
         for line in wrap_paragraph(text):
             self.lines.append(line)
             self.at += len(line) + 1
 
-    def add_heading(self, heading: LawHeading, *, words_follow: bool) -> None:
-        if self.unit is not None and self.bare and heading.level is None and words_follow:
-            self.write(heading.text)
+    def add_heading(self, heading: LawHeading) -> None:
+        if self.unit is not None and not self.unit.title and self.unit.body == self.at and heading.level is None:
+            self.write(heading.text)  # the title of a paragraph that has only a number so far
             self.unit = replace(self.unit, title=heading.text, body=self.at)
             return
         self.close()
@@ -311,7 +302,6 @@ class _Reader:
             self.above = [other for other in self.above if other < rank] if heading.level.unit else []
             if heading.level.unit:
                 self.unit = Paragraph(heading.label, heading.rest, bool(self.above), start, start, self.at)
-                self.bare = not heading.rest
                 self.above.append(rank)
 
     def close(self) -> None:
@@ -329,9 +319,6 @@ def _make_heading(text: str, system: LegalSystem) -> LawHeading:
         rest = plain[match.end() :].strip(" -–—:.")
         if level.text or not rest or not rest[0].islower():
             return LawHeading(plain, level, match.group().strip(" \xa0.:-–—"), rest)
-    roman = next((level for level in system.levels if level.roman), None)
-    if roman and (numbered := re.match(r"([IVXLC]{1,6}[a-z]?\.)\s*[-–—]?\s*", plain)):
-        return LawHeading(plain, roman, numbered[1].rstrip("."), plain[numbered.end() :])
     return LawHeading(plain)
 
 
@@ -352,37 +339,28 @@ def _choose_system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> Leg
     return max(legal, key=lambda system: sum(word in system.glue for word in words), default=choose_system("en"))
 
 
-def _split_blocks(markdown: str) -> Iterator[tuple[int, str]]:
-    """Yield the blocks of a Markdown text, each as its heading depth and its text without marks."""
-    pending: list[str] = []
-
-    def end_paragraph() -> Iterator[tuple[int, str]]:
-        text = _strip_marks(" ".join(pending))
-        pending.clear()
-        if text:
-            yield 0, text
-
+def _split_blocks(markdown: str) -> list[tuple[int, str]]:
+    """Return the blocks of a Markdown text, each as its heading depth and its text without marks."""
+    blocks: list[tuple[int, list[str]]] = [(0, [])]
     for raw in markdown.split("\n"):
         line = raw.strip()
-        heading = _HEADING.fullmatch(line)
-        row = line.startswith("|")
-        if not line or heading or row or _NUMBERED.match(raw):
-            yield from end_paragraph()
+        heading, row = _HEADING.fullmatch(line), line.startswith("|")
         if heading:
-            text = _strip_marks(heading[2].rstrip("#"))
-            if text:
-                yield len(heading[1]), text
-        elif row and not _RULE.fullmatch(line):
+            blocks += [(len(heading[1]), [heading[2].rstrip("#")]), (0, [])]
+            continue
+        if not line or row or _NUMBERED.match(raw):
+            blocks.append((0, []))
+        if row and not _RULE.fullmatch(line):
             cells = [_strip_marks(cell) for cell in line.strip("|").split("|")]
-            pending.append("; ".join(cell for cell in cells if cell))
+            blocks[-1][1].append("; ".join(cell for cell in cells if cell))
         elif line and not row and line != "[image omitted]":
-            pending.append(line.removeprefix(":   "))
-    yield from end_paragraph()
+            blocks[-1][1].append(line.removeprefix(":   "))
+    return [(depth, text) for depth, lines in blocks if (text := _strip_marks(" ".join(lines)))]
 
 
 def _strip_marks(text: str) -> str:
     text = _ITEM.sub("", text.strip(), count=1) if text[:2].strip() in {"-", "*", "+"} else text
-    return " ".join(_MARKS.sub("", text).replace("\xa0", " ").replace("\xad", "").split())
+    return " ".join(_MARKS.sub("", text).replace("\xad", "").split())
 
 
 def wrap_paragraph(text: str) -> list[str]:
