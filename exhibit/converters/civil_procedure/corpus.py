@@ -35,14 +35,12 @@ _LABEL = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Name:
+class Name(NamedTuple):
     """The parts of a heading: `Appendix B: Specimen Directions` has the kind `appendix`, the number `B` and a title."""
 
     kind: str
     number: str  # in upper case, without the dot between a letter and a digit: `K.1` and `K1` are equal
     title: str
-    text: str  # the whole heading
 
 
 @cache
@@ -50,11 +48,11 @@ def read_name(text: str) -> Name:
     text = " ".join(text.split())
     match = _LABEL.match(text)
     if match is None:
-        return Name("", "", text.strip(" .:;,–—-…"), text)
+        return Name("", "", text.strip(" .:;,–—-…"))
     kind = (match["kind"] or "").lower().replace("annexe", "annex")
     number = match["worded"] or match["lettered"] or match["bare"]
     number = re.sub(r"^([A-Z])\.(?=\d)", r"\1", number.upper().rstrip("."))
-    return Name("" if kind in _UNSAID else kind, number, text[match.end() :].strip(" .:;,–—-…"), text)
+    return Name("" if kind in _UNSAID else kind, number, text[match.end() :].strip(" .:;,–—-…"))
 
 
 def compare_names(cited: Name, heading: Name) -> float:
@@ -89,7 +87,6 @@ class RuleHeading:
     start: int
     end: int  # the end of the heading's words
     name: Name
-    page: int  # 0 if the document has no pages
     until: int  # the end of the heading's section
 
 
@@ -144,9 +141,8 @@ def _read_layout(source: RulesFile) -> Layout:
     for section in root.walk():
         if section.heading and section.kind != "clause":
             start, end = section.title
-            page = next(iter(document.pages_of(section.title)), 0)
             until = _find_end(document, Span(start, section.span.end))
-            headings.append(RuleHeading(start, end, read_name(section.heading), page, until))
+            headings.append(RuleHeading(start, end, read_name(section.heading), until))
     for at in range(len(headings) - 2, -1, -1):
         # the text of a section may begin below another heading of the same level
         if document.pages and headings[at].until <= headings[at].end:
@@ -276,9 +272,7 @@ class Corpus:
     def resolve_all(self, citation: RuleCitation, row: RowEvidence) -> list[tuple[RuleCitation, Resolution]]:
         """Return the citations in a bracket of an answer, each with the document and section to which it refers."""
         whole = self.resolve(citation, row)
-        pieces = [piece.strip() for piece in citation.text.split(";")]
-        if whole.source is not None or len(pieces) < 2 or not all(pieces):
-            return [(citation, whole)]
+        pieces = re.split(r"\s*;\s*", citation.text) if whole.source is None else []
         parts = [(part, self.resolve(part, row)) for part in map(read_citation, pieces)]
         return parts if any(resolution.source for _, resolution in parts) else [(citation, whole)]
 
@@ -340,11 +334,11 @@ class Corpus:
         if not section:
             return self._resolve_whole(sources[0], citation.pages, how)
         matches = [
-            (source, heading, like, like + _weigh_page(heading.page, citation.pages))
+            (source, heading, like)
             for source in sources
             for heading, like in self._read_layout(source).find_meant(section)
         ]
-        top = max((weight for *_, weight in matches), default=0)
+        top = max((like for *_, like in matches), default=0)
         best = [match for match in matches if match[-1] == top]
         holders = list(dict.fromkeys(source for source, *_ in best))
         if not holders and how == "section":
@@ -356,7 +350,7 @@ class Corpus:
         [source] = holders
         if len({heading.start for _, heading, *_ in best}) != 1:
             return Resolution(source, how)  # a heading such as "General" occurs in every chapter
-        _, heading, like, _ = best[0]
+        _, heading, like = best[0]
         text = self._read_layout(source).text
         words = " ".join(text[heading.start : heading.end].split())
         span = (heading.start, heading.until)
@@ -389,8 +383,3 @@ def _list_rules(name: str) -> Iterator[tuple[str, str]]:
 
 def _list_names(sources: Collection[RulesFile]) -> str:
     return f"names {len(sources)} documents: {', '.join(sorted(source.raw.filename for source in sources))}"
-
-
-def _weigh_page(heading: int, cited: tuple[int, int] | None) -> float:
-    """Return how strongly a citation's page supports a heading; 27 of 30 real citations give a heading's first page."""
-    return 0.2 if heading and cited and abs(cited[0] - heading) <= 2 else 0.0

@@ -103,7 +103,7 @@ def make_source(raw: RawDocument, names: Iterable[str], origin: str) -> RulesFil
     """Return a document with its names, and the words after the number in each name."""
     # an export's title may be only a number, while its text begins with the whole name
     names = tuple(names)
-    words = [_LETTER_APART.sub(r"\1\2", name) for name in (raw.title, *names)]
+    words = [_LETTER_APART.sub(r"\1\2", name) for name in names]
     after = [name.removeprefix(number).strip(" –—:-") for name in words if (number := reference_of(name))]
     return RulesFile(raw, tuple(filter(None, dict.fromkeys((*names, reference_of(raw.title), *after)))), origin)
 
@@ -171,16 +171,13 @@ def _make_export(key: str, records: Sequence[Record], origin: str) -> RulesFile:
 
 
 def _join_chunks(records: Iterable[Record]) -> str:
-    pieces: list[tuple[int, str]] = []
+    numbered: list[tuple[int, str]] = []
     for record in records:
-        chunks = record.get("chunks")
-        # a record with chunks repeats the first chunk as its content
-        parts = [c for c in chunks if isinstance(c, dict)] if isinstance(chunks, list) and chunks else [record]
-        for at, part in enumerate(parts, len(pieces)):
+        chunks = record.get("chunks")  # a record with chunks repeats the first chunk as its content
+        for part in chunks if isinstance(chunks, list) and chunks else [record]:
             number = _CHUNK_ID.search(read_string(part, "id"))
-            if words := _cut_body(read_string(part, "content")):
-                pieces.append((int(number[1]) if number else at, words))
-    return "\n\n".join(text for _, text in dict.fromkeys(sorted(pieces, key=lambda piece: piece[0])))
+            numbered.append((int(number[1]) if number else 0, _cut_body(read_string(part, "content"))))
+    return "\n\n".join(text for _, text in sorted(numbered, key=lambda pair: pair[0]) if text)
 
 
 def read_candidates(path: Path) -> list[dict[str, str]]:
@@ -231,7 +228,7 @@ def _list_records(data: object) -> Iterator[Record]:
 
 def read_string(record: Record, *names: str) -> str:
     """Return the first of the named fields that contains text; an empty string if there is none."""
-    values = (record.get(name) for name in names)
+    values = (record.get(name) for name in names) if isinstance(record, dict) else ()
     # JSON can contain a lone surrogate, which no file can store
     return next((escape_surrogates(value.strip()) for value in values if isinstance(value, str) and value.strip()), "")
 
@@ -307,12 +304,10 @@ def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[Rules
     for page in pages.values():
         if page.path is not None:
             title = read_pdf_title(page.path)
-            raw = RawDocument(page.filename, title, page.path, own_text=True, source=page.url)
+            raw = RawDocument(page.filename, title, page.path, own_text=True, source=page.url, printer=page.printer)
             sources.append(make_source(raw, (title, page.filename, Path(page.filename).stem, page.url), page.url))
     if not sources:
-        raise SourceError(
-            f"{path}: none of its {len(urls)} URLs gave a document; to see why, run "
-            f"`exhibit convert web --source {path}`"
-        )
+        remedy = f"to see why, run `exhibit convert web --source {path}`"
+        raise SourceError(f"{path}: none of its {len(urls)} URLs gave a document; {remedy}")
     digest = hashlib.sha256("\n".join(f"{page.url} {page.sha256}" for page in pages.values()).encode())
     return _choose_titles(sources), digest.hexdigest()
