@@ -24,16 +24,11 @@ def make_parser() -> argparse.ArgumentParser:
     kinds = "\n".join(["kinds:", *(f"  {name:<{width}}  {title}" for name, title in TITLES.items())])
     usage = "exhibit vary BUNDLE --kind KIND [--kind KIND …] --out FOLDER [--seed N] [flags]"
     parser = build_parser("exhibit vary", f"{__doc__}\n{kinds}", usage=usage)
-    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="the parent bundle")
-    parser.add_argument(
-        "--kind",
-        action="append",
-        required=True,
-        metavar="KIND",
-        help="the kind of variation; several are applied one after another, as in figures, or figures+scanned",
-    )
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder of the variant")
     add = parser.add_argument
+    add("bundle", type=Path, metavar="BUNDLE", help="the parent bundle")
+    kind = "the kind of variation; several are applied one after another, as in figures, or figures+scanned"
+    add("--kind", action="append", required=True, metavar="KIND", help=kind)
+    add("--out", type=Path, required=True, metavar="FOLDER", help="the folder of the variant")
     add("--no-control", action="store_true", help="do not write the control (default: it is written to FOLDER-control)")
     add("--seed", type=int, default=0, metavar="N", help="the seed for the choice of new values (default: 0)")
     add("--others", type=Path, metavar="DIR", help="the folder or bundle with further documents for growth")

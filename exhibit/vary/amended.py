@@ -57,9 +57,7 @@ def add_amendments(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> Te
         amendments, questions = _amend(document, corpus.rows_of(name), request, tally)
         for amendment in amendments:
             if amendment.filename in documents:
-                raise ToolkitError(
-                    f"{amendment.filename}: the bundle has a document of that name already; rename that document"
-                )
+                raise ToolkitError(f"{amendment.filename}: the bundle has a document of that name; rename it")
             documents[amendment.filename] = amendment
         rows += questions
     leave_out_others(corpus, tally)
@@ -77,7 +75,8 @@ def _amend(
         row.id: [ClauseVersion(row.answer, "; ".join(v.text for v in find_values(row.answer)), row.quotes[0])]
         for row, _ in eligible
     }
-    day = _find_signing_day(document)
+    stated = find_dates((document.text or "")[:OPENING_CHARS])
+    day = date.fromisoformat(stated[0].key) if stated else FIRST_DAY
     amendments: list[RawDocument] = []
     for number in range(1, count + 1):
         day = move_months(day, chance.randint(*MONTHS_BETWEEN)).replace(day=chance.choice((1, 15)))
@@ -126,11 +125,6 @@ def _is_stated_outside(document: RawDocument, row: RawRow, clause: Clause, chang
     """Return whether the document also states the clause's value in text outside the clause."""
     outside = [edit for edit in changes.edits if not clause.holds(Span(edit.start, edit.end))]
     return any(keys_of(row.answer) & keys_of((document.text or "")[edit.start : edit.end]) for edit in outside)
-
-
-def _find_signing_day(document: RawDocument) -> date:
-    days = find_dates((document.text or "")[:OPENING_CHARS])
-    return date.fromisoformat(days[0].key) if days else FIRST_DAY
 
 
 def _list_changes(

@@ -31,8 +31,7 @@ class Clause:
 
     number: str
     span: Span  # The span from the clause's number to its last word
-    body: Span  # The span after the clause's number and heading
-    heading: str = ""
+    label: str  # The number as the clause states it, such as `Section 3.2.`
     word: str = "Section"  # The contract's word for it: `Article` if its heading has this word
 
     @property
@@ -54,12 +53,11 @@ def find_clauses(document: RawDocument) -> tuple[Clause, ...]:
         if number is None or section.children:
             continue
         end = section.span.end - len(text[: section.span.end]) + len(text[: section.span.end].rstrip())
-        span, body = Span(section.title.start, end), Span(section.title.end, end)
+        span = Span(section.title.start, end)
         words = text[slice(*span)]
         whole = end - span.start <= _MAX_CLAUSE_CHARS and not _STRAY.search(words) and not _UNFINISHED.search(words)
-        if body.start < body.end and whole:
-            heading = section.heading.removeprefix(section.label).strip()
-            found.append(Clause(number[2], span, body, heading, (number[1] or "Section").capitalize()))
+        if section.title.end < end and whole:
+            found.append(Clause(number[2], span, section.label.strip(), (number[1] or "Section").capitalize()))
     counts = Counter(clause.number for clause in found)
     return tuple(clause for clause in found if counts[clause.number] == 1)
 

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -114,7 +114,8 @@ def read_corpus(bundle: BundleFolder, tally: Tally, engine: Engine | None = None
         entry = entries.get(name)
         title, source, labels = (entry.title, entry.source, entry.labels) if entry else (name, "", {})
         layouts[printed], renamed[name] = parent.unwrap(), printed
-        text = _with_page_breaks(layouts[printed])
+        pages = (layouts[printed].text[slice(*page.span)] for page in layouts[printed].pages)
+        text = PAGE_BREAK.join(pages) or layouts[printed].text  # a page break in place of the line feed between pages
         documents[printed] = RawDocument(printed, title, text=text, source=source, labels=tuple(labels.items()))
     rows = tuple(_read_rows(bundle, renamed, tally))
     corpus = TextCorpus(documents, rows)
@@ -127,37 +128,20 @@ def _read_rows(bundle: BundleFolder, renamed: Mapping[str, str], tally: Tally) -
         lines.setdefault(line.id, []).append(line)
     for question in bundle.questions:
         if not isinstance(question.id, int):
-            raise BundleError(
-                f"{bundle.root}: row {question.id!r}: the id is not a whole number; "
-                "only rows whose id is a whole number can be varied"
-            )
+            raise BundleError(f"{bundle.root}: row {question.id!r}: only rows with whole numbers as ids can be varied")
         gold = lines.get(question.id, [])
         located = [line for line in gold if line.context is not None and line.spans]
         if not question.is_impossible and (not located or len(located) < len(question.contexts)):
             tally.leave_out(NOT_LOCATED if question.contexts else WITHOUT_GOLD, f"row {question.id}")
             continue
-        yield RawRow(
-            question.id,
-            question.question,
-            question.answer,
-            tuple(
-                Quote(
-                    renamed[str(line.filename)],
-                    None,
-                    tuple(line.spans),
-                    alternatives=tuple(map(tuple, line.alternatives)),
-                )
-                for line in located
-            ),
-            next((renamed.get(line.filename) for line in gold if line.filename), None),
-            question.is_impossible,
-            {**(gold[0].labels if gold else {}), CONTROL_ROW: question.id},
+        quotes = tuple(
+            Quote(renamed[str(line.filename)], None, tuple(line.spans), (), tuple(map(tuple, line.alternatives)))
+            for line in located
         )
-
-
-def _with_page_breaks(document: Document) -> str:
-    """Return a document's text with a page break in place of the line feed between two pages."""
-    return PAGE_BREAK.join(document.text[slice(*page.span)] for page in document.pages) or document.text
+        filename = next((renamed.get(line.filename) for line in gold if line.filename), None)
+        labels = {**(gold[0].labels if gold else {}), CONTROL_ROW: question.id}
+        words = question.question, question.answer
+        yield RawRow(question.id, *words, quotes, filename, question.is_impossible, labels)
 
 
 def _remove_layout(document: Document, rows: Sequence[RawRow]) -> list[Edit]:
@@ -170,13 +154,10 @@ def _remove_layout(document: Document, rows: Sequence[RawRow]) -> list[Edit]:
 
 
 class EditedText:
-    """A text after edits, with a map from spans of the old text to spans of the new one."""
+    """A text after edits that do not overlap, with a map from spans of the old text to spans of the new one."""
 
     def __init__(self, text: str, edits: Sequence[Edit]) -> None:
         self.edits = sorted(set(edits))
-        for edit, following in pairwise(self.edits):
-            if following.start < edit.end:
-                raise ValueError(f"two edits of one text overlap: {edit} and {following}; please report this bug")
         self._starts, self._ends = [edit.start for edit in self.edits], [edit.end for edit in self.edits]
         kept = zip([0, *self._ends], [*self._starts, len(text)], [*(edit.new for edit in self.edits), ""], strict=True)
         self.text = "".join(text[start:end] + new for start, end, new in kept)

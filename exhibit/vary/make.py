@@ -18,7 +18,7 @@ from exhibit.schemas.models import BundleInfo, Licence
 from exhibit.storage.atomic import make_scratch_folder, replace_folder
 from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import check_out
-from exhibit.vary.corpus import CONTROL_ROW, TextCorpus, VaryRequest, read_corpus
+from exhibit.vary.corpus import CONTROL_ROW, TextCorpus, VaryRequest, read_corpus, with_labels
 from exhibit.vary.kinds import KINDS, TITLES, read_kind
 from exhibit.vary.scanned import write_scan
 
@@ -89,16 +89,13 @@ def _finish_rows(corpus: TextCorpus, labels: dict[str, Label]) -> list[RawRow]:
     def with_words(quotes: Sequence[Quote]) -> tuple[Quote, ...]:
         return tuple(replace(quote, text=corpus.words(quote)) for quote in quotes)
 
-    return [
-        replace(
-            row,
-            quotes=() if row.is_impossible else with_words(row.quotes),
-            near_misses=with_words(row.near_misses),
-            filename=row.filename or next(iter(row.files), None),
-            labels={**row.labels, **labels},
-        )
-        for row in corpus.rows
-    ]
+    rows = []
+    for row in corpus.rows:
+        quotes = () if row.is_impossible else with_words(row.quotes)
+        filename = row.filename or next(iter(row.files), None)
+        row = replace(row, quotes=quotes, near_misses=with_words(row.near_misses), filename=filename)
+        rows.append(with_labels(row, **labels))
+    return rows
 
 
 def _make_info(bundle: BundleFolder, kinds: str, applied: Sequence[str], seed: int, *, is_control: bool) -> DatasetInfo:

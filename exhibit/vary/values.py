@@ -14,6 +14,8 @@ from exhibit.law.language import list_content_words
 from exhibit.law.values import GROUPS, Value, ValueKind, find_values, takes_an, write_value
 from exhibit.vary.corpus import Edit, EditedText, list_gold
 
+_find_values = lru_cache(maxsize=4)(find_values)  # a contract with amendments is changed several times
+
 Key = tuple[str, str]
 UNSURE_WORDING = "no rule can write the sentence with another value"
 NO_VALUE = "the answer states no amount, period, date, percentage or place"
@@ -70,7 +72,7 @@ class ValueChanger:
         self._text = document.text or ""
         sign = 1 if later else self._make_random("sign").choice((1, -1))  # an amendment moves a day to a later one
         self._months = self._make_random("months").choice(_SHIFTS) * sign
-        self._values = _values_of(self._text)
+        self._values = _find_values(self._text)
         self._taken = {value.same for value in self._values}
         self._new: dict[Key, Decimal | str] = {}
 
@@ -95,8 +97,9 @@ class ValueChanger:
         for row in (row for row in self._rows if row.id in wanted):
             keys = wanted[row.id]
             reasons = [refused[key] for key in sorted(keys & refused.keys())]
-            if not reasons and self._is_left(row, {edit[:2] for key in keys for edit in edits[key]}, keys):
-                reasons = [STAYS]
+            edited = {edit[:2] for key in keys - refused.keys() for edit in edits[key]}
+            if any(value.same in keys and tuple(value.span) not in edited for value in self._find_held(row)):
+                reasons.append(STAYS)
             if reasons:
                 result.left_out[row.id] = reasons[0]
             else:
@@ -107,10 +110,6 @@ class ValueChanger:
             used |= {value.same for value in self._values if value.kind == "date"}
         result.edits = sorted({edit for key in used for edit in edits.get(key) or self._edit_dates(key)})
         return result
-
-    def _is_left(self, row: RawRow, edited: set[tuple[int, int]], keys: set[Key]) -> bool:
-        """Return whether a value would stay in the gold of a row."""
-        return any(value.same in keys and tuple(value.span) not in edited for value in self._find_held(row))
 
     # ------------------------------------------------------------ the values that answer
 
@@ -211,11 +210,6 @@ class ValueChanger:
         edits = [Edit(*value.span, write_value(value, option)) for value, option in zip(values, new, strict=True)]
         old, written = ("; ".join(dict.fromkeys(texts)) for texts in ((v.text for v in values), (e.new for e in edits)))
         return RowChange(values[0].kind, old, written, EditedText(row.answer, edits).text)
-
-
-@lru_cache(maxsize=4)  # a contract with amendments is changed several times
-def _values_of(text: str) -> tuple[Value, ...]:
-    return tuple(find_values(text))
 
 
 # ---------------------------------------------------------------- new values

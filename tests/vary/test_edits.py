@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,11 +35,6 @@ def test_edited_text_span_excludes_text_inserted_beside_the_span():
     assert edited.text == "one new two more three"
     span = edited.span(Span(4, 7))
     assert edited.text[span.start : span.end] == "two"
-
-
-def test_edited_text_refuses_overlapping_edits():
-    with pytest.raises(ValueError, match="overlap"):
-        EditedText("abcdef", [Edit(0, 3, "x"), Edit(2, 4, "y")])
 
 
 def test_apply_edits_drops_removed_passages():
