@@ -23,7 +23,6 @@ from exhibit.converters import (
     RawDocument,
     RawRow,
     Tally,
-    format_points,
 )
 from exhibit.converters.core.titles import choose_unique_titles, join_names
 from exhibit.converters.pages.chromium import NEEDED
@@ -51,10 +50,8 @@ INFO = DatasetInfo(
     name="draft",
     title="Drafted questions",
     benchmark="A folder of documents",
-    summary=(
-        "Questions that a program drafted on somebody's own documents, each with a passage that was located on its "
-        "page. No expert wrote them: docs/draft.md has the error rates of drafts that no person has reviewed."
-    ),
+    summary="""Questions that a program drafted on somebody's own documents, each with a passage that was located on its
+        page. No expert wrote them: docs/draft.md has the error rates of drafts that no person has reviewed.""",
     licence=Licence(
         id="other",
         name="the terms of each document",
@@ -64,15 +61,12 @@ INFO = DatasetInfo(
     command="exhibit draft FOLDER",
     expects="a folder of documents: PDF, Word, mail, text, and all other kinds that have a reader",
     tags=("legal", "drafted"),
-    questions=(
-        "Drafted by program: from playbooks, with passages that our models found, and from the "
-        "documents themselves (definitions, headings, parties), where the passage is known by construction."
-    ),
-    limits=format_points(
-        "Drafted gold is not expert gold: a passage may be wrong, or only one of several that answer.",
-        "A row is impossible if our models are sure that the document has no answer.",
-        "Unsure drafts are in drafts.jsonl until a person reviews them; they are not scored.",
-    ),
+    questions="""Drafted by program: from playbooks, with passages that our models found, and from the documents
+        themselves (definitions, headings, parties), where the passage is known by construction.""",
+    limits="""
+        - Drafted gold is not expert gold: a passage may be wrong, or only one of several that answer.
+        - A row is impossible if our models are sure that the document has no answer.
+        - Unsure drafts are in drafts.jsonl until a person reviews them; they are not scored.""",
     annotations=("machine-generated",),
 )
 
@@ -84,23 +78,14 @@ VERSION = 13  # increase it when the same folder gives other drafts: cached draf
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--playbook",
-        default="",
-        metavar="NAMES",
-        help="playbooks, by name or file, separated by commas (default: all that suit; see exhibit draft --playbooks)",
-    )
-    parser.add_argument(
-        "--impossible",
-        type=float,
-        default=IMPOSSIBLE,
-        metavar="SHARE",
-        help="the greatest share of questions without an answer among those that are scored (default: a third)",
-    )
-    parser.add_argument(
-        "--llm", default="none", metavar="NAME", help="a language model that drafts further questions: openai:MODEL"
-    )
-    parser.add_argument("--topic", default="", metavar="WORDS", help="the topic of the language model's questions")
+    add = parser.add_argument
+    books = "playbooks, by name or file, separated by commas (default: all that suit; see exhibit draft --playbooks)"
+    add("--playbook", default="", metavar="NAMES", help=books)
+    share = "the greatest share of questions without an answer among those that are scored (default: a third)"
+    add("--impossible", type=float, default=IMPOSSIBLE, metavar="SHARE", help=share)
+    llm = "a language model that drafts further questions: openai:MODEL"
+    add("--llm", default="none", metavar="NAME", help=llm)
+    add("--topic", default="", metavar="WORDS", help="the topic of the language model's questions")
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -130,10 +115,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         raise SourceError(f"{source}: none of its {len(documents)} documents can be read: {'; '.join(drafter.unread)}")
     if not rows:
         kinds = ", ".join(sorted({document.profile.kind or "unknown" for document in drafted}))
-        raise SourceError(
-            f"{source}: no question was drafted: {len(drafted)} documents, of the kinds: {kinds}; "
-            "write a playbook for these documents (docs/draft.md)"
-        )
+        documents_drafted = f"{len(drafted)} documents, of the kinds: {kinds}"
+        raise SourceError(f"{source}: no question was drafted: {documents_drafted}; write a playbook (docs/draft.md)")
     for document in drafted:
         if not document.playbook:
             kind = document.profile.kind or "of no known kind"
@@ -180,8 +163,7 @@ class Drafter:
         self._playbooks, self._options = playbooks, options
         # the levels of confidence were chosen with this reranker
         pipeline = Pipeline(Config.preset("routed", reranker="legal", llm=options.llm))
-        # drafting needs no lexicon
-        config = pipeline.config.model_copy(update={"lexicon": False})
+        config = pipeline.config.model_copy(update={"lexicon": False})  # drafting needs no lexicon
         self._preparation = Preparation(config, None, read_ocr_flags(options))
         self._asker, llm = open_asker(pipeline), pipeline.llm
         self._generator = Generator(llm, self._asker, options.topic) if llm is not None else None
@@ -196,15 +178,15 @@ class Drafter:
 
     def all(self, documents: Sequence[RawDocument]) -> Iterator[Drafted]:
         """Yield the drafts of each document, in order; a document that cannot be read is skipped."""
-        paths = {raw.filename: raw.original or raw.path for raw in documents}
-        keys = {name: self._make_key(path) for name, path in paths.items() if path is not None}
+        paths = {raw.filename: path for raw in documents if (path := raw.original or raw.path)}
+        keys = {name: self._make_key(path) for name, path in paths.items()}
         stored = self._cache.get(keys.values())
         known = {name: _DRAFTED.validate_json(stored[key]) for name, key in keys.items() if key in stored}
-        new = [(name, path) for name, path in paths.items() if path is not None and name not in known]
+        new = {name: path for name, path in paths.items() if name not in known}
         options = self._options
         engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=read_limits(options))
-        outcomes = engine.map(partial(prepare_document, self._preparation), (path for _, path in new))
-        for (name, _), outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):
+        outcomes = engine.map(partial(prepare_document, self._preparation), new.values())
+        for name, outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):
             if outcome.error is not None:
                 reason = str(outcome.error).removeprefix(f"{paths[name]}: ")
                 self.unread.append(f"{name}: {reason}")
@@ -266,22 +248,12 @@ def _make_titles(drafted: Iterable[Drafted]) -> dict[str, str]:
 
 def _make_rows(document: Drafted, title: str) -> Iterator[RawRow]:
     for draft in document.drafts:
-        labels: dict[str, Label] = {
-            "drafted": draft.kind,
-            "draft": draft.status,
-            "asks_for": draft.name,
-            "confidence": draft.confidence,
-            **draft.labels,
-        }
-        yield RawRow(
-            id=int(draft.key[:12], 16),
-            question=word_question(draft, title),
-            answer=" ".join(" ".join(document.words[draft.key]).split()),
-            quotes=tuple(
-                Quote(document.filename, words, marked=((span.start, span.end),))
-                for span, words in zip(draft.spans, document.words[draft.key], strict=True)
-            ),
-            filename=document.filename,
-            is_impossible=draft.status == "absent",
-            labels=labels,
+        words, absent = document.words[draft.key], draft.status == "absent"
+        labels: dict[str, Label] = {"drafted": draft.kind, "draft": draft.status, "asks_for": draft.name}
+        labels |= {"confidence": draft.confidence, **draft.labels}
+        quotes = tuple(
+            Quote(document.filename, text, marked=((span.start, span.end),))
+            for span, text in zip(draft.spans, words, strict=True)
         )
+        id, question, answer = int(draft.key[:12], 16), word_question(draft, title), " ".join(" ".join(words).split())
+        yield RawRow(id, question, answer, quotes, document.filename, is_impossible=absent, labels=labels)

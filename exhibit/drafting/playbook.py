@@ -116,15 +116,10 @@ _MAIL = re.compile(r"\s*(?:(?:from|to|cc|sent|date|subject):[^\n]*\n\s*){2}", re
 """Matches the head of a mail, which may be about an agreement but is not an agreement."""
 
 
-def is_agreement(text: str) -> bool:
-    """Return whether a text is an agreement, and not a mail or a note about one."""
-    binding = len(text) > _MAX_NOTE_CHARS or len(_OPERATIVE.findall(text)) >= _MIN_OPERATIVE_WORDS
-    return binding and _MAIL.match(text) is None
-
-
 def only_mentions_agreement(profile: Profile, text: str) -> bool:
     """Return whether a text has an agreement's title, but is only a mail or a note about an agreement."""
-    return profile.kind in AGREED and not is_agreement(text)
+    binding = len(text) > _MAX_NOTE_CHARS or len(_OPERATIVE.findall(text)) >= _MIN_OPERATIVE_WORDS
+    return profile.kind in AGREED and (not binding or _MAIL.match(text) is not None)
 
 
 def choose_playbook(playbooks: Sequence[Playbook], profile: Profile, text: str | None = None) -> Playbook | None:

@@ -88,7 +88,10 @@ def test_folder_notes_documents_without_playbook(contracts, monkeypatch, tmp_pat
     assert benchmark.draft.playbooks == [] and benchmark.draft.models == ["written"] * 3
 
 
-def test_draft_refuses_a_folder_that_is_missing_or_unreadable(contracts, monkeypatch, tmp_path):
+def test_draft_refuses_a_folder_that_is_missing_or_unreadable(contracts, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("sys.argv", ["draft", str(contracts[0] / "none"), "--out", str(contracts[1])])
+    assert main() == 1
+    assert "none: no such file or folder; expected a folder of documents" in capsys.readouterr().err
     with pytest.raises(SourceError, match=r"none: no such folder"):
         read(tmp_path / "none")
     (tmp_path / "broken").mkdir()
@@ -124,12 +127,6 @@ def test_folder_records_the_language_model_and_dropped_replies(contracts, monkey
     [words] = [reason for reason in tally.noted if "thrown away" in reason]
     assert words.endswith("a reply that is not the requested JSON") and tally.noted[words] == ["2 questions"]
     assert benchmark.draft.models[-1] == "told-llm" and len(benchmark.draft.models) == 4
-
-
-def test_draft_command_reports_a_missing_folder(contracts, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["draft", str(contracts[0] / "none"), "--out", str(contracts[1])])
-    assert main() == 1
-    assert "none: no such file or folder; expected a folder of documents" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flags", [[], ["--ocr-language", "de"]])
@@ -210,16 +207,11 @@ def test_folder_account_counts_every_excluded_file(contracts, monkeypatch, tmp_p
     assert sum(map(len, tally.left_out.values())) == files.given - files.kept == 2
 
 
-def test_draft_function_stays_callable_after_import_of_its_package(contracts, monkeypatch):
+def test_draft_function_stays_callable_and_refuses_an_existing_bundle_without_chained_traceback(contracts, monkeypatch):
     Written(monkeypatch, (a_draft(),), (a_draft(),))
     done = exhibit.draft(contracts[0], out=contracts[1], jobs=1)
     importlib.import_module("exhibit.drafting.folder")
     assert callable(exhibit.draft) and done.info.counts.questions == len(done.load().questions) > 0
-
-
-def test_draft_function_refuses_existing_bundle_without_chained_traceback(contracts):
-    contracts[1].mkdir()
-    (contracts[1] / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(ToolkitError) as raised:
         exhibit.draft(contracts[0], out=contracts[1])
     assert raised.value.__context__ is None

@@ -10,9 +10,7 @@ import pytest
 from exhibit.schemas.validate import read_drafts, validate
 from exhibit.viewer.review.__main__ import main as review
 from exhibit.viewer.review.drafts import DraftedBundle
-from tests.drafting.test_draft import contracts, draft
-
-__all__ = ["contracts"]
+from tests.drafting.test_draft import draft
 
 
 @pytest.fixture
