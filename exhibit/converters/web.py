@@ -107,18 +107,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     pages = {url: page for url, page in fetched.items() if page.path is not None}
     titles = choose_unique_titles({page.filename: _list_titles(page) for page in pages.values()})
     sites = {f"{parts.scheme}://{parts.netloc}/" for parts in map(urlsplit, pages)}
-    return Benchmark(
-        documents=[
-            RawDocument(
-                page.filename, titles[page.filename], page.path,
-                source=url, printer=page.printer, items=tuple(listed[url]),
-            )
-            for url, page in pages.items()
-        ],
-        rows=[],
-        sha256=release.sha256,
-        info=replace(INFO, url=sites.pop() if len(sites) == 1 else ""),
-    )  # fmt: skip
+    documents = []
+    for url, page in pages.items():
+        raw = RawDocument(page.filename, titles[page.filename], page.path, source=url, items=tuple(listed[url]))
+        documents.append(replace(raw, printer=page.printer))
+    return Benchmark(documents, [], release.sha256, replace(INFO, url=sites.pop() if len(sites) == 1 else ""))
 
 
 def _list_titles(page: UrlLine) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exhibit.converters.pages.text_pdf import MONO, find_font
+from exhibit.converters.pages.text_pdf import find_font
 
 _HEAD = "<?xml version='1.0'?><!DOCTYPE fontconfig SYSTEM 'fonts.dtd'><fontconfig>"
 _WRONG = "<match target='pattern'><edit name='family' mode='assign' binding='strong'><string>{}</string></edit></match>"
@@ -16,6 +16,6 @@ def misleading_fonts(folder: Path) -> Path:
     fonts = folder / "typewriter"
     fonts.mkdir(exist_ok=True)
     (fonts / "bold.ttf").write_bytes(find_font("ExhibitMono-Bold.ttf").read_bytes())
-    path, rules = folder / "misleading.conf", f"<dir>{fonts}</dir>{_WRONG.format(MONO)}{_HINTS}"
+    path, rules = folder / "misleading.conf", f"<dir>{fonts}</dir>{_WRONG.format('Exhibit Mono')}{_HINTS}"
     path.write_text(f"{_HEAD}{rules}<cachedir>{folder / 'cache'}</cachedir></fontconfig>", encoding="utf-8")
     return path

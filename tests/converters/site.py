@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
+_HTML = "text/html; charset=utf-8"
 _TYPES = {
-    ".html": "text/html; charset=utf-8",
+    ".html": _HTML,
     ".pdf": "application/pdf",
     ".png": "image/png",
     ".css": "text/css",
@@ -52,30 +54,22 @@ class _Handler(BaseHTTPRequestHandler):
         self.site.asked[self.path] += 1
         self.site.hosts[self.headers.get("Host", "").partition(":")[0]] += 1
         self.site.agents.add(self.headers.get("User-Agent", ""))
-        special = getattr(self, "get_" + path.strip("/").partition("/")[0].partition(".")[0].replace("-", "_"), None)
-        try:
-            if special is not None:
+        name = path.strip("/").partition("/")[0].partition(".")[0]
+        replies = _list_replies(self.site)
+        with suppress(BrokenPipeError, ConnectionResetError):
+            if name in replies:
+                self.give(*replies[name])
+            elif special := getattr(self, f"get_{name}", None):
                 special()
             else:
                 self._static(unquote(path).lstrip("/"))
-        except (BrokenPipeError, ConnectionResetError):
-            pass
 
-    def give(self, data: bytes, kind: str, status: int = 200, **headers: str) -> None:
+    def give(self, data: bytes, kind: str, status: int = 200, headers: Iterable[tuple[str, str]] = ()) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(data)), **dict(headers)}.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
-
-    def page(self, body: str, title: str = "A page") -> None:
-        html = f"<!doctype html><meta charset=utf-8><title>{title}</title><body>{body}</body>"
-        self.give(html.encode(), "text/html; charset=utf-8")
-
-    def to(self, location: str, status: int = 302) -> None:
-        self.give(b"", "text/html", status, Location=location)
 
     def _static(self, name: str) -> None:
         path = self.site.root / name
@@ -84,71 +78,14 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.give(b"not here", "text/plain", 404)
 
-    # -------------------------------------------------------- good pages with a twist
-
-    def get_moved(self) -> None:
-        self.to("/moved-again", 301)
-
-    def get_moved_again(self) -> None:
-        self.to("guide.html", 307)
-
-    def get_mislabelled(self) -> None:
-        self.give(self.site.file("order-17.pdf"), "text/html")
-
-    def get_attached(self) -> None:
-        data = self.site.file("guide.html")
-        self.give(data, "application/octet-stream", Content_Disposition="attachment")
-
     def get_busy(self) -> None:
         if self.site.asked[self.path] == 1:
-            self.give(b"later", "text/plain", 429, Retry_After="2")
+            self.give(b"later", "text/plain", 429, [("Retry-After", "2")])
         else:
-            self.page("<p>Now there is time.</p>", "Busy")
-
-    def get_lazy(self) -> None:
-        self.page(
-            '<div style="height: 9000px">Scroll.</div><img src="/seal.png?lazy" loading="lazy" width=120>', "Lazy"
-        )
-
-    def get_waiting(self) -> None:
-        self.page('<p>All but the picture.</p><img src="/stalled.png">', "Waiting")
-
-    def get_curious(self) -> None:
-        """Serve a page that requests other hosts and local files."""
-        inside = f"http://inside.example:{self.site.port}/secret.txt"
-        self.page(
-            f'<p>Looking around.</p><img src="{inside}?image"><iframe src="{inside}?frame"></iframe>'
-            f'<img src="/to-inside?image"><iframe src="{(self.site.root / "notice.txt").as_uri()}"></iframe>'
-            f'<script>fetch("{inside}?script", {{mode: "no-cors"}});'
-            f' try {{ new WebSocket("ws://inside.example:{self.site.port}/socket") }} catch (e) {{}}</script>',
-            "Curious",
-        )
-
-    def get_secret(self) -> None:
-        self.give(b"for the inside only", "text/plain", Access_Control_Allow_Origin="*")
-
-    # -------------------------------------------------------- bad ones
-
-    def get_to_inside(self) -> None:
-        self.to(f"http://inside.example:{self.site.port}/secret.txt")
-
-    def get_to_metadata(self) -> None:
-        self.to("http://169.254.169.254/latest/meta-data/")
-
-    def get_wanders_inside(self) -> None:
-        self.page(f'<script>location.href = "http://inside.example:{self.site.port}/secret.txt"</script>')
-
-    def get_to_file(self) -> None:
-        self.to("file:///etc/passwd")
+            self.give(_make_page("<p>Now there is time.</p>"), _HTML)
 
     def get_stalled(self) -> None:
         self.site.closing.wait(30)
-
-    def get_archive(self) -> None:
-        self.give(b"PK\x03\x04" + bytes(2000), "application/zip")
-
-    def get_empty(self) -> None:
-        self.give(b"", "text/html")
 
     def get_rude(self) -> None:
         self.connection.close()
@@ -161,6 +98,49 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data) - start))
         self.end_headers()
         self.wfile.write(data[start:] if start else data[:1000])
+
+
+def _make_page(body: str) -> bytes:
+    return f"<!doctype html><meta charset=utf-8><title>A page</title><body>{body}</body>".encode()
+
+
+def _list_replies(site: Site) -> dict[str, tuple[Any, ...]]:
+    """Return the replies that are always the same: body, type, status and headers by the first part of the path."""
+    inside = f"http://inside.example:{site.port}/secret.txt"
+    # a page that requests other hosts and local files
+    curious = (
+        f'<p>Looking around.</p><img src="{inside}?image"><iframe src="{inside}?frame"></iframe>'
+        f'<img src="/to-inside?image"><iframe src="{(site.root / "notice.txt").as_uri()}"></iframe>'
+        f'<script>fetch("{inside}?script", {{mode: "no-cors"}});'
+        f' try {{ new WebSocket("ws://inside.example:{site.port}/socket") }} catch (e) {{}}</script>'
+    )
+    pages = {
+        "lazy": '<div style="height: 9000px">Scroll.</div><img src="/seal.png?lazy" loading="lazy" width=120>',
+        "waiting": '<p>All but the picture.</p><img src="/stalled.png">',
+        "curious": curious,
+        "wanders-inside": f'<script>location.href = "{inside}"</script>',
+    }
+    moves = {
+        "moved": (301, "/moved-again"),
+        "moved-again": (307, "guide.html"),
+        "to-inside": (302, inside),
+        "to-metadata": (302, "http://169.254.169.254/latest/meta-data/"),
+        "to-file": (302, "file:///etc/passwd"),
+    }
+    files = {
+        "secret": (b"for the inside only", "text/plain", 200, [("Access-Control-Allow-Origin", "*")]),
+        "archive": (b"PK\x03\x04" + bytes(2000), "application/zip"),
+        "empty": (b"", "text/html"),
+    }
+    if (site.root / "guide.html").is_file():
+        attachment = [("Content-Disposition", "attachment")]
+        files["attached"] = (site.file("guide.html"), "application/octet-stream", 200, attachment)
+        files["mislabelled"] = (site.file("order-17.pdf"), "text/html")
+    return {
+        **{name: (_make_page(body), _HTML) for name, body in pages.items()},
+        **{name: (b"", "text/html", status, [("Location", target)]) for name, (status, target) in moves.items()},
+        **files,
+    }
 
 
 @contextmanager

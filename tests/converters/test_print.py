@@ -13,11 +13,11 @@ from exhibit.engine import Limits
 from exhibit.evidence import read_document
 
 
-def test_launch_arguments_disable_the_sandbox_for_root_only(monkeypatch):
-    monkeypatch.setattr(browser.os, "geteuid", lambda: 0)
-    assert "--no-sandbox" in launch_arguments() and "--disable-background-networking" in launch_arguments()
-    monkeypatch.setattr(browser.os, "geteuid", lambda: 1000)
-    assert "--no-sandbox" not in launch_arguments()
+@pytest.mark.parametrize("user", [0, 1000])
+def test_launch_arguments_disable_the_sandbox_for_root_only(monkeypatch, user):
+    monkeypatch.setattr(browser.os, "geteuid", lambda: user)
+    arguments = launch_arguments()
+    assert ("--no-sandbox" in arguments) == (user == 0) and "--disable-background-networking" in arguments
 
 
 @pytest.fixture(scope="module")

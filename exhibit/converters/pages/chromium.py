@@ -36,12 +36,8 @@ _MAC = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
-# Chromium's flags
-_QUIET = tuple(
-    line
-    for line in Path(__file__).with_suffix(".txt").read_text(encoding="ascii").splitlines()
-    if not line.startswith("#")
-)
+_FLAGS = Path(__file__).with_suffix(".txt").read_text(encoding="ascii").splitlines()
+_QUIET = [line for line in _FLAGS if not line.startswith("#")]
 
 
 def find_browser() -> Path | None:
@@ -69,16 +65,14 @@ def require_browser() -> Path:
     """Return a browser's executable; raise with instructions if there is none."""
     browser = find_browser()
     if browser is None:
-        raise ServiceError(
-            "no Chromium found to print documents with; run 'exhibit doctor --fix browser' to fetch one, "
-            "or set EXHIBIT_BROWSER to a browser's executable"
-        )
+        remedy = "run 'exhibit doctor --fix browser', or set EXHIBIT_BROWSER to a browser's executable"
+        raise ServiceError(f"no Chromium found to print documents with; {remedy}")
     return browser
 
 
 def launch_arguments() -> list[str]:
     """Return Chromium's flags, which stop background requests; for root, they also turn off the sandbox."""
-    return [*_QUIET, "--no-sandbox"] if is_root() else list(_QUIET)
+    return [*_QUIET, "--no-sandbox"] if is_root() else _QUIET
 
 
 def launch_options(folder: Path) -> dict[str, Any]:

@@ -47,6 +47,8 @@ HEAD_BYTES = 1024  # bytes that show the kind of a file
 Kind = Literal["pdf", "html", "text"]
 DISALLOWED = "robots.txt forbids this page (--ignore-robots)"
 TOO_LARGE = "too large (--max-bytes)"
+_REASONS = {TooLargeError: TOO_LARGE, BodyError: "the reply cannot be decompressed", LateError: "timed out"}
+_BROKEN = "no connection, or a broken one"
 
 _HTML = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
@@ -242,14 +244,8 @@ class Downloader:
                 return PageReply(url, response.status, response.headers, data=response.read())
         except FetchError:
             raise
-        except TooLargeError:
-            raise FetchError(TOO_LARGE, f"more than {limit} bytes") from None
-        except BodyError as error:
-            raise FetchError("the reply cannot be decompressed", str(error)) from error
-        except LateError:  # not retried: an endless page would take this long every time
-            raise FetchError("timed out", f"after {self._policy.timeout:g} s") from None
-        except HttpError as error:
-            reason = "no connection, or a broken one"
+        except HttpError as error:  # a late reply is not transient: an endless page would take this long every time
+            reason = next((reason for kind, reason in _REASONS.items() if isinstance(error, kind)), _BROKEN)
             raise FetchError(reason, str(error), transient=error.transient) from error
 
 

@@ -83,9 +83,7 @@ def filename_of(url: str) -> str:
     name = stem if stem.lower().endswith(".pdf") else f"{stem}.pdf"
     size = len(name.encode("utf-8", "surrogatepass"))
     if size > LONGEST_NAME:
-        raise SourceError(
-            f"{url}: its file name would have {size} bytes, but the limit is {LONGEST_NAME}; leave this URL out"
-        )
+        raise SourceError(f"{url}: its file name has {size} bytes, but the limit is {LONGEST_NAME}; leave it out")
     return name
 
 
@@ -95,10 +93,8 @@ def make_corpus_names(urls: Iterable[str]) -> dict[str, str]:
     for url in dict.fromkeys(urls):
         owner = owners.setdefault(filename_of(url), url)
         if owner != url:
-            raise SourceError(
-                f"{owner} and {url}: both would be {filename_of(url)!r} in the corpus; "
-                "leave one of them out, or convert them into two bundles"
-            )
+            name = filename_of(url)
+            raise SourceError(f"{owner} and {url}: both would be {name!r} in the corpus; leave one of them out")
     return {url: name for name, url in owners.items()}
 
 
@@ -172,30 +168,20 @@ def fetch_all(urls: Sequence[str], *, policy: Policy, folder: Path | None = None
     """Return the result for each distinct URL, in order; a failure is also a result.
 
     The default folder is shared by all converters, so that no page is fetched twice.
-    Raise SourceError if a URL gives no file name, if two give the same name, or if the folder cannot be written.
+    Raise SourceError if a URL gives no file name, or if two give the same name.
     """
-    flaws = {url: flaw_of(url) for url in urls}
-    names = make_corpus_names(url for url, flaw in flaws.items() if flaw is None)
-    folder = folder or find_cache_folder() / "web"
-    store = FetchedStore(folder)
-    pages = {
-        # without the user name and password
-        url: UrlLine(re.sub(r"//[^/@]*@", "//…@", url), "", reason=flaw)
-        for url, flaw in flaws.items()
-        if flaw is not None
-    }
+    flaws = {url: flaw for url in urls if (flaw := flaw_of(url))}
+    names = make_corpus_names(url for url in urls if url not in flaws)
+    store = FetchedStore(folder or find_cache_folder() / "web")
+    # without the user name and password
+    pages = {url: UrlLine(re.sub(r"//[^/@]*@", "//…@", url), "", reason=flaw) for url, flaw in flaws.items()}
     if not policy.refetch:
         pages |= {url: known for url, name in names.items() if (known := store.load(url, name)) is not None}
     missing = {url: name for url, name in names.items() if url not in pages}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        pages |= asyncio.run(_fetch_missing(missing, store, policy)) if missing else {}
-    except OSError as error:
-        raise SourceError(
-            f"{folder}: cannot be written: {error.strerror}; set EXHIBIT_CACHE to another folder"
-        ) from error
-    tqdm.write(f"{len(missing)} of {len(flaws)} URLs requested, the others are in {folder}", file=sys.stderr)
-    return {url: pages[url] for url in flaws}
+    store.folder.mkdir(parents=True, exist_ok=True)
+    pages |= asyncio.run(_fetch_missing(missing, store, policy)) if missing else {}
+    tqdm.write(f"{len(missing)} of {len(pages)} URLs requested, the others are in {store.folder}", file=sys.stderr)
+    return {url: pages[url] for url in urls}
 
 
 async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: Policy) -> dict[str, UrlLine]:

@@ -39,7 +39,7 @@ from exhibit.storage.atomic import make_scratch_folder, write_whole
 if TYPE_CHECKING:
     from playwright.async_api import Route
 
-_DATE = re.compile(rb"/(CreationDate|ModDate) \(D:[^()]*\)")
+_DATE = re.compile(rb"(?:(?<=/CreationDate \()|(?<=/ModDate \())D:[^()]*(?=\))")
 _EPOCH = b"D:20000101000000+00'00'"
 # elements that cannot be played are drawn differently in each print, but their fallback text is not
 _VIDEO = re.compile(r"(</?)(?=video\b)", re.IGNORECASE)
@@ -138,12 +138,7 @@ def make_pdf_options(margin: str) -> dict[str, Any]:
 
 def fix_dates(data: bytes) -> bytes:
     """Return a PDF with fixed creation dates of the same length, so that its offsets stay valid."""
-
-    def fix(match: re.Match[bytes]) -> bytes:
-        room = len(match.group()) - len(match[1]) - 4
-        return b"/" + match[1] + b" (" + _EPOCH[:room].ljust(room, b"0") + b")"
-
-    return _DATE.sub(fix, data)
+    return _DATE.sub(lambda match: _EPOCH[: len(match[0])].ljust(len(match[0]), b"0"), data)
 
 
 def describe_printing(printers: Iterable[str]) -> Printing | None:

@@ -27,13 +27,8 @@ if TYPE_CHECKING:
 
 _FOLDER = Path(__file__).parents[1] / "_typefaces"
 _CJK_PACKAGE, _CJK_FILE = "noto_cjk_sans_jp_regular", "NotoSansCJKjp-Regular.otf"
-SERIF, BOLD, MONO, SIGNS = "Exhibit Serif", "Exhibit Serif Bold", "Exhibit Mono", "Exhibit Signs"
-_FILES = {
-    SERIF: "ExhibitSerif-Regular.ttf",
-    BOLD: "ExhibitSerif-Bold.ttf",
-    MONO: "ExhibitMono-Regular.ttf",
-    SIGNS: "ExhibitSigns-Regular.ttf",
-}
+SERIF, BOLD = "ExhibitSerif-Regular.ttf", "ExhibitSerif-Bold.ttf"
+MONO, SIGNS = "ExhibitMono-Regular.ttf", "ExhibitSigns-Regular.ttf"
 _DESKTOP = re.compile(r"FONTCONFIG_|FREETYPE_|LC_|LANG|GTK_|QT_|GDK_")  # variables that configure a browser's fonts
 
 
@@ -65,7 +60,6 @@ _CJK = re.compile(
     "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff01-\uffee\U0001b000-\U0003ffff]"
 )
 _WORDS = re.compile(r"( *)([^ ]+)")
-_ESCAPES = {ord(sign): f"\\{sign}" for sign in "\\()"}  # characters with a special meaning in a PDF's string
 
 
 def make_printable(text: str) -> str:
@@ -154,12 +148,7 @@ class _Sheet:
             if self._font != (font, kind.size):
                 self._font = (font, kind.size)
                 self._text.setFont(font, kind.size)
-            state = vars(self._text)  # ReportLab has no public way to append a string
-            if run and state.get("_curSubset") == 0 and run.isascii() and run.isprintable():
-                # the first subset of a font has ASCII; `textOut` would take four times as long
-                state["_code"].append(f"({run.translate(_ESCAPES)}) Tj")
-            else:
-                self._text.textOut(run)
+            self._text.textOut(run)
 
 
 def _make_drawable(text: str, font: str) -> str:
@@ -249,9 +238,8 @@ def read_font_hashes() -> dict[str, str]:
 
 
 @cache
-def find_font(name: str) -> Path:
-    """Return the path of a font, by its name or its file's name; raise if it is missing or has another sha256."""
-    file = _FILES.get(name, name)
+def find_font(file: str) -> Path:
+    """Return the path of a font by its file's name; raise if it is missing or has another sha256."""
     folder = _FOLDER
     if file == _CJK_FILE:
         spec = importlib.util.find_spec(_CJK_PACKAGE)
