@@ -183,12 +183,6 @@ class RuleCitation:
     section: str = ""
     page: str = ""
 
-    @property
-    def pages(self) -> tuple[int, int] | None:
-        """The first and the last page that the citation gives."""
-        numbers = [int(number) for number in re.findall(r"(?<!\d)\d{1,9}(?!\d)", self.page)]
-        return (numbers[0], max(numbers[-1], numbers[0])) if numbers else None
-
 
 def find_citations(truth: str) -> list[RuleCitation]:
     """Return the distinct citations in the brackets of an answer.
@@ -332,7 +326,7 @@ class Corpus:
     ) -> Resolution:
         """Resolve a section in one of these documents; an empty section means the whole document."""
         if not section:
-            return self._resolve_whole(sources[0], citation.pages, how)
+            return self._resolve_whole(sources[0], citation.page, how)
         matches = [
             (source, heading, like)
             for source in sources
@@ -356,12 +350,13 @@ class Corpus:
         span = (heading.start, heading.until)
         return Resolution(source, how, span=span, text=text[slice(*span)], heading=words, score=like)
 
-    def _resolve_whole(self, source: RulesFile, pages: tuple[int, int] | None, how: Method) -> Resolution:
+    def _resolve_whole(self, source: RulesFile, page: str, how: Method) -> Resolution:
         """Resolve a citation to the cited pages of a document; without cited pages, to all of a short document."""
         layout = self._read_layout(source)
         start, end = 0, len(layout.text)
+        pages = [int(number) for number in re.findall(r"(?<!\d)\d{1,9}(?!\d)", page)]
         if pages and layout.pages:
-            spans = layout.pages[pages[0] - 1 : min(pages[1], pages[0] + _MAX_PAGES - 1)]
+            spans = layout.pages[pages[0] - 1 : min(max(pages), pages[0] + _MAX_PAGES - 1)]
             start, end = (spans[0].start, spans[-1].end) if spans else (0, 0)
         elif end > MAX_WHOLE_CHARS:
             return Resolution(source, how)

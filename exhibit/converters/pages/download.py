@@ -133,11 +133,6 @@ class PageReply:
     data: bytes = b""
 
     @property
-    def declared(self) -> str:
-        """The content type that the server declares, without parameters."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-    @property
     def text(self) -> str:
         """The body as text: in the declared charset, else UTF-8, else Windows-1252."""
         declared = self.headers.get("content-type", "").partition("charset=")[2].partition(";")[0].strip(" \"'")
@@ -262,12 +257,13 @@ def _check_status(response: Response) -> None:
 
 def _kind_of(reply: PageReply) -> Kind:
     """Return the kind of a body by its first bytes or its declared type; raise FetchError if it is not a document."""
-    head, declared = reply.data[:HEAD_BYTES], reply.declared
+    stated = reply.headers.get("content-type", "").lower()
+    head, declared = reply.data[:HEAD_BYTES], stated.partition(";")[0].strip()
     if head.startswith(b"%PDF-") or (declared == "application/pdf" and b"%PDF-" in head):
         return "pdf"
     if not head.strip():
         raise FetchError("the reply is empty", status=reply.status)
-    if b"\0" not in head or "charset=utf-16" in reply.headers.get("content-type", "").lower():
+    if b"\0" not in head or "charset=utf-16" in stated:
         if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(head):
             return "html"
         if declared in {"text/plain", ""}:

@@ -98,32 +98,29 @@ def make_corpus_names(urls: Iterable[str]) -> dict[str, str]:
     return {url: name for name, url in owners.items()}
 
 
-@dataclass(frozen=True)
-class FetchedStore:
-    """A folder of fetched PDFs; each PDF's record is written last, so a PDF without a record is incomplete."""
+def _load(folder: Path, url: str, filename: str) -> UrlLine | None:
+    """Return the stored result for a URL; None if there is no result or its file has changed."""
+    path, record = _find_files(folder, url)
+    try:
+        known = UrlLine(**json.loads(record.read_bytes()))
+        unchanged = sha256_of(path) == known.sha256
+    except (OSError, ValueError, TypeError):
+        return None  # never fetched, or the run was killed between the two files
+    return replace(known, path=path, filename=filename) if unchanged else None
 
-    folder: Path
 
-    def load(self, url: str, filename: str) -> UrlLine | None:
-        """Return the stored result for a URL; None if there is no result or its file has changed."""
-        path, record = self._find_files(url)
-        try:
-            known = UrlLine(**json.loads(record.read_bytes()))
-            unchanged = sha256_of(path) == known.sha256
-        except (OSError, ValueError, TypeError):
-            return None  # never fetched, or the run was killed between the two files
-        return replace(known, path=path, filename=filename) if unchanged else None
+def _save(folder: Path, fetched: UrlLine, data: bytes) -> UrlLine:
+    """Store a PDF and then its record, so that a PDF without a record is incomplete."""
+    path, record = _find_files(folder, fetched.url)
+    fetched = replace(fetched, sha256=hashlib.sha256(data).hexdigest())
+    write_whole(path, data)
+    write_whole(record, json.dumps({**asdict(fetched), "path": None}))
+    return replace(fetched, path=path)
 
-    def save(self, fetched: UrlLine, data: bytes) -> UrlLine:
-        path, record = self._find_files(fetched.url)
-        fetched = replace(fetched, sha256=hashlib.sha256(data).hexdigest())
-        write_whole(path, data)
-        write_whole(record, json.dumps({**asdict(fetched), "path": None}))
-        return replace(fetched, path=path)
 
-    def _find_files(self, url: str) -> tuple[Path, Path]:
-        key = hashlib.sha256(f"{_RECIPE} {url}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        return self.folder / f"{key}.pdf", self.folder / f"{key}.json"
+def _find_files(folder: Path, url: str) -> tuple[Path, Path]:
+    key = hashlib.sha256(f"{_RECIPE} {url}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return folder / f"{key}.pdf", folder / f"{key}.json"
 
 
 # ---------------------------------------------------------------- flags and reports
@@ -172,19 +169,19 @@ def fetch_all(urls: Sequence[str], *, policy: Policy, folder: Path | None = None
     """
     flaws = {url: flaw for url in urls if (flaw := flaw_of(url))}
     names = make_corpus_names(url for url in urls if url not in flaws)
-    store = FetchedStore(folder or find_cache_folder() / "web")
+    folder = folder or find_cache_folder() / "web"
     # without the user name and password
     pages = {url: UrlLine(re.sub(r"//[^/@]*@", "//…@", url), "", reason=flaw) for url, flaw in flaws.items()}
     if not policy.refetch:
-        pages |= {url: known for url, name in names.items() if (known := store.load(url, name)) is not None}
+        pages |= {url: known for url, name in names.items() if (known := _load(folder, url, name)) is not None}
     missing = {url: name for url, name in names.items() if url not in pages}
-    store.folder.mkdir(parents=True, exist_ok=True)
-    pages |= asyncio.run(_fetch_missing(missing, store, policy)) if missing else {}
-    tqdm.write(f"{len(missing)} of {len(pages)} URLs requested, the others are in {store.folder}", file=sys.stderr)
+    folder.mkdir(parents=True, exist_ok=True)
+    pages |= asyncio.run(_fetch_missing(missing, folder, policy)) if missing else {}
+    tqdm.write(f"{len(missing)} of {len(pages)} URLs requested, the others are in {folder}", file=sys.stderr)
     return {url: pages[url] for url in urls}
 
 
-async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: Policy) -> dict[str, UrlLine]:
+async def _fetch_missing(names: Mapping[str, str], folder: Path, policy: Policy) -> dict[str, UrlLine]:
     """Fetch the URLs and store their PDFs; URLs that differ only in their fragment are downloaded once."""
     groups: dict[str, list[str]] = defaultdict(list)
     for url in names:
@@ -198,7 +195,7 @@ async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: 
                 reply = await asyncio.to_thread(downloader.get, base)
             except FetchError as error:
                 return [_make_failed_line(url, names[url], error) for url in urls]
-            return [await _store_reply(url, names[url], reply, downloader, store, policy) for url in urls]
+            return [await _store_reply(url, names[url], reply, downloader, folder, policy) for url in urls]
 
     pages: dict[str, UrlLine] = {}
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(MAX_THREADS))
@@ -215,18 +212,18 @@ async def _fetch_missing(names: Mapping[str, str], store: FetchedStore, policy: 
 
 
 async def _store_reply(
-    url: str, name: str, reply: PageReply, downloader: Downloader, store: FetchedStore, policy: Policy
+    url: str, name: str, reply: PageReply, downloader: Downloader, folder: Path, policy: Policy
 ) -> UrlLine:
     line = UrlLine(url, name, final_url=reply.url, status=reply.status)
     if reply.kind == "pdf":
-        return store.save(line, reply.data)
+        return _save(folder, line, reply.data)
     if reply.kind == "text":
         page, headers = make_html(reply.text), {"content-type": "text/html; charset=utf-8"}
         reply = replace(reply, data=page.encode("utf-8"), headers=headers)
     fragment = urldefrag(url).fragment
     address = f"{reply.url}#{fragment}" if fragment else reply.url
     try:
-        return store.save(*await _print_web_page(line, reply, address, downloader, timeout=policy.timeout))
+        return _save(folder, *await _print_web_page(line, reply, address, downloader, timeout=policy.timeout))
     except FetchError as error:
         return _make_failed_line(url, name, error)
 
