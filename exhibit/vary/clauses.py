@@ -31,7 +31,7 @@ class Clause:
 
     number: str
     span: Span  # The span from the clause's number to its last word
-    label: str  # The number as the clause states it, such as `Section 3.2.`
+    label: str  # The number as the clause states it, such as `Section 3.2`
     word: str = "Section"  # The contract's word for it: `Article` if its heading has this word
 
     @property

@@ -130,6 +130,15 @@ def test_removed_kind_skips_question_if_clause_end_is_uncertain(end):
     assert len(varied(TextCorpus({"a.pdf": document}, (row,)), "removed").rows) == 1
 
 
+@pytest.mark.parametrize("mark", ["§ 1", "Section 1", "1."])
+def test_removed_clause_keeps_its_number_as_the_clause_states_it(mark):
+    gold = "The laws of Ohio govern this Lease and all agreements between them."
+    text = f"{mark} Law\n{gold}\n\n2. Rent\nThe rent is due.\n\n3. Notices\nNotices are sent by post.\n"
+    document, row = one_row(text, "Ohio", gold)
+    after = varied(TextCorpus({"a.pdf": document}, (row,)), "removed")
+    assert f"{mark} [Intentionally omitted.]" in after.documents["a.pdf"].text
+
+
 def test_amended_kind_cites_articles_as_the_contract_does():
     gold = "This Lease begins on May 1, 2016."
     text = f"ARTICLE 1 -- TERM\n{gold}\n\nARTICLE 2 -- NOTICES\nNotices are sent by post.\n"
