@@ -17,7 +17,7 @@ from exhibit.schemas.errors import ToolkitError
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _RUN = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_TYPED = tuple({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "•": ";", **dict.fromkeys("–—§…®©\xa0", " ")}.items())
+_TYPED = str.maketrans("’‘ʼ“”•–—§…®©\xa0", "'''\"\";       ")
 PART = "#"  # the mark before a part of a word, which distinguishes the part from a whole word
 # Stop words: of English, of legal drafting, and of phrases that introduce the claims of an answer.
 _STOP = frozenset(
@@ -72,10 +72,7 @@ def list_written_words(text: str) -> list[str]:
 
 def replace_typography(text: str) -> str:
     """Return a text with ASCII quotation marks, and with spaces for dashes and similar signs; words do not change."""
-    if not text.isascii():
-        for sign, plain in _TYPED:
-            text = text.replace(sign, plain)
-    return text
+    return text.translate(_TYPED)
 
 
 def is_content(word: str) -> bool:

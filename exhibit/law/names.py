@@ -181,17 +181,14 @@ def name_terms(text: str) -> list[str]:
     return [word.term for written in _WORD.findall(text) for word in _list_shapes(written)]
 
 
-def _fold(text: str) -> str:
-    return text.lower() if text.isascii() else strip_accents(text).casefold()
-
-
 @lru_cache(maxsize=1 << 13)
 def _list_shapes(written: str) -> tuple[Word, ...]:
     """Return the entries for a word, from offset 0: usually one, but `non` and `disclosure` for `Nondisclosure`."""
     raw = written.replace("’", "'").replace("ʼ", "'")
     raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
-    parts = tuple(_fold(part) for part in _CAMEL.split(raw)) if not raw.isupper() and not raw.islower() else ()
-    term = _fold(raw)
+    mixed = not raw.isupper() and not raw.islower()
+    parts = tuple(strip_accents(part).casefold() for part in _CAMEL.split(raw)) if mixed else ()
+    term = strip_accents(raw).casefold()
     if _NON.match(term):  # "Nondisclosure" equals "Non-Disclosure"
         upper = raw[0].isupper()
         return Word("non", upper, 0, 3), Word(term[3:], upper, 3, len(written))

@@ -95,17 +95,8 @@ def read_label(line: Line, system: LegalSystem | None = None) -> Label | None:
     system = system or choose_system("en")
     if is_entry(line.text):
         return None
-    first = line.text[0]
-    if first == "(":
-        return _read_item(line, system)
-    if first.isdigit():
-        return _read_worded(line, system) or _read_number(line, system) if system.units else _read_number(line, system)
-    lettered = len(line.text) < 2 or line.text[1] in ".)ivxIVX"
-    return (
-        _read_worded(line, system)
-        or _read_roman_part(line, system)
-        or (_read_number(line, system) or _read_item(line, system) if lettered else None)
-    )
+    readers = (_read_worded, _read_roman_part, _read_number, _read_item)
+    return next((label for read in readers if (label := read(line, system))), None)
 
 
 def _read_worded(line: Line, system: LegalSystem) -> Label | None:

@@ -128,8 +128,6 @@ _MAX_ENTRY_CHARS = 320  # most characters between two entries of one table
 _MAX_PAGES_BETWEEN = 40  # pages between two entries: a long annex may lie between them
 _MAX_CONTENTS_WORDS = 20  # most examined occurrences of the word `contents`: a hostile text may be full of it
 
-_LEADING = frozenset(".… \xa0")
-
 
 def find_contents(text: str) -> Span:
     """Return the span of the table of contents, whose entries have rising page numbers; empty if there is none."""
@@ -148,10 +146,7 @@ def find_contents(text: str) -> Span:
 
 
 def is_entry(text: str) -> bool:
-    last = text[-1:]
-    if last == "." and text[-2:-1] not in _LEADING:
-        return False  # a sentence: most of its lines end like this, or with a letter
-    return (last in _LEADING or last.isdecimal() or last.isspace()) and _LEADERS.search(text[-60:]) is not None
+    return _LEADERS.search(text[-60:]) is not None
 
 
 class Outline(NamedTuple):
