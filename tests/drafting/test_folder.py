@@ -124,7 +124,7 @@ def test_folder_records_the_language_model_and_dropped_replies(contracts, monkey
 
     monkeypatch.setattr(Pipeline, "llm", Model())
     benchmark, tally = read(contracts[0])
-    [words] = [reason for reason in tally.noted if "thrown away" in reason]
+    [words] = [reason for reason in tally.noted if "discarded" in reason]
     assert words.endswith("a reply that is not the requested JSON") and tally.noted[words] == ["2 questions"]
     assert benchmark.draft.models[-1] == "told-llm" and len(benchmark.draft.models) == 4
 
