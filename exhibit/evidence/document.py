@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from exhibit.evidence.fold import Fold
@@ -136,16 +136,9 @@ class Document:
 
     def pages_of(self, *spans: tuple[int, int]) -> list[int]:
         """Return the numbers of the pages that the spans touch, in order."""
-        numbers: set[int] = set()
-        for start, end in spans:
-            first = max(bisect_right(self._page_starts, start) - 1, 0)
-            last = bisect_right(self._page_starts, max(end - 1, start))
-            numbers.update(page.number for page in self.pages[first:last])
-        return sorted(numbers)
-
-    @cached_property
-    def _page_starts(self) -> list[int]:
-        return [page.span.start for page in self.pages]
+        count_starts = partial(bisect_right, self.pages, key=lambda page: page.span.start)
+        ranges = ((max(count_starts(start) - 1, 0), count_starts(max(end - 1, start))) for start, end in spans)
+        return sorted({page.number for first, last in ranges for page in self.pages[first:last]})
 
     @cached_property
     def furniture(self) -> tuple[Span, ...]:

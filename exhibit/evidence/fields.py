@@ -6,9 +6,9 @@ from typing import Any
 
 from exhibit.schemas.parsing import read_beside
 
-_ENTRIES = read_beside(__file__)
-FIELDS: dict[str, list[str]] = {field: entry["names"] for field, entry in _ENTRIES.items()}
-HELPS: dict[str, str] = {field: entry["help"] for field, entry in _ENTRIES.items() if "help" in entry}
+_TABLES = read_beside(__file__)
+FIELDS: dict[str, list[str]] = _TABLES["names"]
+HELPS: dict[str, str] = _TABLES["help"]
 """The fields that the command line can name, each with a description."""
 _DEEPEST = 6  # most levels of nested objects: deeper objects are not rows of a test set
 

@@ -55,13 +55,9 @@ def decode_bytes(data: bytes) -> Decoded | None:
     encoding = "utf-16" if is_wide else "utf-8"
     with suppress(UnicodeDecodeError):
         return Decoded(data.decode(encoding), encoding)
-    return None if is_wide else _detect_code_page(data)
-
-
-def _detect_code_page(data: bytes) -> Decoded | None:
-    """Decode bytes with the code page that yields the most common letters; None if no code page can decode them."""
+    # otherwise choose the code page that yields the most common letters
     decoded: list[tuple[int, Decoded]] = []
-    for encoding, letters in _LETTERS:
+    for encoding, letters in () if is_wide else _LETTERS:
         with suppress(UnicodeDecodeError):
             text = data.decode(encoding)
             counts = Counter(text).items()
@@ -112,12 +108,11 @@ def convert_parser_errors(path: Path, kind: str) -> Iterator[None]:
 @contextmanager
 def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
     with convert_parser_errors(path, kind):
-        if head_of(path, kind=kind) == _OLE:
+        if head_of(path, kind=kind, starts=(b"PK", _OLE)) == _OLE:
             raise DocumentError(
                 f"{path}: encrypted, or an old format with a new extension; open it, remove the password, and save it "
                 f"as {kind}"
             )
-        head_of(path, kind=kind, starts=(b"PK",))
         try:
             with zipfile.ZipFile(path) as archive:
                 check_sizes(path, archive.infolist(), most_bytes=MAX_BYTES, most_parts=MAX_PARTS)

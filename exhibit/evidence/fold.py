@@ -119,12 +119,8 @@ class Fold:
 
     def cuts(self, start: int, end: int) -> bool:
         """Return whether a range of the folded text begins or ends inside one original character."""
-        return self._cut(start) or self._cut(end)
-
-    def _cut(self, at: int) -> bool:
-        if not 0 < at < len(self.offsets):
-            return False
-        return bool(self.offsets[at - 1] == self.offsets[at]) or unicodedata.combining(self.text[at]) > 0
+        inside = (at for at in (start, end) if 0 < at < len(self.offsets))
+        return any(self.offsets[at - 1] == self.offsets[at] or unicodedata.combining(self.text[at]) for at in inside)
 
 
 _LATIN = str.maketrans("аеіорсухѕјАВЕІКМНОРСТУХЅЈοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aeiopcyxsjABEIKMHOPCTYXSJoABEZHIKMNOPTYX")

@@ -173,14 +173,8 @@ def _locate_loosely(quote: str, document: Document) -> list[Match]:
 
 
 def _is_whole(span: Span, text: str) -> bool:
-    return not (_is_inside(text, span.start) or _is_inside(text, span.end))
-
-
-def _is_inside(text: str, at: int) -> bool:
-    if not 0 < at < len(text):
-        return False
-    before, after = text[at - 1], text[at]
-    return (before.isalpha() and after.isalpha()) or (before.isdigit() and after.isdigit())
+    around = (text[at - 1 : at + 1] for at in span if 0 < at < len(text))
+    return not any(pair.isalpha() or pair.isdigit() for pair in around)
 
 
 # ---------------------------------------------------------------- in parts
@@ -216,9 +210,9 @@ def _locate_in_markup(quote: str, document: Document) -> list[Match]:
     places = choose_nearest_places(placement.pieces)
     cells = cells_of(quote)
     # a word between two pieces that the quote lacks counts as an error, like a misspelling
-    skipped = (
-        0 if cells else sum(_count_gap_letters(one[-1].end, two[0].start, document) for one, two in pairwise(places))
-    )
+    gaps = () if cells else pairwise((place[0].start, place[-1].end) for place in places)
+    folded = (document.letters.find_folded_range(before, after) for (_, before), (after, _) in gaps)
+    skipped = sum(last - first for first, last in folded if 0 < last - first < MIN_FUZZY)
     score = round(placement.share - skipped / max(placement.letters, 1), 4)
     if score < (MIN_SIMILARITY if placement.letters >= MIN_FUZZY else 1.0):
         return []
@@ -240,11 +234,6 @@ def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document
     return Match(spans, how if score == 1.0 else "fuzzy", score)
 
 
-def _count_gap_letters(start: int, end: int, document: Document) -> int:
-    first, last = document.letters.find_folded_range(start, end)
-    return last - first if 0 < last - first < MIN_FUZZY else 0
-
-
 # ---------------------------------------------------------------- fuzzy
 
 
@@ -259,16 +248,19 @@ def _locate_alike(quote: str, document: Document) -> list[Match]:
     grams = [needle[at : at + _GRAM] for at in range(len(needle) - _GRAM + 1)]
     fewest = len(grams) - allowed * _GRAM
     most = max(1, _MAX_COMPARISONS // len(needle) ** 2)
-    best: dict[tuple[int, int], float] = {}
+    best: dict[Span, float] = {}
     for start, end in find_windows(needle, document.body.text, allowed)[:most]:
         text = document.body.text[start:end]
         part = align(needle, text, most=allowed) if _has_grams(grams, text, fewest) else None
         if part is not None:
-            best[start + part.start, start + part.end] = round(1 - part.distance / len(needle), 4)
-    return [
-        Match(document.cut_furniture(Span(*document.body.span(*place))), "fuzzy", score)
-        for place, score in _keep_apart(best)
-    ]
+            best[Span(start + part.start, start + part.end)] = round(1 - part.distance / len(needle), 4)
+    taken: list[Span] = []
+    matches = []
+    for place, score in sorted(best.items(), key=lambda item: (-item[1], item[0])):
+        if not any(map(place.overlaps, taken)):  # of locations that overlap, keep the best
+            taken.append(place)
+            matches.append(Match(document.cut_furniture(Span(*document.body.span(*place))), "fuzzy", score))
+    return matches
 
 
 _GRAM = 8  # letters: with 6 to 10 the aligner is called for few windows, without this test ten times as often
@@ -298,15 +290,6 @@ def find_windows(needle: str, text: str, allowed: int) -> list[Span]:
     return [window for window, _ in sorted(windows, key=lambda window: -window[1])[:MAX_PLACES]]
 
 
-def _keep_apart(best: dict[tuple[int, int], float]) -> Iterator[tuple[tuple[int, int], float]]:
-    """Yield the locations with their scores, best first, without locations that overlap a better location."""
-    taken: list[tuple[int, int]] = []
-    for place, score in sorted(best.items(), key=lambda item: (-item[1], item[0])):
-        if all(place[1] <= start or place[0] >= end for start, end in taken):
-            taken.append(place)
-            yield place, score
-
-
 # ---------------------------------------------------------------- passages
 
 
@@ -318,7 +301,7 @@ def place_text(text: str, document: Document) -> Placement:
     letters = len(letters_of(text).text)
     matches = prefer_whole_words(find_as_it_stands(text, document))[:_PLACES] if letters else []
     if not matches:
-        return place_pieces(text, document, split_cells=True)
+        return place_pieces(text, document)
     if letters < TELLING and len(matches) > FEW:
         return Placement((), (Span(0, len(text)),), letters)
     whole = PlacedPiece(0, len(text), tuple(match.spans for match in matches), letters)

@@ -171,10 +171,6 @@ _SPREAD = 3  # A table's cells must lie within this many times their own letters
 _FORM = 12  # letters that a table's cells must have together if no longer range gives the table's location
 _MARGIN = 300  # letters around the located cells in which short cells are searched: a few rows of a table
 
-MAX_CELL_LETTERS = 1000  # letters of a cell that is searched by runs of words
-MIN_RUN_LETTERS = 5  # letters of such a run: shorter words occur everywhere
-_CELL_WORD = re.compile(r"[^\s<>&|]+")
-
 Place = tuple[Span, ...]
 
 
@@ -201,7 +197,7 @@ class Placement:
         return sum(piece.letters for piece in self.pieces) / self.letters if self.letters else 0.0
 
 
-def place_pieces(text: str, document: Document, *, split_cells: bool = False) -> Placement:
+def place_pieces(text: str, document: Document) -> Placement:
     """Return the pieces of a text that a document contains, each with its locations."""
     needle = letters_of(text)
     if not needle.text:
@@ -216,10 +212,8 @@ def place_pieces(text: str, document: Document, *, split_cells: bool = False) ->
         )
     cells = cells_of(text)
     if cells:
-        ranges = _find_cell_ranges(cells, needle)
-        if split_cells:
-            ranges = [part for cell in ranges for part in _split_cell(cell, needle, text, document)]
-        stretches = _with_cells(ranges, stretches, needle, document)
+        ranges = (needle.find_folded_range(*cell) for cell in cells)
+        stretches = _with_cells([one for one in ranges if one[0] < one[1]], stretches, needle, document)
     stretches = _choose_telling(stretches)
     pieces = [_make_piece(stretch, needle, text, document) for stretch in stretches]
     added = (Span(*needle.span(start, end)) for start, end in _find_left(stretches, needle))
@@ -255,30 +249,6 @@ def _measure_gap(one: tuple[int, int], other: tuple[int, int]) -> int:
 
 
 # ---------------------------------------------------------------- tables
-
-
-def _find_cell_ranges(cells: Sequence[Span], needle: Fold) -> list[tuple[int, int]]:
-    ranges = (needle.find_folded_range(*cell) for cell in cells)
-    return [(start, end) for start, end in ranges if start < end]
-
-
-def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Document) -> list[tuple[int, int]]:
-    """Return the cell if the document contains it, else the longest runs of its words that the document contains."""
-    start, end = cell
-    if end - start > MAX_CELL_LETTERS or _find_standing_alone(needle.text[start:end], document):
-        return [cell]
-    first, last = needle.span(start, end)
-    words = [needle.find_folded_range(*match.span()) for match in _CELL_WORD.finditer(text, first, last)]
-    words = [word for word in words if word[0] < word[1]]
-    runs, at = [], 0
-    while at < len(words):
-        until = at + 1
-        while until < len(words) and _find_standing_alone(needle.text[words[at][0] : words[until][1]], document):
-            until += 1
-        if words[until - 1][1] - words[at][0] >= MIN_RUN_LETTERS:
-            runs.append((words[at][0], words[until - 1][1]))
-        at = until
-    return runs or [cell]
 
 
 def _with_cells(

@@ -57,7 +57,11 @@ def read_attachments(path: Path) -> list[Attachment]:
 
 def _call_reader(path: Path, *names: str) -> Any:
     """Call the first of these functions that the file's reader has, within limits; return None if there is none."""
-    reader = _choose_reader(path)
+    reader = _import_readers().get(ending_of(path))
+    if reader is None:
+        head_of(path)  # raises its own error for a missing file
+        known = ", ".join(sorted(_import_readers()))
+        raise DocumentError(f"{path}: no reader for {path.suffix or 'a file without an extension'}; supported: {known}")
     call = next((getattr(reader, name) for name in names if hasattr(reader, name)), lambda _: None)
     with convert_parser_errors(path, getattr(reader, "KIND", "file")):
         if getattr(reader, "STARTS_A_PROGRAM", False):
@@ -74,15 +78,6 @@ def is_readable(path: Location) -> bool:
 def has_page(path: Location) -> bool:
     """Return whether a file's reader makes an HTML page to print."""
     return hasattr(_import_readers().get(ending_of(path)), "page")
-
-
-def _choose_reader(path: Path) -> ModuleType:
-    reader = _import_readers().get(ending_of(path))
-    if reader is None:
-        head_of(path)  # raises its own error for a missing file
-        known = ", ".join(sorted(_import_readers()))
-        raise DocumentError(f"{path}: no reader for {path.suffix or 'a file without an extension'}; supported: {known}")
-    return reader
 
 
 def ending_of(path: Location) -> str:

@@ -7,8 +7,7 @@ font, whose one glyph is a box of half an em, is embedded, so that the boxes of 
 
 from __future__ import annotations
 
-import re
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -85,18 +84,12 @@ def add_ocr_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("scans")
     add = group.add_argument
     add("--ocr", action="store_true", help="read pages without text by OCR, and add the words as an invisible layer")
-    add("--ocr-language", type=_parse_language, default="en", metavar="TAG", help="such as en, cs-CZ or ces+eng")
+    add("--ocr-language", default="en", metavar="TAG", help="such as en, cs-CZ or ces+eng")
     add("--ocr-engine", choices=["auto", *list_ocr_engines()], default="auto", help="default: the first that fits")
 
 
 def read_ocr_flags(options: Namespace) -> Ocr | None:
     return choose_ocr(options.ocr_language, options.ocr_engine) if options.ocr else None
-
-
-def _parse_language(text: str) -> str:
-    if not all(re.fullmatch(r"[A-Za-z]{2,3}(?:[-_]\w+)*", tag) for tag in text.split("+")):
-        raise ArgumentTypeError("must be a language tag such as en or cs-CZ, or several, cs+en")
-    return text
 
 
 # ---------------------------------------------------------------- reading

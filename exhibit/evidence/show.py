@@ -8,14 +8,16 @@
 import base64
 import io
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from PIL import Image, ImageDraw
 
 from exhibit.engine import add_limit_arguments, apply_limits, read_limits
-from exhibit.evidence.document import Box, Document, Page, Span
+from exhibit.evidence.document import Document, Page, Span
 from exhibit.evidence.read import read_boxes, read_within, render_within
 from exhibit.runtime.command import Parser, add_json, guarded, print_results
 from exhibit.schemas.errors import BundleError, ToolkitError
@@ -60,25 +62,21 @@ GOLD = (255, 196, 0)  # amber, which leaves black words readable
 _SCALE = 1.5  # pixels per point: a page fills a screen and its words are readable
 
 
-def draw_boxes(path: Location, page: int, marked: Iterable[Box], *, scale: float = _SCALE) -> Image.Image:
-    """Return an image of a page with a transparent amber rectangle over each box in `marked`."""
-    picture = render_within(path, page, scale=scale).convert("RGBA")
-    layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
-    pen = ImageDraw.Draw(layer)
-    for box in marked:
-        if box.page == page:
-            corners = [value * scale for value in (box.left - 1, box.top - 1, box.right + 1, box.bottom + 1)]
-            pen.rectangle(corners, fill=(*GOLD, 90), outline=(*GOLD, 230), width=1)
-    return Image.alpha_composite(picture, layer).convert("RGB")
-
-
 def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCALE) -> dict[int, Image.Image]:
-    """Return an image of each page that the spans touch, by page number, with the spans drawn on it."""
+    """Return an image of each page that the spans touch, by page number, with amber rectangles over the spans."""
     if document.path is None or not document.pages:
         raise ToolkitError(f"{document.filename}: has no pages to draw on; only a PDF has pages")
-    marked = [box for lines in read_boxes(document, list(spans)) for box in lines]
-    numbers = sorted({box.page for box in marked})
-    return {number: draw_boxes(document.path, number, marked, scale=scale) for number in numbers}
+    boxes = [box for lines in read_boxes(document, list(spans)) for box in lines]
+    pictures = {}
+    for page, marked in groupby(sorted(boxes, key=attrgetter("page")), key=attrgetter("page")):
+        picture = render_within(document.path, page, scale=scale).convert("RGBA")
+        layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
+        pen = ImageDraw.Draw(layer)
+        for box in marked:
+            corners = [value * scale for value in (box.left - 1, box.top - 1, box.right + 1, box.bottom + 1)]
+            pen.rectangle(corners, fill=(*GOLD, 90), outline=(*GOLD, 230), width=1)
+        pictures[page] = Image.alpha_composite(picture, layer).convert("RGB")
+    return pictures
 
 
 class DrawnPage(NamedTuple):

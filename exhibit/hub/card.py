@@ -63,15 +63,9 @@ UNDRAWN = "page that cannot be drawn for the card"
 
 
 def write_card(
-    bundle: BundleInfo,
-    folder: Path,
-    *,
-    rows: Sequence[Row],
-    gold: Sequence[Gold],
-    engine: Engine,
-    text: CardText,
+    bundle: BundleInfo, folder: Path, *, rows: Sequence[Row], gold: Sequence[Gold], engine: Engine, text: CardText,
     texts: Path | None = None,
-) -> BundleInfo:
+) -> BundleInfo:  # fmt: skip
     """Write `README.md`, `parquet/` and, if a page can be drawn, `page.png` into a folder."""
     configs, languages = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, texts=texts)
     undrawn: list[str] = []
@@ -89,13 +83,9 @@ def make_card_path(name: str) -> str:
 
 
 def render_card(
-    bundle: BundleInfo,
-    *,
-    configs: Sequence[HubConfig],
-    languages: Sequence[str],
-    example: "Example | None",
+    bundle: BundleInfo, *, configs: Sequence[HubConfig], languages: Sequence[str], example: "Example | None",
     text: CardText,
-) -> str:
+) -> str:  # fmt: skip
     """Return the card's Markdown with its YAML header."""
     if text.sample and not bundle.options.get("licence"):
         bundle = bundle.model_copy(update={"licence": PROJECT_LICENCE, "citation": ""})

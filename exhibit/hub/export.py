@@ -5,12 +5,11 @@ examples:
   exhibit export datasets_out/cuad --to legalbenchrag --out out/cuad-lbr
 """
 
-import json
 import sys
 from pathlib import Path
 
 from exhibit.hub import exports
-from exhibit.hub.exports import Export
+from exhibit.hub.exports import Export, write_json
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import __version__
@@ -50,8 +49,7 @@ def export(root: Location, name: str, out: Path, *, force: bool = False) -> Expo
             "left_out": source.left_out,
             "noted": source.noted,
         }
-        text = json.dumps(record, ensure_ascii=False, indent=1)
-        (folder / RECORD).write_text(text + "\n", encoding="utf-8", newline="\n")
+        write_json(folder / RECORD, record)
     return source
 
 

@@ -21,16 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import huggingface_hub  # loads its own modules lazily
-from huggingface_hub import CommitOperationAdd, CommitOperationDelete
-from huggingface_hub.errors import (
-    EntryNotFoundError,
-    GatedRepoError,
-    HfHubHTTPError,
-    HFValidationError,
-    OfflineModeIsEnabled,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, errors
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 from exhibit.hub.card import PLACEHOLDER, make_card_path
@@ -43,7 +34,7 @@ from exhibit.schemas import __version__
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
 from exhibit.schemas.errors import BundleError, ServiceError, ToolkitError
 from exhibit.schemas.models import BundleInfo
-from exhibit.schemas.validate import validate
+from exhibit.schemas.validate import raise_problems, validate
 
 _SHOWN = 10  # most lines of a list; more would not fit on one screen
 _LOADED = re.compile(rb'load_dataset\(("[^"\n]+")')
@@ -52,22 +43,20 @@ KIND = "dataset"
 TOKEN_PAGE = "https://huggingface.co/settings/tokens"
 
 # The HTTP library of the Hub's client differs between its versions; its errors are always subclasses of this one.
-TRANSPORT: type[BaseException] = HfHubHTTPError.__mro__[1]
+TRANSPORT: type[BaseException] = errors.HfHubHTTPError.__mro__[1]
 
-ADVICE: dict[type[BaseException], str] = {
-    OfflineModeIsEnabled: "the Hub is switched off by HF_HUB_OFFLINE; unset it",
-    GatedRepoError: "the dataset is gated: ask for access on its page",
-    RevisionNotFoundError: "no such revision; the dataset's page lists its branches and tags",
-    RepositoryNotFoundError: "no such dataset, or the token may not see it: log in with `hf auth login`",
-}
-STATUS_ADVICE: dict[int | None, str] = {
+ADVICE: dict[type[BaseException] | int | None, str] = {
+    errors.OfflineModeIsEnabled: "the Hub is switched off by HF_HUB_OFFLINE; unset it",
+    errors.GatedRepoError: "the dataset is gated: ask for access on its page",
+    errors.RevisionNotFoundError: "no such revision; the dataset's page lists its branches and tags",
+    errors.RepositoryNotFoundError: "no such dataset, or the token may not see it: log in with `hf auth login`",
     401: f"a valid token is needed: log in with `hf auth login`, or set HF_TOKEN ({TOKEN_PAGE})",
     403: f"the token may not do this; it needs write access, see {TOKEN_PAGE}",
-    **dict.fromkeys(
-        (409, 412), "somebody else has published in the meantime; run the same command again to build on it"
-    ),
+    409: "somebody else has published in the meantime; run the same command again to build on it",
+    412: "somebody else has published in the meantime; run the same command again to build on it",
     429: "the Hub reports too many requests; wait a few minutes",
 }
+"""What to do, by the error or its HTTP status."""
 
 
 class HubError(ServiceError):
@@ -80,7 +69,7 @@ def connect(repo_id: str) -> huggingface_hub.HfApi:
     """Return the Hub's client with the user's token; raise if the Hub does not allow the repository's name."""
     try:
         validate_repo_id(repo_id)
-    except HFValidationError as error:
+    except errors.HFValidationError as error:
         raise ToolkitError(f"{repo_id!r} is not a repository: {error}") from error
     if "/" not in repo_id:
         raise ToolkitError(f"{repo_id!r} is not a repository: give its owner and name, as OWNER/NAME")
@@ -103,10 +92,10 @@ def explain_errors(doing: str) -> Iterator[None]:
         cause = _find_cause(error)
         if cause is None:
             raise
-        advice = next((text for kind, text in ADVICE.items() if isinstance(cause, kind)), "")
+        advice = next((ADVICE[kind] for kind in type(cause).__mro__ if kind in ADVICE), "")
         status = getattr(getattr(cause, "response", None), "status_code", None)
         reason = getattr(cause, "server_message", None) or str(cause).partition("\n")[0] or type(cause).__name__
-        details = advice or f"{STATUS_ADVICE.get(status, 'the request failed')} ({reason[:300]})"
+        details = advice or f"{ADVICE.get(status, 'the request failed')} ({reason[:300]})"
         explained = HubError(scrub(f"{doing}: {details}"))
         explained.unreachable = status is None
         raise explained from error
@@ -116,7 +105,7 @@ def _find_cause(error: BaseException) -> BaseException | None:
     """Return the HTTP or connection error behind an error; None if the Hub has nothing to do with it."""
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, HfHubHTTPError | TRANSPORT | OfflineModeIsEnabled | EntryNotFoundError):
+        if isinstance(cause, TRANSPORT | errors.OfflineModeIsEnabled | errors.EntryNotFoundError):
             return cause
         cause = cause.__cause__ or cause.__context__
     return None
@@ -133,26 +122,10 @@ class Published(NamedTuple):
     commit: str | None = None
 
 
-class Remote(NamedTuple):
-    """A repository on the Hub: the last commit of its main branch, and the names of its files."""
-
-    commit: str | None
-    private: bool
-    files: list[str]
-
-
 def publish(
-    bundle: Path | str,
-    repo_id: str,
-    *,
-    private: bool = False,
-    tag: str | None = None,
-    create_pr: bool = False,
-    dry_run: bool = False,
-    i_have_the_rights: bool = False,
-    as_drafted: bool = False,
-    mteb: bool = False,
-) -> Published:
+    bundle: Path | str, repo_id: str, *, private: bool = False, tag: str | None = None, create_pr: bool = False,
+    dry_run: bool = False, i_have_the_rights: bool = False, as_drafted: bool = False, mteb: bool = False,
+) -> Published:  # fmt: skip
     """Check a bundle, publish it on the Hugging Face Hub in one commit, and print the changes and how to load it."""
     root = Path(bundle)
     info = check_bundle(root, rights=i_have_the_rights, as_drafted=as_drafted)
@@ -170,10 +143,9 @@ def publish(
     if remote and private and not remote.private:
         raise ToolkitError(f"{repo_id} is public, so nothing was sent: make it private on {url}/settings")
     contents: dict[str, Path | bytes] = {name: root / name for name in (*info.files, INFO)}
-    removed = [name for name in remote.files if name not in contents] if remote else []
-    removed = [name for name in removed if name.startswith((f"{CORPUS}/", f"{PARQUET}/"))]
-    contents[CARD] = prepare_card((root / CARD).read_bytes(), repo_id)
-    contents |= make_shelf_files(info)
+    contents |= {CARD: prepare_card((root / CARD).read_bytes(), repo_id), **make_shelf_files(info)}
+    files = [file.rfilename for file in (remote and remote.siblings) or ()]
+    removed = [name for name in files if name not in contents and name.startswith((f"{CORPUS}/", f"{PARQUET}/"))]
     hidden = remote.private if remote else private
     print(f"{root} → {repo_id} ({'there already' if remote else 'new'}, {'private' if hidden else 'public'})")
     if hidden and not private:
@@ -204,9 +176,8 @@ def publish(
 
 def check_bundle(root: Path, *, rights: bool, as_drafted: bool) -> BundleInfo:
     """Return the content of bundle.json; raise if the bundle is invalid, not reviewed, or must not be redistributed."""
-    if problems := validate(root):
-        listed = [f"  {problem}" for problem in problems[:_SHOWN]]
-        raise BundleError("\n".join([f"{root}: not published: the bundle has {len(problems)} problems:", *listed]))
+    problems = validate(root)
+    raise_problems(problems, f"{root}: not published: the bundle has {len(problems)} problems")
     info = read_info(root / INFO)
     if info.draft is not None and not info.draft.reviewed and not as_drafted:
         raise ToolkitError(
@@ -243,31 +214,23 @@ def restore_card(card: bytes, sha256: str, name: str) -> bytes | None:
 # ---------------------------------------------------------------- the repository
 
 
-def read_remote(api: huggingface_hub.HfApi, repo_id: str) -> Remote | None:
-    """Return the files of the main branch; None if the repository does not exist or is not visible."""
+def read_remote(api: huggingface_hub.HfApi, repo_id: str) -> huggingface_hub.DatasetInfo | None:
+    """Return what the main branch holds; None if the repository does not exist or is not visible."""
     with explain_errors(f"looking at {repo_id}"):
         try:
-            info = api.dataset_info(repo_id, revision="main")
-        except (RepositoryNotFoundError, RevisionNotFoundError):
+            return api.dataset_info(repo_id, revision="main")
+        except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
             return None
-        except HfHubHTTPError as error:
+        except errors.HfHubHTTPError as error:
             if error.response.status_code == 401 and not api.token:  # the repository is private or missing
                 return None
             raise
-        return Remote(info.sha, bool(info.private), [file.rfilename for file in info.siblings or ()])
 
 
 def _send(
-    api: huggingface_hub.HfApi,
-    repo_id: str,
-    contents: dict[str, Path | bytes],
-    removed: Sequence[str],
-    remote: Remote | None,
-    *,
-    title: str,
-    private: bool,
-    create_pr: bool,
-) -> huggingface_hub.CommitInfo:
+    api: huggingface_hub.HfApi, repo_id: str, contents: dict[str, Path | bytes], removed: Sequence[str],
+    remote: huggingface_hub.DatasetInfo | None, *, title: str, private: bool, create_pr: bool,
+) -> huggingface_hub.CommitInfo:  # fmt: skip
     """Create the repository if it is missing, and commit all changes at once."""
     if remote is None and create_pr:
         raise ToolkitError(
@@ -288,7 +251,7 @@ def _send(
                 commit_message=title,
                 repo_type=KIND,
                 create_pr=create_pr,
-                parent_commit=remote.commit if remote else None,
+                parent_commit=remote.sha if remote else None,
             )
         except ValueError as error:  # a folder named .git, or a card's header that the Hub rejects
             raise BundleError(f"the Hub does not accept a file name or the card: {error}") from error

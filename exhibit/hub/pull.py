@@ -25,9 +25,8 @@ from exhibit.runtime.command import add_json, build_parser, guarded, print_resul
 from exhibit.schemas.bundle import CARD, INFO, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import BundleInfo
-from exhibit.schemas.validate import validate
+from exhibit.schemas.validate import check_checksums, describe_file, raise_problems, validate
 from exhibit.storage.atomic import check_free, replace_folder
-from exhibit.storage.bundle import sha256_of
 
 SCHEME = "hf://"
 _BELOW = re.compile(r"hf://(datasets|buckets)/[^/@]+/[^/@]+(@(?!refs/)[^/]+)?/[^/]")
@@ -94,21 +93,14 @@ def _download_info(api: HfApi, repo_id: str, revision: str | None) -> tuple[Bund
 
 def _verify(repo_id: str, folder: Path, info: BundleInfo) -> bytes:
     """Raise if a file is missing or differs from bundle.json; return the card as it was before publication."""
-    missing = {name for name in info.files if not (folder / name).is_file()}
-    wrong = [f"{name}: listed in {INFO}, but missing" for name in missing]
-    for name, entry in info.files.items():
-        if name != CARD and name not in missing and sha256_of(folder / name) != entry.sha256:
-            wrong.append(f"{name}: the content differs from the sha256 in {INFO}")
-    card = (folder / CARD).read_bytes() if (folder / CARD).is_file() else b""
-    original = restore_card(card, info.files[CARD].sha256, info.name) if CARD in info.files else card
-    if original is None and CARD not in missing:
-        wrong.append(f"{CARD}: differs from the card that {INFO} records; was it edited on the Hub?")
-    if wrong:
-        listed = "\n".join(f"  {line}" for line in sorted(wrong)[:10])
-        raise BundleError(
-            f"{repo_id} differs from its own bundle.json: {len(wrong)} files are wrong:\n{listed}\npublish it "
-            "again from its folder, or choose an earlier revision with @REVISION"
-        )
+    found = {name: describe_file(folder / name) for name in info.files if (folder / name).is_file()}
+    card = (folder / CARD).read_bytes() if CARD in found else b""
+    original = restore_card(card, info.files[CARD].sha256, info.name) if CARD in found else card
+    if CARD in found and original is not None:
+        found[CARD] = info.files[CARD]
+    wrong = list(check_checksums(found, info))
+    advice = "publish it again from its folder, or choose an earlier revision with @REVISION"
+    raise_problems(wrong, f"{repo_id} differs from its own bundle.json: {len(wrong)} files are wrong; {advice}")
     return original or b""
 
 
@@ -137,9 +129,7 @@ def _copy(fetched: PulledBundle, folder: Path) -> None:
         shutil.copyfile(fetched.folder / name, folder / name)
     (folder / CARD).write_bytes(fetched.card)
     problems = validate(folder)
-    if problems:
-        listed = "\n".join(f"  {problem}" for problem in problems[:10])
-        raise BundleError(f"{fetched.address}: not a valid bundle, it has {len(problems)} problems:\n{listed}")
+    raise_problems(problems, f"{fetched.address}: not a valid bundle, it has {len(problems)} problems")
 
 
 @guarded("stopped; run the same command again: downloaded files are kept")

@@ -54,14 +54,9 @@ class HubConfig:
 
 
 def write_tables(
-    bundle: BundleInfo,
-    folder: Path,
-    *,
-    rows: Sequence[Row],
-    gold: Sequence[Gold],
-    engine: Engine,
+    bundle: BundleInfo, folder: Path, *, rows: Sequence[Row], gold: Sequence[Gold], engine: Engine,
     texts: Path | None = None,
-) -> tuple[list[HubConfig], list[str]]:
+) -> tuple[list[HubConfig], list[str]]:  # fmt: skip
     """Write the tables into `parquet/`; return their configs, the default one first, and the documents' languages."""
     (folder / PARQUET).mkdir()
     configs = []

@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from exhibit.schemas import run as files
-from exhibit.schemas.bundle import CORPUS, load_json, read_text
+from exhibit.schemas.bundle import CORPUS, read_text
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.parsing import format_faults
 
@@ -99,13 +99,6 @@ class RunFolder:
         path = self.folder / files.CONFIG
         if not path.is_file():
             raise BundleError(f"{path}: missing; {self.folder} is not a run of evaluate_rag.py")
-        content = load_json(path)
-        written = content.get("format", files.FORMAT) if isinstance(content, dict) else None
-        if isinstance(written, str) and written != files.FORMAT:
-            raise BundleError(
-                f"{path}: has the format {written}, which this version cannot read (it reads {files.FORMAT}); run "
-                "the evaluation again"
-            )
         config: files.RunConfig = _read(path)
         return config
 

@@ -55,7 +55,7 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
     _check_drafts(root, names, {row.id for row in rows or ()}, problems)
     info = _read(root / INFO, lambda: BundleInfo.model_validate_json(read_text(root / INFO)), problems)
     if info is not None:
-        problems += _check_checksums(files, info)
+        problems += check_checksums(files, info)
         if rows is not None:
             problems += _check_counts(rows, gold, names, info)
     if CARD not in files:
@@ -76,7 +76,7 @@ def _list_files(root: Path, problems: list[Problem]) -> dict[str, FileEntry]:
         if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
             problems.append(Problem(inside, "", "", "a link that leads out of the bundle"))
         elif path.is_file():
-            files[inside] = FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size)
+            files[inside] = describe_file(path)
     return files
 
 
@@ -130,9 +130,14 @@ def read_drafts(root: Path, names: Collection[str], taken: Collection[int]) -> l
     """Return the drafted questions that a person has not yet reviewed; raise BundleError with every problem."""
     problems: list[Problem] = []
     drafts = _check_drafts(root, names, taken, problems)
-    if problems:
-        raise BundleError("\n".join(f"{root}: {problem}" for problem in problems[:_SHOWN]))
+    raise_problems(problems, f"{root}: the drafts have {len(problems)} problems")
     return drafts
+
+
+def raise_problems(problems: Sequence[object], message: str) -> None:
+    """Raise a BundleError that lists the first problems below the message, if there are any."""
+    if problems:
+        raise BundleError("\n".join([f"{message}:", *(f"  {problem}" for problem in problems[:_SHOWN])]))
 
 
 def _check_drafts(
@@ -174,7 +179,8 @@ def _check_agreement(rows: Sequence[Row], gold: Mapping[int, Gold]) -> Iterator[
         yield Problem(GOLD, "", "", f"{len(gold)} lines; train.json needs {len(expected)}")
 
 
-def _check_checksums(files: Mapping[str, FileEntry], info: BundleInfo) -> Iterator[Problem]:
+def check_checksums(files: Mapping[str, FileEntry], info: BundleInfo) -> Iterator[Problem]:
+    """Yield the differences between files and their entries in bundle.json."""
     for name, entry in info.files.items():
         if name not in files:
             yield Problem(INFO, "files", name, "recorded, but there is no such file")
@@ -219,6 +225,10 @@ def count_gold(rows: Sequence[Row], gold: Iterable[Gold], *, documents: int, how
         contexts=sum(len(row.contexts) for row in rows),
         located={how: located[how] for how in HOWS if located[how] or how in hows},
     )
+
+
+def describe_file(path: Path) -> FileEntry:
+    return FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size)
 
 
 def sha256_of(path: Path) -> str:

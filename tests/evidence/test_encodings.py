@@ -42,7 +42,7 @@ def test_decode_finds_encoding_by_the_letters_of_the_language(text, encoding):
 def test_read_document_notes_an_encoding_other_than_utf8(tmp_path, name):
     (tmp_path / name).write_bytes("<p>“the Seller” shall pay £400</p>".encode("cp1252"))
     document = read_document(tmp_path / name)
-    assert "£400" in document.text and document.notes == ("read as cp1252, for it is not UTF-8",)
+    assert "£400" in document.text and document.notes == ("read as cp1252, because it is not UTF-8",)
 
 
 @pytest.mark.parametrize("data", [b"\x00\x01\x02\xfe\xff" * 40, b"\xff\x00\x01\x02" * 40, bytes(range(256))])

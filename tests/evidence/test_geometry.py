@@ -1,15 +1,22 @@
-"""Boxes on a page: which rectangles form a line, its position, and the largest allowed image."""
+"""Boxes on a page: which rectangles form a line, its position, the position of each word, and images of pages."""
 
 from __future__ import annotations
 
+import base64
+import io
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from exhibit.evidence import Span, read_document
+from exhibit.evidence.document import Page
+from exhibit.evidence.read import has_page, is_readable, read_boxes, read_words
 from exhibit.evidence.readers import pdf
 from exhibit.evidence.readers.pdf import find_boxes, render
+from exhibit.evidence.show import draw_page_uri
 from exhibit.schemas.errors import DocumentError
+from exhibit.storage.locations import parse_location
 from tests.hostile.files import pdf as write_pdf
 from tests.hostile.files import stream
 
@@ -96,3 +103,62 @@ def test_read_document_refuses_a_pdf_above_the_page_limit(page, monkeypatch):
     monkeypatch.setattr(pdf, "_MOST_PAGES", 1)
     with pytest.raises(DocumentError, match="has 2 pages, but the limit is 1"):
         read_document(page)
+
+
+# ---------------------------------------------------------------- words and pictures
+
+
+@pytest.fixture(scope="module")
+def contract(samples):
+    return read_document(next((samples / "cuad").rglob("*.[pP][dD][fF]")))
+
+
+def test_read_words_returns_the_words_of_the_page_text_with_their_boxes(contract):
+    words = read_words(contract, 2)
+    page = contract.pages[1]
+    assert [contract.text[span.start : span.end] for span, _ in words] == contract.text[
+        page.span.start : page.span.end
+    ].split()
+    few = words[:3]
+    assert [boxes for _, boxes in few] == read_boxes(contract, [span for span, _ in few])
+    for _, boxes in words:
+        assert boxes and all(0 <= box.left < box.right <= page.width and box.page == 2 for box in boxes)
+
+
+def test_draw_page_uri_uses_png_for_grey_pages_and_webp_for_colour(contract, tmp_path):
+    kind, picture = opened(draw_page_uri(contract.path, contract.pages[0], width=400))
+    assert (kind, picture.width) == ("png", 400)
+    path = tmp_path / "red.pdf"
+    Image.new("RGB", (300, 300), (200, 20, 20)).save(path)
+    kind, picture = opened(draw_page_uri(path, Page(1, Span(0, 0), 300, 300), width=300))
+    red, green, _ = picture.convert("RGB").getpixel((150, 150))
+    assert kind == "webp" and red > 150 > green
+
+
+def opened(uri):
+    head, _, data = uri.partition(";base64,")
+    return head.removeprefix("data:image/"), Image.open(io.BytesIO(base64.b64decode(data)))
+
+
+def test_is_readable_and_has_page_depend_on_the_file_suffix(tmp_path):
+    assert is_readable(parse_location("a.PDF")) and not is_readable(parse_location("a.mp4"))
+    assert (
+        has_page(parse_location("a.docx"))
+        and not has_page(parse_location("a.pdf"))
+        and not has_page(parse_location("a"))
+    )
+    (tmp_path / "No. 4").write_bytes(made(words(50, 150, "Words")))
+    assert read_document(tmp_path / "No. 4").text == "Words"
+
+
+@pytest.mark.parametrize(
+    ("raw", "clean"),
+    [
+        ("a\r\nb\rc", "a\nb\nc"),
+        ("well\ufffeknown", "well-known"),
+        ("a\u00a0b\u2003c\x07d\u2028e", "a b c d e"),
+        ("é“", "é“"),
+    ],
+)
+def test_clean_text_replaces_special_spaces_and_hyphens_of_a_pdf(raw, clean):
+    assert pdf.clean_text(raw) == clean

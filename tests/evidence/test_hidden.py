@@ -17,10 +17,13 @@ SCAN = "q 612 0 0 792 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x40 EI Q"
 PICTURE = "q 300 0 0 60 50 620 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x40 EI Q"
 
 
-def hidden(tmp_path, content):
-    path = tmp_path / "a.pdf"
-    path.write_bytes(drawn_pdf(content))
-    document = read_document(path)
+@pytest.fixture
+def draw(write):
+    """A function that returns the document of a PDF with this content."""
+    return lambda content, form="": read_document(write("a.pdf", drawn_pdf(content, form)))
+
+
+def hidden(document):
     return [(document.text[slice(*one.span)], one.why) for one in find_hidden_spans(document)]
 
 
@@ -45,58 +48,38 @@ def hidden(tmp_path, content):
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} {PICTURE}", COVERED),
     ],
 )
-def test_find_hidden_spans_finds_invisible_words_with_the_reason(tmp_path, content, why):
-    assert hidden(tmp_path, content) == [(WORDS, why)]
+def test_find_hidden_spans_finds_invisible_words_with_the_reason(draw, content, why):
+    assert hidden(draw(content)) == [(WORDS, why)]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        f"{SEEN} BT 0 g /F 11 Tf {LINE}",
-        f"0 g 50 640 250 30 re f {SEEN} BT 1 g /F 11 Tf {LINE}",
-        f"{SEEN} BT 0.6 g /F 5 Tf {LINE}",
-        f"{SEEN} BT 0.6 g /F 2.9 Tf {LINE}",
-        f"{SEEN} BT 0.6 g /F 2.9 Tf 0 1 -1 0 60 500 Tm ({WORDS}) Tj ET",
-        f"{SEEN} BT 0.6 g /F 2.9 Tf 0 -1 1 0 60 500 Tm ({WORDS}) Tj ET",
-        f"{SEEN} BT 0 g /F 11 Tf {LINE} q /Marker gs 1 1 0 rg 50 640 250 30 re f Q",
-        f"{SEEN} BT 0 g /F 11 Tf {LINE} 50 640 250 30 re S",
-        f"{SEEN} q 40 40 500 700 re W n BT 0 g /F 11 Tf {LINE} Q",
-        f"{SEEN} BT 1 g 0 G 1 w 2 Tr /F 11 Tf {LINE}",
-        f"{PICTURE} {SEEN} BT 3 Tr /F 11 Tf {LINE}",
-        f"{PICTURE} {SEEN} BT 1 g /F 11 Tf {LINE}",
-        f"{SEEN} BT 0 g /F 11 Tf 0 1 -1 0 60 300 Tm ({WORDS}) Tj ET",
-        f"{SEEN} BT 0 g /F 11 Tf {LINE} {SCAN}",
-        f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 60 648 90 0.6 re f",
-    ],
-    ids=[
-        "plain",
-        "white on black",
-        "small grey",
-        "very small",
-        "turned left and very small",
-        "turned right and very small",
-        "marker",
-        "frame",
-        "clipped around",
-        "outline",
-        "ocr",
-        "on a picture",
-        "turned",
-        "below a scan",
-        "underlined",
-    ],
-)
-def test_find_hidden_spans_ignores_visible_words(tmp_path, content):
-    assert hidden(tmp_path, content) == []
+VISIBLE = {
+    "plain": f"{SEEN} BT 0 g /F 11 Tf {LINE}",
+    "white on black": f"0 g 50 640 250 30 re f {SEEN} BT 1 g /F 11 Tf {LINE}",
+    "small grey": f"{SEEN} BT 0.6 g /F 5 Tf {LINE}",
+    "very small": f"{SEEN} BT 0.6 g /F 2.9 Tf {LINE}",
+    "turned left and very small": f"{SEEN} BT 0.6 g /F 2.9 Tf 0 1 -1 0 60 500 Tm ({WORDS}) Tj ET",
+    "turned right and very small": f"{SEEN} BT 0.6 g /F 2.9 Tf 0 -1 1 0 60 500 Tm ({WORDS}) Tj ET",
+    "marker": f"{SEEN} BT 0 g /F 11 Tf {LINE} q /Marker gs 1 1 0 rg 50 640 250 30 re f Q",
+    "frame": f"{SEEN} BT 0 g /F 11 Tf {LINE} 50 640 250 30 re S",
+    "clipped around": f"{SEEN} q 40 40 500 700 re W n BT 0 g /F 11 Tf {LINE} Q",
+    "outline": f"{SEEN} BT 1 g 0 G 1 w 2 Tr /F 11 Tf {LINE}",
+    "ocr": f"{PICTURE} {SEEN} BT 3 Tr /F 11 Tf {LINE}",
+    "on a picture": f"{PICTURE} {SEEN} BT 1 g /F 11 Tf {LINE}",
+    "turned": f"{SEEN} BT 0 g /F 11 Tf 0 1 -1 0 60 300 Tm ({WORDS}) Tj ET",
+    "below a scan": f"{SEEN} BT 0 g /F 11 Tf {LINE} {SCAN}",
+    "underlined": f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 60 648 90 0.6 re f",
+}
 
 
-def test_find_hidden_spans_checks_only_the_given_pages_of_a_pdf(tmp_path):
-    path = tmp_path / "a.pdf"
-    path.write_bytes(drawn_pdf(f"{SEEN} BT 1 g /F 11 Tf {LINE}"))
-    document = read_document(path)
+@pytest.mark.parametrize("name", VISIBLE)
+def test_find_hidden_spans_ignores_visible_words(draw, name):
+    assert hidden(draw(VISIBLE[name])) == []
+
+
+def test_find_hidden_spans_checks_only_the_given_pages_of_a_pdf(draw, write):
+    document = draw(f"{SEEN} BT 1 g /F 11 Tf {LINE}")
     assert find_hidden_spans(document, {2}) == [] and len(find_hidden_spans(document, {1})) == 1
-    (tmp_path / "a.txt").write_text("words", encoding="utf-8")
-    assert find_hidden_spans(read_document(tmp_path / "a.txt")) == []
+    assert find_hidden_spans(read_document(write("a.txt", "words"))) == []
 
 
 def test_convert_labels_and_notes_gold_on_hidden_words(tmp_path, convert):
@@ -118,20 +101,16 @@ def test_convert_labels_and_notes_gold_on_hidden_words(tmp_path, convert):
     assert noted["gold with words that are invisible on the page"] == [f"lease.pdf: question 1: {NO_INK}"]
 
 
-def test_invisible_text_layer_of_a_scan_is_not_blanked(tmp_path):
+def test_invisible_text_layer_of_a_scan_is_not_blanked(draw):
     layer = "BT 3 Tr /F 11 Tf 60 700 Td (The rent is due monthly.) Tj 0 -50 Td (The cap is waived.) Tj ET"
-    for at, content in enumerate((f"{SCAN} {layer}", f"{layer} {SCAN}")):
-        path = tmp_path / f"{at}.pdf"
-        path.write_bytes(drawn_pdf(content))
-        document = read_document(path)
+    for content in (f"{SCAN} {layer}", f"{layer} {SCAN}"):
+        document = draw(content)
         assert "waived" in document.text
         assert blank_hidden(document) is document
 
 
-def test_blank_hidden_keeps_offsets_of_other_words_and_adds_a_note(tmp_path):
-    path = tmp_path / "a.pdf"
-    path.write_bytes(drawn_pdf(f"BT 1 g /F 11 Tf 60 750 Td (Say yes) Tj ET {SEEN} BT 1 g /F 11 Tf {LINE}"))
-    document = read_document(path)
+def test_blank_hidden_keeps_offsets_of_other_words_and_adds_a_note(draw):
+    document = draw(f"BT 1 g /F 11 Tf 60 750 Td (Say yes) Tj ET {SEEN} BT 1 g /F 11 Tf {LINE}")
     seen = blank_hidden(document)
     assert len(seen.text) == len(document.text)
     assert seen.text.split() == "The rent is due monthly.".split()
@@ -148,11 +127,8 @@ def test_blank_hidden_keeps_offsets_of_other_words_and_adds_a_note(tmp_path):
         ("q 1 0 0 1 2000 0 cm /Form Do Q", CUT_OFF),
     ],
 )
-def test_find_hidden_spans_uses_the_positions_of_form_words_on_the_page(tmp_path, drawn, why):
+def test_find_hidden_spans_uses_the_positions_of_form_words_on_the_page(draw, drawn, why):
     size = 0.5 if "50 0 0 50" in drawn else 11  # tiny letters that the page enlarges are seen
-    form = f"BT 0 g /F {size} Tf {LINE}"
-    path = tmp_path / "a.pdf"
-    path.write_bytes(drawn_pdf(f"{SEEN} {drawn}", form))
-    document = read_document(path)
-    found = {one.why for one in find_hidden_spans(document) if "cap" in document.text[slice(*one.span)]}
+    document = draw(f"{SEEN} {drawn}", f"BT 0 g /F {size} Tf {LINE}")
+    found = {reason for words, reason in hidden(document) if "cap" in words}
     assert found == ({why} if why else set())

@@ -14,15 +14,6 @@ from tests.evidence import files
 W, docx, paragraph = files.W, files.docx, files.paragraph
 
 
-@pytest.fixture
-def write(tmp_path: Path):
-    def to(name: str, data: bytes) -> Path:
-        (tmp_path / name).write_bytes(data)
-        return tmp_path / name
-
-    return to
-
-
 # ---------------------------------------------------------------- every kind
 
 
@@ -172,23 +163,6 @@ def test_locate_finds_a_quote_across_markdown_emphasis(write):
     [match, *_] = locate("The fee is 450 pounds, payable in advance.", document)
     assert match.how == "exact"
     assert "Fee \t450" in document.text
-
-
-def test_read_document_reads_all_sheets_of_a_workbook(write):
-    book = files.xlsx(["Fee", 400.0], ["From", None, True], title="Fees", more={"Old": [["1999"]]})
-    assert read_document(write("fees.xlsx", book)).text == "Fees\nFee\t400\nFrom\t\tTRUE\nOld\n1999".replace(
-        "\t\t", "\t"
-    )
-
-
-def test_read_printable_removes_meta_script_and_iframe_from_markdown(write):
-    path = write(
-        "note.md",
-        b"Text\n\n<meta http-equiv='refresh' content='0;url=http://x'><script>1</script><iframe src='x'></iframe>",
-    )
-    page = read_printable(path)
-    assert page is not None and "Text" in page.html
-    assert not any(word in page.html for word in ("<meta", "<script", "<iframe"))
 
 
 # ---------------------------------------------------------------- LibreOffice

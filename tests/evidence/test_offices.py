@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import email.message
 import io
+import json
 import os
 import re
 import struct
+import subprocess
+import sys
 import zipfile
+from contextlib import nullcontext
 from datetime import date, datetime, time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +22,7 @@ from exhibit.evidence import files as shared
 from exhibit.evidence import read as folder
 from exhibit.evidence.markup import cut_fragment
 from exhibit.evidence.read import list_folder, read_document
-from exhibit.evidence.readers import excel
+from exhibit.evidence.readers import excel, export, libreoffice, word
 from exhibit.evidence.readers import mail as mails
 from exhibit.evidence.readers.html import extract_text
 from exhibit.schemas.errors import DocumentError, ToolkitError
@@ -43,14 +48,8 @@ def part(size: int, packed: int, name: str = "a"):
     ],
 )
 def test_check_sizes_refuses_an_archive_above_a_limit(parts, message):
-    def check() -> None:
+    with pytest.raises(DocumentError, match=message) if message else nullcontext():
         shared.check_sizes(Path("a.docx"), parts, most_bytes=512 << 20, most_parts=20_000)
-
-    if not message:
-        check()
-    else:
-        with pytest.raises(DocumentError, match=message):
-            check()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +94,8 @@ def test_excel_refuses_a_sheet_with_too_many_cells(tmp_path, monkeypatch):
 def test_cut_fragment_returns_the_safe_body_of_an_html_page():
     assert cut_fragment(" \n") == "" and cut_fragment("a & b") == "a &amp; b"
     assert cut_fragment("\ufeff<?xml version='1.0' encoding='x'?><p>a</p>") == "<p>a</p>"
-    assert cut_fragment("<body>a<script>x</script>b<!-- c --><p>d</p></body>") == "ab<p>d</p>"
+    unseen = "<script>x</script><iframe src='x'></iframe><meta http-equiv='refresh' content='0;url=http://x'>"
+    assert cut_fragment(f"<body>a{unseen}b<!-- c --><p>d</p></body>") == "ab<p>d</p>"
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,8 @@ def test_cut_fragment_returns_the_safe_body_of_an_html_page():
         ("<noscript>x<template>y</noscript>a</template>b", "ab"),
         ("a<div><div><div>b</div></div></div><br><br><br><br>c", "a\nb\n\nc"),
         (" <p> a </p> ", "a"),
+        ("<p>&pound;1 < 2 &lt; 3<!-- a > b --><p title='a > b'>&#x41;<p a='\"'>b", "£1 < 2 < 3\nA\nb"),
+        ("<ul><li>one<li>two</ul><q>a</q><a href=x>b</a><input value=v><hr>c", "one\ntwo\nab\nc"),
     ],
 )
 def test_extract_text_breaks_html_lines_like_a_browser(html, text):
@@ -257,3 +259,60 @@ def test_read_document_refuses_a_part_that_declares_xml_entities(tmp_path, suffi
     path.write_bytes(files.pack(parts))
     with pytest.raises(DocumentError, match="declares entities"):
         read_document(path)
+
+
+def test_word_reader_names_a_file_without_text(tmp_path):
+    (tmp_path / "a.docx").write_bytes(files.pack({"word/styles.xml": f"<w:styles {files.W}/>"}))
+    with pytest.raises(DocumentError, match=r"a\.docx: no text in it \(word/document\.xml\)"):
+        word.page(tmp_path / "a.docx")
+
+
+# ---------------------------------------------------------------- JSON exports, and LibreOffice
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({"content": "a", "text": "b"}, "a"),
+        ({"chunks": [{"text": "a"}, {"chunk": "b"}], "text": "c"}, "a\n\nb"),
+        ({"chunks": [], "text": "c"}, "c"),
+        ({"chunks": [{"x": 1}], "body": "c"}, "c"),
+        ([{"page_content": "a"}, {"more": {"text": "b"}}, {"more": [{"text": "c"}]}, 5], "a\n\nb\n\nc"),
+        ({"text": 5, "inner": {"text": "a"}}, "a"),
+    ],
+)
+def test_export_reader_returns_the_text_of_a_json_export(tmp_path, data, text):
+    (tmp_path / "a.json").write_text("\ufeff" + json.dumps(data), encoding="utf-8")
+    assert export.read(tmp_path / "a.json").text == text
+
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (subprocess.TimeoutExpired("soffice", 180), "did not finish within 180 s"),
+        (b"", "cannot convert this file$"),
+        (b"first\nlast " + b"x" * 200, r"\(last x{115}\)$"),
+    ],
+)
+def test_libreoffice_reader_reports_a_failed_conversion(tmp_path, monkeypatch, result, message):
+    asked: list[list[str]] = []
+
+    def run(command: list[str], *, seconds: int, **_: object) -> SimpleNamespace:
+        asked.append([*command, str(seconds)])
+        if isinstance(result, Exception):
+            raise result
+        return SimpleNamespace(stdout=result, stderr=b"")
+
+    monkeypatch.setattr("exhibit.evidence.readers.libreoffice._COMMANDS", (sys.executable,))
+    monkeypatch.setattr("exhibit.evidence.readers.libreoffice.run_program", run)
+    (tmp_path / "a.xls").write_bytes(OLE)
+    with pytest.raises(DocumentError, match=message):
+        libreoffice.page(tmp_path / "a.xls")
+    assert asked[0][1:3] == ["--headless", "--norestore"] and asked[0][4:6] == ["--convert-to", "xlsx"]
+    assert asked[0][-1] == "180"
+    (tmp_path / "a.xls").write_bytes(b"")
+    with pytest.raises(DocumentError, match="empty file"):
+        libreoffice.page(tmp_path / "a.xls")

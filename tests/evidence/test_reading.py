@@ -18,7 +18,6 @@ from exhibit.evidence import Document, Span, locate
 from exhibit.evidence.document import Page
 from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.read import read_attachments, read_printable
-from exhibit.evidence.readers.html import extract_text
 from tests.evidence.files import docx, eml, msg, paragraph, xlsx
 
 TEXTS = Path(__file__).parent.parent / "law" / "texts"
@@ -77,11 +76,6 @@ def test_located_quotes_match_golden_file(name, lines, golden):
 
 # ---------------------------------------------------------------- files
 
-HTML = """<!doctype html><title>Lease</title><style>p{color:red}</style><script>var a = "<p>no</p>";</script>
-<h1>Lease &amp; <em>Licence</em></h1><p>The rent<br>is &pound;12&#8212;no more.<p hidden>unseen</p>
-<ul><li>one<li>two</ul><table><tr><th>Fee<th>Due<tr><td>12<td>May</table><pre>  as
-  it is</pre><!-- a > b --><![CDATA[x]]><p title="a > b">attribute<p a='"'>quote</p><q>said</q> 1 < 2 &lt; 3 &unknown; &#x41; <
-</div><noscript>no</noscript><template>t</template><svg><text>s</text></svg><a href=x>link</a><input value=v><hr>end"""
 NUMBERED = (
     '<w:numPr><w:ilvl w:val="{depth}"/><w:numId w:val="1"/></w:numPr>',
     '<w:numbering xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:abstractNum w:abstractNumId="0">'
@@ -113,7 +107,3 @@ def test_read_printable_and_attachments_match_golden_file(name, tmp_path, golden
     told = [f"{field}: {value!r}" for field, value in page._asdict().items()]
     told += [f"attached {one.name} {len(one.data)} {one.data[:20]!r}" for one in read_attachments(tmp_path / name)]
     golden(f"evidence/{name}.txt", "\n".join(told).replace(str(tmp_path), "") + "\n")
-
-
-def test_extract_text_of_html_matches_golden_file(golden):
-    golden("evidence/markup.txt", extract_text(HTML) + "\n")

@@ -325,7 +325,7 @@ def test_pull_refuses_bundle_json_that_names_other_files(connected, published, t
 def test_pull_refuses_changed_content_and_wrong_sizes(connected, published, tmp_path, capsys):
     connected.commit(REPO, {PLAN: large("another plan")})
     assert pull.main([REPO, "--out", str(tmp_path / "back")]) == 1
-    assert f"{PLAN}: the content differs from the sha256" in capsys.readouterr().err
+    assert f"{PLAN}: the content differs from the recorded size or sha256" in capsys.readouterr().err
     connected.commit(
         REPO, {PLAN: large("plan"), INFO: change_info(published, lambda info: info["files"][PLAN].update(bytes=7))}
     )

@@ -1,15 +1,37 @@
-"""The lenient reader accepts what the evaluator must accept, and gives all reasons for a refusal."""
+"""A bundle's files: what the lenient reader accepts, why it refuses, and the bytes that are written."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import jsonschema
 import pytest
 
-from exhibit.schemas.bundle import LooseContext, numbered_lines, read_info, read_questions, write_train
-from exhibit.schemas.errors import BundleError
-from exhibit.schemas.models import Context, Row
+from exhibit import schemas
+from exhibit.schemas.bundle import (
+    LooseContext,
+    load_json,
+    numbered_lines,
+    read_gold,
+    read_info,
+    read_questions,
+    read_text,
+    write_gold,
+    write_info,
+    write_train,
+)
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.models import Context, Gold, PatchEntry, Row
+from exhibit.schemas.parsing import parse_json
 from exhibit.storage.bundle import open_bundle
+
+CONTEXT = {"filename": "a.pdf", "text": "rënt"}
+ROW = {"id": 7, "question": "Wie?", "answer": "Ämter", "is_impossible": False, "contexts": [CONTEXT]}
+GOLD = {
+    "id": 7, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[0, 4]], "alternatives": [], "how": "exact",
+    "score": 1.0, "labels": {"clause": "rënt"},
+}  # fmt: skip
 
 
 def questions(tmp_path, rows):
@@ -77,20 +99,80 @@ def test_bundle_files_are_split_at_newlines_only(tmp_path):
     assert len(list(numbered_lines(tmp_path / "gold.jsonl"))) == 2
 
 
-def test_write_train_writes_a_line_per_row_without_missing_texts(tmp_path):
-    rows = [
-        Row(id=i, question="q?", answer="é", is_impossible=False, contexts=[Context(filename="a.pdf")]) for i in (0, 1)
-    ]
-    write_train(rows, tmp_path / "train.json")
-    lines = (tmp_path / "train.json").read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "[" and lines[-1] == "]" and len(lines) == 4
-    assert json.loads(lines[2])["contexts"] == [{"filename": "a.pdf"}] and "é" in lines[1]
-    write_train([], tmp_path / "empty.json")
-    assert json.loads((tmp_path / "empty.json").read_text()) == []
-
-
 def test_read_info_names_the_wrong_field_of_bundle_json(tmp_path):
     path = tmp_path / "bundle.json"
     path.write_text('{"format": 1}', encoding="utf-8")
     with pytest.raises(BundleError, match=r"bundle\.json: name: Field required|bundle\.json: format: "):
         read_info(path)
+
+
+# ---------------------------------------------------------------- the files
+
+
+def test_bundle_files_are_written_in_utf8_with_unix_newlines(converted, tmp_path):
+    gold, row = Gold.model_validate_json(json.dumps(GOLD)), Row.model_validate_json(json.dumps(ROW))
+    write_gold([gold, gold], tmp_path / "gold.jsonl")
+    lines = (tmp_path / "gold.jsonl").read_bytes().split(b"\n")
+    assert len(lines) == 3 and "rënt".encode() in lines[0] and lines[2] == b""
+    write_train([row, row.model_copy(update={"contexts": [Context(filename="a.pdf")]})], tmp_path / "train.json")
+    first, *lines, last, end = (tmp_path / "train.json").read_bytes().split(b"\n")
+    assert (first, len(lines), last, end) == (b"[", 2, b"]", b"") and "Ämter".encode() in lines[0]
+    assert json.loads(lines[1])["contexts"] == [{"filename": "a.pdf"}]
+    write_train([], tmp_path / "empty.json")
+    assert json.loads((tmp_path / "empty.json").read_text()) == []
+    info = read_info(converted("cuad") / "bundle.json").model_copy(update={"title": "Leäses"})
+    write_info(info, tmp_path / "bundle.json")
+    assert "Leäses".encode() in (tmp_path / "bundle.json").read_bytes()
+    assert "patches" not in json.loads((tmp_path / "bundle.json").read_bytes()), "where there are none"
+    assert read_info(tmp_path / "bundle.json") == info
+    entry = PatchEntry(name="p", sha256="0" * 64, about="", documents=0, questions=0, corrections=1)
+    write_info(info.model_copy(update={"patches": [entry]}), tmp_path / "bundle.json")
+    assert read_info(tmp_path / "bundle.json").patches == [entry]
+
+
+def test_readers_report_the_position_in_an_unreadable_file(tmp_path):
+    path = tmp_path / "gold.jsonl"
+    path.write_bytes(json.dumps(GOLD).encode() + b"\n\n" + b'{"a": "\xe9"}\n')
+    at = path.read_bytes().index(b"\xe9")
+    lines = read_gold(path)
+    assert next(lines).id == 7
+    for read in (lambda: next(lines), lambda: read_text(path), lambda: list(numbered_lines(path))):
+        with pytest.raises(BundleError, match=rf"gold\.jsonl: not UTF-8 \(byte {at}\); save it again as UTF-8"):
+            read()
+    with pytest.raises(BundleError, match=rf"here: not UTF-8 \(byte {at}\)"):
+        parse_json(b'"' + b"x" * (at - 1) + b'\xe9"', where="here")
+    for read in (lambda path: next(read_gold(path)), read_text):
+        with pytest.raises(BundleError, match=r"none\.jsonl: missing"):
+            read(tmp_path / "none.jsonl")
+        with pytest.raises(BundleError, match="not a file|cannot be read: Is a directory"):
+            read(tmp_path)
+    path.write_bytes(b"\xef\xbb\xbf[1]")
+    assert load_json(path) == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1,\n2", "not JSON: Expecting ',' delimiter at line 2"),
+        ("[" * 100_000, "the JSON is nested too deeply"),
+        ("1" * 5000, "the JSON has a number that is too long"),
+    ],
+)
+def test_parse_json_reports_invalid_json_with_its_source(text, message):
+    with pytest.raises(ToolkitError, match=f"here: {message}") as raised:
+        parse_json(text, where="here", error=ToolkitError)
+    assert type(raised.value) is ToolkitError
+
+
+def test_bundle_files_are_valid_under_the_published_json_schemas(converted):
+    def faults_by(name: str, value: object) -> list[list[object]]:
+        schema = json.loads((Path(schemas.__file__).parent / "json" / f"{name}.schema.json").read_text())
+        return [list(one.absolute_path) for one in jsonschema.Draft202012Validator(schema).iter_errors(value)]
+
+    bundle = converted("cuad")
+    train, info = (json.loads((bundle / f"{name}.json").read_text(encoding="utf-8")) for name in ("train", "bundle"))
+    gold = json.loads((bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert [faults_by(*one) for one in (("train", train), ("bundle", info), ("gold", gold))] == [[], [], []]
+    assert faults_by("train", [ROW, {**ROW, "id": -1}]) == [[1, "id"]]
+    assert faults_by("gold", {**GOLD, "pages": [1, 0]}) == [["pages", 1]]
+    assert {tuple(path) for path in faults_by("bundle", {**info, "counts": {}})} == {("counts",)}

@@ -26,21 +26,12 @@ def test_committed_schemas_equal_generated_schemas():
 @pytest.mark.parametrize(
     "change",
     [
-        {"id": "7"},
-        {"id": -1},
-        {"id": True},
-        {"id": 7.0},
-        {"question": " \n"},
-        {"answer": ""},
-        {"is_impossible": "false"},
-        {"is_impossible": None},
-        {"contexts": ["a string"]},
-        {"contexts": [{"text": "no file"}]},
-        {"contexts": [{"filename": ""}]},
+        {"id": "7"}, {"id": -1}, {"id": True}, {"id": 7.0}, {"question": " \n"}, {"answer": ""},
+        {"is_impossible": "false"}, {"is_impossible": None}, {"contexts": ["a string"]}, {"clause": "Parties"},
+        {"contexts": [{"text": "no file"}]}, {"contexts": [{"filename": ""}]},
         {"contexts": [{"filename": "a.pdf", "page": 1}]},
-        {"clause": "Parties"},
     ],
-)
+)  # fmt: skip
 def test_models_and_schemas_refuse_the_same_rows(change):
     row = {**ROW, **change}
     with pytest.raises(ValidationError):
@@ -79,17 +70,10 @@ def test_row_refuses_a_passage_for_an_impossible_question():
 @pytest.mark.parametrize(
     "change",
     [
-        {"spans": [[9, 3]]},
-        {"spans": [[-1, 3]]},
-        {"spans": []},
-        {"alternatives": [[]]},
-        {"how": "absent"},
-        {"how": "guessed"},
-        {"pages": [0]},
-        {"score": 1.5},
-        {"filename": None},
+        {"spans": [[9, 3]]}, {"spans": [[-1, 3]]}, {"spans": []}, {"alternatives": [[]]}, {"how": "absent"},
+        {"how": "guessed"}, {"pages": [0]}, {"score": 1.5}, {"filename": None},
     ],
-)
+)  # fmt: skip
 def test_gold_refuses_inconsistent_fields(change):
     assert Gold.model_validate_json(json.dumps(GOLD)).spans == [(3, 9)]
     with pytest.raises(ValidationError):

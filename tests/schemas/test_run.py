@@ -25,15 +25,13 @@ def sound_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
-        flags = [
-            "--dataset-paths",
-            str(write_bundle(folder / "supply")),
-            "--output-dir",
-            str(folder),
-            "--run-name",
-            "r",
-        ]
-        assert evaluate_rag.main([*flags, "--embedder", "hashing", "--report-cases", "0", "--jobs", "1"]) == 0
+        flags = ["--dataset-paths", str(write_bundle(folder / "supply")), "--output-dir", str(folder)]
+        assert (
+            evaluate_rag.main(
+                [*flags, "--run-name", "r", "--embedder", "hashing", "--report-cases", "0", "--jobs", "1"]
+            )
+            == 0
+        )
     return folder / "r"
 
 
@@ -94,7 +92,7 @@ def test_validate_reports_every_damaged_file_of_a_run(sound_run, tmp_path, capsy
 def test_run_folder_refuses_a_run_of_another_format_version(sound_run, tmp_path):
     run = Path(shutil.copytree(sound_run, tmp_path / "r"))
     changed(run / CONFIG, "format", value="exhibit-run/9")
-    with pytest.raises(BundleError, match="has the format exhibit-run/9, which this version cannot read"):
+    with pytest.raises(BundleError, match=r"format: Input should be 'exhibit-run/2'; run the evaluation again"):
         _ = RunFolder(run).config
 
 

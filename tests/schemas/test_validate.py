@@ -7,7 +7,6 @@ import shutil
 
 import pytest
 
-from exhibit.conversion import main as convert_main
 from exhibit.evidence.check import main as check_main
 from exhibit.schemas.models import FileEntry
 from exhibit.schemas.validate import validate as check_files
@@ -15,21 +14,9 @@ from exhibit.storage.bundle import main
 from exhibit.storage.bundle import validate_at as validate
 
 
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory, samples):
-    out = tmp_path_factory.mktemp("validate") / "cuad"
-    assert (
-        convert_main(
-            ["cuad", "--source", str(samples / "cuad"), "--out", str(out), "--jobs", "1", "--max-documents", "1"]
-        )
-        == 0
-    )
-    return out
-
-
 @pytest.fixture
-def bundle(sound, tmp_path):
-    return shutil.copytree(sound, tmp_path / "bundle")
+def bundle(converted, tmp_path):
+    return shutil.copytree(converted("cuad", "--max-documents", "1"), tmp_path / "bundle")
 
 
 def edit_json(path, change):

@@ -1,16 +1,20 @@
-"""Small functions and properties of the models, each against values that were computed by hand."""
+"""Small functions and properties of the models, error messages, and hidden secrets."""
 
 from __future__ import annotations
 
 import errno
+import logging
 
 import pytest
 
-from exhibit.schemas.errors import describe_disk_error
+from exhibit.runtime.command import Invocation, guarded, is_quiet, print_error, print_note, set_invocation
+from exhibit.runtime.secrets import is_secret_name, remember_secret, scrub, scrub_logs
+from exhibit.schemas.errors import ToolkitError, describe_disk_error, escape_surrogates
 from exhibit.schemas.layout import fit_name
 from exhibit.schemas.models import compute_wilson
 from exhibit.schemas.review import AddedQuestion, MarkedPassage
 from exhibit.schemas.run import Outcome, RunQuestion, RunReply
+from exhibit.schemas.run_folder import is_secret_setting
 
 
 @pytest.mark.parametrize(
@@ -78,3 +82,67 @@ def test_run_question_without_file_name_counts_as_a_separate_document(filename, 
         id="q-7", question="Who pays?", truth="the tenant", filename=filename, reply=reply, outcome=Outcome.RIGHT
     )
     assert question.document == document
+
+
+# ---------------------------------------------------------------- commands
+
+
+def test_quiet_hides_notes_but_not_errors(capsys):
+    with set_invocation(Invocation(quiet=True)):
+        assert is_quiet()
+        print_note("a note")
+        print_error(ToolkitError("one"))
+    assert capsys.readouterr().err == "error: one\n" and not is_quiet()
+    with set_invocation(Invocation(verbose=True)):
+        print_error(ToolkitError("one"))
+    assert capsys.readouterr().err.startswith("exhibit.schemas.errors.ToolkitError: one\n")
+
+
+def test_guarded_describes_disk_errors_with_advice(capsys):
+    @guarded()
+    def main(error: OSError) -> int:
+        raise error
+
+    assert main(OSError(errno.EIO, "odd")) == 1
+    assert capsys.readouterr().err.startswith("error: the disk: odd; is the path right")
+
+
+def test_toolkit_error_escapes_surrogates():
+    assert str(ToolkitError("a\udcff")) == "a\\udcff" == escape_surrogates("a\udcff") and str(ToolkitError()) == ""
+
+
+# ---------------------------------------------------------------- secrets
+
+
+def test_scrub_logs_hides_secrets_in_messages_and_tracebacks(caplog):
+    remember_secret("marmot-0815")
+    log = logging.getLogger("scrub")
+    with scrub_logs():
+        log.error("sent %s", "marmot-0815")
+        log.error("nothing secret in %s", "this")
+        try:
+            raise ValueError("marmot-0815")
+        except ValueError:
+            log.exception("failed")
+        broken = logging.getLogRecordFactory()("scrub", logging.ERROR, "x.py", 1, "bad %d", ("args",), None)
+    told = [record.getMessage() for record in caplog.records[:3]]
+    assert told == ["sent ***", "nothing secret in this", "failed"]
+    assert caplog.records[1].args == ("this",), "what holds no secret is as it was"
+    assert "ValueError: ***" in (caplog.records[2].exc_text or "") and caplog.records[2].exc_info is None
+    assert broken.args == ("args",), "logging reports it itself"
+    log.error("sent %s", "marmot-0815")
+    assert caplog.records[3].getMessage() == "sent marmot-0815"
+
+
+@pytest.mark.parametrize(("value", "hidden"), [("abc-1234", True), ("abc-123", False), ("abcdefgh", False)])
+def test_scrub_hides_environment_secrets_of_8_characters_with_a_nonletter(monkeypatch, value, hidden):
+    monkeypatch.setenv("MY_TOKEN", value)
+    monkeypatch.setenv("MY_NAME", "visible-name")
+    assert (scrub(f"it is {value} visible-name") == "it is *** visible-name") is hidden
+    assert is_secret_name("MY_TOKEN") and scrub("x y-z", "y-z", None) == "x ***"
+    assert scrub("x y-z-1", "y-z", "y-z-1") == "x ***", "the longest first, or a part of it would stay"
+
+
+@pytest.mark.parametrize(("name", "secret"), [("judge.api_key", True), ("max_tokens", False), ("key_field", False)])
+def test_is_secret_setting_depends_on_the_name(name, secret):
+    assert is_secret_setting(name) is secret

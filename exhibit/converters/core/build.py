@@ -25,12 +25,11 @@ from exhibit.evidence.scan import read_ocr_flags
 from exhibit.hub.card import CardText, find_sample, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, __version__
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, drafts_text, write_gold, write_info, write_train
-from exhibit.schemas.errors import BundleError, LimitError, ServiceError, SourceError, escape_surrogates
+from exhibit.schemas.errors import LimitError, ServiceError, SourceError, escape_surrogates
 from exhibit.schemas.layout import DRAFTS
-from exhibit.schemas.models import FORMAT, HOWS, BundleInfo, Context, FileEntry, Gold, Row, SourceEntry, Tool
-from exhibit.schemas.validate import count_gold, validate
+from exhibit.schemas.models import FORMAT, HOWS, BundleInfo, Context, Gold, Row, SourceEntry, Tool
+from exhibit.schemas.validate import count_gold, describe_file, raise_problems, validate
 from exhibit.storage.atomic import make_scratch_folder, remove_below
-from exhibit.storage.bundle import sha256_of
 
 ABOUT_UNREADABLE = "question about a document that cannot be read"
 NOT_UTF8 = "row with half a surrogate pair, which is not a character"
@@ -246,12 +245,10 @@ def make_card_text(info: DatasetInfo, converter: str, options: Namespace | None 
 def _finish(info: BundleInfo, folder: Path) -> BundleInfo:
     """Write bundle.json, which lists every other file, and validate the bundle."""
     paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    files = {name: FileEntry(sha256=sha256_of(path), bytes=path.stat().st_size) for name, path in paths.items()}
+    files = {name: describe_file(path) for name, path in paths.items()}
     ordered = dict(sorted(files.items(), key=lambda item: PurePosixPath(item[0])))
     info = info.model_copy(update={"files": ordered})
     write_info(info, folder / INFO)
     problems = validate(folder)
-    if problems:
-        listing = "\n".join(f"  {problem}" for problem in problems[:20])
-        raise BundleError(f"the new bundle has {len(problems)} problems; please report this bug:\n{listing}")
+    raise_problems(problems, f"the new bundle has {len(problems)} problems; please report this bug")
     return info

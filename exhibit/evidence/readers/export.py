@@ -17,10 +17,7 @@ _TEXT_FIELDS = ("content", "text", "body", "page_content", "chunk")
 def read(path: Path) -> Document:
     """Return the text fields of a JSON file as one document, joined by blank lines."""
     data = parse_json(decode_file(path).text.removeprefix("\ufeff"), where=path, error=DocumentError)
-    try:
-        texts = list(_find_texts(data))
-    except RecursionError:
-        raise DocumentError(f"{path}: the JSON is nested too deeply") from None
+    texts = list(_find_texts(data))
     if not texts:
         raise DocumentError(f"{path}: no text in it; it has none of the fields {', '.join(_TEXT_FIELDS)}")
     return Document(path.name, "\n\n".join(texts), (), path)

@@ -68,8 +68,6 @@ def convert_file(path: Path, ending: str, folder: Path, program: str) -> Path:
         done = run_program(command, seconds=_SECONDS, environment={**os.environ, "HOME": str(folder)})
     except subprocess.TimeoutExpired as error:
         raise DocumentError(f"{path}: LibreOffice did not finish within {_SECONDS} s; is the file damaged?") from error
-    except OSError as error:
-        raise DocumentError(f"{path}: {program} does not start: {error.strerror}; install LibreOffice again") from error
     target = folder / "out" / f"document.{ending}"
     if not target.is_file():
         lines = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()

@@ -29,16 +29,10 @@ class Export:
     """A bundle during its export to another format, with the items left out and the notes so far."""
 
     bundle: BundleFolder
-    left_out: dict[str, list[str]] = field(default_factory=dict)
-    noted: dict[str, list[str]] = field(default_factory=dict)
-
-    def leave_out(self, reason: str, name: object) -> None:
-        """Count an item that the format cannot express."""
-        self.left_out.setdefault(reason, []).append(str(name))
-
-    def note(self, remark: str, name: object) -> None:
-        """Record a remark about an item of the export, such as a question id; the summary prints all remarks."""
-        self.noted.setdefault(remark, []).append(str(name))
+    left_out: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The items that the format cannot express, by reason."""
+    noted: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The items of each remark, such as question ids."""
 
     @property
     def name(self) -> str:
@@ -85,12 +79,17 @@ class Export:
         for line in self.gold[question.id]:
             filename = line.filename or ""
             if line.context is not None and not line.spans:
-                self.leave_out("passage that is not located in the document", f"{question.id}: {filename}")
+                self.left_out["passage that is not located in the document"].append(f"{question.id}: {filename}")
             for start, end in line.spans:
                 if end > len(texts[filename]):
                     raise BundleError(f"{filename}: gold at {start}-{end} is past the end of the text")
                 pieces.append(Cut(filename, start, end, texts[filename][start:end]))
         return pieces
+
+
+def write_json(path: Path, content: Mapping[str, Any], *, indent: int | None = 1) -> None:
+    text = json.dumps(content, ensure_ascii=False, indent=indent)
+    path.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
 def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

@@ -31,4 +31,4 @@ def write(export: Export, folder: Path) -> None:
             names = [] if question.is_impossible else dict.fromkeys(c.filename for c in question.contexts if c.filename)
             table.writerows([question.id, name, 1] for name in names)
             if not names:
-                export.note("query without a relevant text", question.id)
+                export.noted["query without a relevant text"].append(str(question.id))

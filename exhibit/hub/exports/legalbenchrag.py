@@ -1,12 +1,11 @@
 """The LegalBench-RAG format: tests with character spans, and the texts to which the spans refer."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from exhibit.hub.exports import Cut, Export
+from exhibit.hub.exports import Cut, Export, write_json
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.layout import fit_name
 from exhibit.schemas.models import Gold
@@ -21,28 +20,26 @@ def write(export: Export, folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8", newline="")
         if "\r" in text:
-            export.note(
-                "has carriage returns: read it without converting line ends, or the spans are shifted", paths[filename]
-            )
+            note = "has carriage returns: read it without converting line ends, or the spans are shifted"
+            export.noted[note].append(paths[filename])
     benchmarks: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for question in export.bundle.questions:
         if question.is_impossible:
-            export.leave_out("impossible question", question.id)
+            export.left_out["impossible question"].append(str(question.id))
             continue
         cuts = export.cut_gold(question, texts)
         if not cuts:
-            export.leave_out("question without a located passage", question.id)
+            export.left_out["question without a located passage"].append(str(question.id))
             continue
         merged = merge_cuts(cuts, texts)
         if len(merged) < len(cuts):
-            export.note("snippets of a test at most one character apart were merged", question.id)
+            export.noted["snippets of a test at most one character apart were merged"].append(str(question.id))
         snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in merged]
         group = _group(export, export.gold[question.id][0])
         benchmarks[group].append({"query": question.question, "snippets": snippets})
     (folder / "benchmarks").mkdir()
     for name, tests in benchmarks.items():
-        data = json.dumps({"tests": tests}, ensure_ascii=False, indent=1)
-        (folder / "benchmarks" / f"{name}.json").write_text(data + "\n", encoding="utf-8", newline="\n")
+        write_json(folder / "benchmarks" / f"{name}.json", {"tests": tests})
 
 
 def merge_cuts(cuts: Iterable[Cut], texts: Mapping[str, str]) -> list[Cut]:

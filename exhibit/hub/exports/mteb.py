@@ -4,7 +4,6 @@ The corpus is split into chunks of about 1,000 characters. A chunk with at least
 2, and a chunk with a smaller part has relevance 1.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import yaml
 
 from exhibit.hub.card import LICENCES, read_languages
-from exhibit.hub.exports import Export, write_lines
+from exhibit.hub.exports import Export, write_json, write_lines
 from exhibit.schemas.bundle import CARD
 from exhibit.schemas.models import Gold
 
@@ -54,7 +53,7 @@ def write(export: Export, folder: Path) -> None:
     relevant = {str(row.id): score_chunks(export.gold[row.id], chunks) for row in asked}
     for query, scores in relevant.items():
         if not scores:
-            export.note("query without a relevant text", query)
+            export.noted["query without a relevant text"].append(query)
     rows = (
         {"query-id": query, "corpus-id": name, "score": score}
         for query, scores in relevant.items()
@@ -62,7 +61,7 @@ def write(export: Export, folder: Path) -> None:
     )
     write_lines(folder / _CONFIGS["default"], rows)
     task = _describe_task(export)
-    (folder / TASK).write_text(json.dumps(task, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    write_json(folder / TASK, task)
     (folder / "task.py").write_bytes(_PROGRAM.read_bytes())
     (folder / CARD).write_text(_make_card(export, task), encoding="utf-8")
 

@@ -1,9 +1,8 @@
 """The questions without their gold, for vendors whose systems are compared: see docs/bakeoff.md."""
 
-import json
 from pathlib import Path
 
-from exhibit.hub.exports import Export, write_lines
+from exhibit.hub.exports import Export, write_json, write_lines
 from exhibit.schemas.bundle import CORPUS, INFO
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.bundle import sha256_of
@@ -21,4 +20,4 @@ def write(export: Export, folder: Path) -> None:
     )
     documents = {name: entry.sha256 for name, entry in info.files.items() if name.startswith(f"{CORPUS}/")}
     seal = {"bundle": export.name, "sealed": sealed, "questions": len(questions), "documents": documents}
-    (folder / "sealed.json").write_text(json.dumps(seal, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    write_json(folder / "sealed.json", seal)

@@ -1,11 +1,10 @@
 """The SQuAD 2.0 format: each document is one paragraph with its questions and the offsets of their answers."""
 
-import json
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from exhibit.hub.exports import Export
+from exhibit.hub.exports import Export, write_json
 
 
 def write(export: Export, folder: Path) -> None:
@@ -22,9 +21,9 @@ def write(export: Export, folder: Path) -> None:
             filenames = list(dict.fromkeys(cut.filename for cut in cuts))
             reason = "question without a located passage"
         if not filenames:
-            export.leave_out(reason, question.id)
+            export.left_out[reason].append(str(question.id))
         if len(filenames) > 1:
-            export.note("question on several documents, repeated for each", question.id)
+            export.noted["question on several documents, repeated for each"].append(str(question.id))
         for number, filename in enumerate(filenames, 1):
             # SQuAD lists alternative correct answers; pieces of an interrupted passage are listed in the same way
             answers = [{"text": c.text, "answer_start": c.start} for c in dict.fromkeys(cuts) if c.filename == filename]
@@ -37,5 +36,4 @@ def write(export: Export, folder: Path) -> None:
                 }
             )
     data = [{"title": name, "paragraphs": [{"context": text, "qas": entries[name]}]} for name, text in texts.items()]
-    text = json.dumps({"version": "v2.0", "data": data}, ensure_ascii=False)
-    (folder / "squad.json").write_text(text + "\n", encoding="utf-8", newline="\n")
+    write_json(folder / "squad.json", {"version": "v2.0", "data": data}, indent=None)

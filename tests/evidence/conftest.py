@@ -1,0 +1,19 @@
+"""What the tests of readers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, bytes | str], Path]:
+    """A function that writes a file into the test's folder."""
+
+    def to(name: str, data: bytes | str) -> Path:
+        (tmp_path / name).write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
+        return tmp_path / name
+
+    return to
