@@ -49,12 +49,16 @@ def connected(hub: LoopbackHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def hub_env(hub: LoopbackHub, tmp_path: Path) -> dict[str, str]:
-    """The environment in which a client in another process talks only to the fake Hub; it holds no token."""
+    return make_hub_env(hub, tmp_path / "hf_home")
+
+
+def make_hub_env(hub: LoopbackHub, home: Path) -> dict[str, str]:
+    """Return the environment in which a client in another process talks only to the fake Hub; it holds no token."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
     return {
         **{name: value for name, value in kept.items() if not name.lower().endswith("_proxy")},
         "HF_ENDPOINT": hub.url,
-        "HF_HOME": str(tmp_path / "hf_home"),
+        "HF_HOME": str(home),
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "HF_HUB_DISABLE_XET": "1",

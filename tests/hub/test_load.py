@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import subprocess
 import sys
 
@@ -12,6 +11,7 @@ import pytest
 
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import read_info
+from tests.hub.conftest import make_hub_env
 from tests.hub.loopback import LoopbackHub
 
 NAMES = ("cuad", "legalbenchrag")
@@ -56,9 +56,7 @@ def loaded(bundles, tmp_path_factory):
         for name, path in bundles.items():
             files = {p.relative_to(path).as_posix(): p.read_bytes() for p in path.rglob("*") if p.is_file()}
             hub.commit(f"me/{name}", files)
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
-        env = {**kept, "HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "home"), "HF_HUB_DISABLE_XET": "1"}
-        env |= {"NO_PROXY": "127.0.0.1,localhost", "HTTP_PROXY": hub.url, "HF_UPDATE_DOWNLOAD_COUNTS": "0"}
+        env = make_hub_env(hub, folder / "home")
         paths = json.dumps({name: str(path) for name, path in bundles.items()})
         done = subprocess.run(
             [sys.executable, "-c", CLIENT, paths], env=env, cwd=folder, capture_output=True, text=True
