@@ -259,7 +259,7 @@ class _Cited(NamedTuple):
 
 
 def _read_worded(text: str) -> Iterator[NamedProvision]:
-    cited = list(_group_steps(text))
+    cited = _group_steps(text)
     ends = [*(citation.start for citation in cited[1:]), len(text)]
     after = [_find_source(text[citation.end : end]) for citation, end in zip(cited, ends, strict=False)]
     before = _find_source(text[: cited[0].start]) if cited else ""
@@ -282,28 +282,24 @@ def _find_source(gap: str) -> str:
     return words if re.search(r"\w", words) else ""
 
 
-def _group_steps(text: str, system: LegalSystem | None = None) -> Iterator[_Cited]:
-    """Yield the provisions that a text cites; with a system, only the first of a list: § 664 of `§§ 664 bis 670`."""
-    open_: _Cited | None = None
+def _group_steps(text: str, system: LegalSystem | None = None) -> list[_Cited]:
+    """Return the provisions that a text cites; with a system, only the first of a list: § 664 of `§§ 664 bis 670`."""
+    cited: list[_Cited] = []
     for match in _make_unit_pattern(system).finditer(text):
-        if open_ is not None and match.start() < open_.end:
-            continue
         sort = list_unit_sorts()[match["word"].lower()]
         if match["number"].islower() and match["number"].isalpha() and sort not in ("letter", "point"):
             continue  # "Section a" has no number
         below = sort not in _HEIGHTS
         numbers, end = _read_number(text, match, sort) if system else _read_numbers(text, match, below=below)
         paths = [(ProvisionStep(sort, match["word"], number), *inside) for number, inside in numbers]
-        if open_ is not None:
-            joined = len(open_.paths) == 1 and (below or system is None)  # a law cites no unit within another
-            if joined and _goes_on(open_.paths[0][-1], sort, text[open_.end : match.start()]):
-                outer = open_.paths[0]
-                open_ = _Cited(open_.start, end, [tuple(sorted([*outer, *path], key=_rank_height)) for path in paths])
+        if cited and len(cited[-1].paths) == 1 and (below or system is None):  # a law cites no unit within another
+            outer = cited[-1].paths[0]
+            if _goes_on(outer[-1], sort, text[cited[-1].end : match.start()]):
+                paths = [tuple(sorted([*outer, *path], key=_rank_height)) for path in paths]
+                cited[-1] = _Cited(cited[-1].start, end, paths)
                 continue
-            yield open_
-        open_ = _Cited(match.start(), end, paths)
-    if open_ is not None:
-        yield open_
+        cited.append(_Cited(match.start(), end, paths))
+    return cited
 
 
 def _read_number(text: str, match: re.Match[str], sort: str) -> tuple[list[tuple[str, _Path]], int]:
