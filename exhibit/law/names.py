@@ -112,8 +112,6 @@ BESIDE = tuple("Pte Pty SAS SpA".split())
 """Legal forms that do not prove a company: Pte and Pty precede Ltd, SAS is also a name, and a spa is a resort."""
 DOTTED = tuple("L.L.C L.P N.A S.A N.V B.V".split())  # the last full stop is optional in every form
 
-SHOUTED = frozenset(form.lower() for form in (*INITIALS, *SHORT_INITIALS, *BESIDE))
-"""Legal forms that stay in capitals when a name is converted to title case."""
 STOPPED = frozenset(form.lower() for form in (*ABBREVIATED, *INITIALS, *BESIDE[:2]))
 """Legal forms that end with a full stop, which need not end a sentence."""
 
@@ -236,9 +234,9 @@ _VOWEL = re.compile(r"(?i)[aeiouy]")
 _CUT_END = re.compile(r"(?:,\s?\w|(?<![\s\"'“”‘’(\[;,:-])[\s\"'“”‘’(\[;,:-]+)$")
 _SPACES = re.compile(r"\s+")
 _LOWER_CASE_WORDS = frozenset("a an and as at by for from in of on or the to under with".split())
-_SHORT_CAPITALS = frozenset("dba ii iii iv uk us usa".split())
 _CAPITALISED = frozenset("ltd mr mrs dr st jr sr".split())
-_STAY_CAPITAL = SHOUTED | _SHORT_CAPITALS  # legal forms, numbers and countries that always stay in capitals
+_STAY_CAPITAL = frozenset(form.lower() for form in (*INITIALS, *SHORT_INITIALS, *BESIDE))
+_STAY_CAPITAL |= frozenset("dba ii iii iv uk us usa".split())  # numbers and countries, besides legal forms
 
 
 def tidy(name: str) -> str:

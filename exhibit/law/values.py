@@ -529,12 +529,8 @@ def read_statement(text: str) -> Statement:
     found = _TOKEN.findall(words)
     # thirty (30) is one number
     tokens = [token for at, token in enumerate(found) if not (at and token[0].isdigit() and token == found[at - 1])]
-    stems = [token if token[0].isdigit() else stem(token) for token in tokens]
-    terms = frozenset(
-        word
-        for token, word in zip(tokens, stems, strict=True)
-        if token[0].isdigit() or (is_content(token) and token not in _COMPANY_FORMS)
-    )
+    content = (token for token in tokens if is_content(token) and token not in _COMPANY_FORMS)
+    terms = frozenset([*map(stem, content), *(token for token in tokens if token[0].isdigit())])
     measures = frozenset(
         (match["number"], f"business {match['unit']}" if match["business"] else match["unit"])
         for match in _MEASURE.finditer(" ".join(tokens))

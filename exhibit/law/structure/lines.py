@@ -171,10 +171,9 @@ def make_typed_outline(document: Document) -> Outline:
         return NO_OUTLINE
     with fetch_file(document.path) as local_path:
         types = find_line_types(replace(document, path=local_path)) if local_path.is_file() else {}
-    ends = {at: document.text.find("\n", at) for at in types}
     heights: Counter[LineType] = Counter()
     for at, kind in types.items():
-        heights[kind] += max(ends[at] - at, 0)
+        heights[kind] += max(document.text.find("\n", at) - at, 0)
     if not heights:
         return NO_OUTLINE
     body = heights.most_common(1)[0][0]

@@ -100,10 +100,9 @@ class Node:
 
 def place(stack: list[Node], heading: Heading, *, counted: bool) -> Node | None:
     """Return the node of a heading; without `counted`, numbers may be missing, as of rules that were repealed."""
-    if heading.kind == "recitals" and any(node.heading.kind == "recitals" for node in stack):
+    recited = any(node.heading.kind == "recitals" for node in stack)
+    if heading.kind == ("recitals" if recited else "agreement"):
         return None  # each WHEREAS after the first belongs to the same recitals
-    if heading.kind == "agreement" and not any(node.heading.kind == "recitals" for node in stack):
-        return None
     if heading.style in _LISTS:
         return _place_in_list(stack, heading)
     if heading.style == "decimal" and counted and not _goes_on(stack, heading):
