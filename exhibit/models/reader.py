@@ -55,10 +55,7 @@ class QuestionKind(NamedTuple):
 
 
 class Kinds:
-    """Classifies a question's vector from the embedder `legal` as one of the kinds in the reader's training.
-
-    The reader handles an unfamiliar wording better if it also gets the training data's wording.
-    """
+    """Finds the kind of a question by its vector: the reader reads better if it also gets that kind's known wording."""
 
     def __init__(self) -> None:
         arrays, record = read_lowrank(KINDS), read_record(KINDS)

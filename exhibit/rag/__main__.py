@@ -1,4 +1,4 @@
-"""The pipeline from the command line: `exhibit index`, `exhibit search` and `exhibit answer` (or `ask`).
+"""The pipeline from the command line: `exhibit index`, `exhibit search` and `exhibit ask`.
 
 exhibit index samples/cuad/CUAD_v1/full_contract_pdf --out index --preset routed
 exhibit search index "Which law governs the distributor agreement?"
@@ -37,8 +37,7 @@ def _make_parser() -> argparse.ArgumentParser:
         "--preset", default=DEFAULT, help=f"{', '.join(list_presets())}, or a .toml file (default: {DEFAULT})"
     )
     add_setting_flags(index.add_argument_group("settings, which overrule the preset"))
-    searches = {"search": "show the best passages", "answer": "answer with citations", "ask": "the same as answer"}
-    for name, text in searches.items():
+    for name, text in {"search": "show the best passages", "ask": "answer with citations"}.items():
         action = actions.add_parser(name, help=text)
         action.add_argument("index", type=Path, help="the folder of an index")
         action.add_argument("questions", nargs="+", metavar="QUESTION")

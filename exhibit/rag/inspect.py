@@ -144,19 +144,16 @@ class AzureIndex:
         self._retries = Retries(3, 1.0)
 
     def list_documents(self, category: str | None) -> list[Row]:
-        rows = self._read_rows("sourcefile,category", category)
-        counts = Counter((str(row.get("sourcefile") or ""), str(row.get("category") or "")) for row in rows)
+        counts = Counter(self._read_rows(category, "sourcefile", "category"))
         return [{"document": f, "category": c, "passages": n} for (f, c), n in sorted(counts.items())]
 
     def list_sections(self, category: str | None) -> list[Row]:
-        rows = self._read_rows("sourcefile,sourcepage,category", category)
-        pairs = dict.fromkeys((row.get("sourcefile"), row.get("sourcepage")) for row in rows)
+        pairs = dict.fromkeys(self._read_rows(category, "sourcefile", "sourcepage"))
         return [{"document": document, "section": section} for document, section in pairs]
 
     def list_chunks(self, category: str | None) -> list[Row]:
-        names = {"document": "sourcefile", "section": "sourcepage", "content": "content"}
-        rows = self._read_rows("sourcefile,sourcepage,category,content", category)
-        return [{name: row.get(field) for name, field in names.items()} for row in rows]
+        rows = self._read_rows(category, "sourcefile", "sourcepage", "content")
+        return [dict(zip(("document", "section", "content"), row, strict=True)) for row in rows]
 
     def search(self, query: str, top: int, category: str | None) -> list[Row]:
         """Return the best passages for a query, in the format that `converters.cpr --from-search` reads."""
@@ -172,11 +169,11 @@ class AzureIndex:
         yield "the index has documents", bool(documents), f"{len(documents)} documents"
         yield "passages name their file", not unnamed, f"{unnamed} without sourcefile"
 
-    def _read_rows(self, fields: str, category: str | None) -> Iterator[Row]:
-        """Yield the rows of the index, or of one category; raise an error if Azure cannot list so many rows."""
+    def _read_rows(self, category: str | None, *fields: str) -> Iterator[tuple[str, ...]]:
+        """Yield fields of all rows, or of those of a category; raise an error if Azure cannot list so many rows."""
         start, total = 0, 1
         while start < total:
-            body = {"search": "*", "select": fields, "top": _AZURE_PAGE, "skip": start, "count": True}
+            body = {"search": "*", "select": ",".join(fields), "top": _AZURE_PAGE, "skip": start, "count": True}
             reply = self._request(body, category)
             total = int(reply.get("@odata.count") or 0)
             if total > _AZURE_FARTHEST:
@@ -186,7 +183,7 @@ class AzureIndex:
                 )
             if not reply["value"]:
                 break
-            yield from reply["value"]
+            yield from (tuple(str(row.get(field) or "") for field in fields) for row in reply["value"])
             start += len(reply["value"])
 
     def _request(self, body: Row, category: str | None) -> Row:

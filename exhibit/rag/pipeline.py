@@ -43,12 +43,7 @@ class Answered:
 
 
 class Pipeline:
-    """Turns documents into cited answers.
-
-    >>> pipeline = Pipeline(Config.preset("routed"))
-    >>> pipeline.index(Path("samples/cuad"), Path("index"))
-    >>> pipeline.search(["Who may terminate?"])[0].ranked[0].text
-    """
+    """Turns documents into cited answers; docs/rag.md has an example."""
 
     def __init__(
         self,
@@ -241,11 +236,7 @@ class Pipeline:
 
 
 def _add_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
-    """Return an answer with a note that names the version of the law from which its passages come.
-
-    If the question cites provisions, and the answer is a refusal or not written by a language model, the answer becomes
-    the text of these provisions.
-    """
+    """Add a note that names the version of the law; unless a model has answered, cited provisions are the answer."""
     if answer.error or not retrieved.selected:
         return answer
     if retrieved.named and (answer.refused or not answer.usage):

@@ -48,11 +48,6 @@ class Cache:
         with self._connect() as database, database:
             database.executemany("INSERT OR REPLACE INTO kept (key, value) VALUES (?, ?)", values.items())
 
-    def __len__(self) -> int:
-        with self._connect() as database:
-            [[count]] = database.execute("SELECT count(*) FROM kept")
-        return int(count)
-
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
         try:

@@ -26,11 +26,7 @@ def find_program(name: str) -> str | None:
 
 
 class GitRepository:
-    """Reads a repository's objects and last commit through a bare clone that shares its objects.
-
-    A repository's configuration may name programs to run. `git clone` ignores it, and Git then reads the clone's
-    configuration.
-    """
+    """Reads a repository through a bare clone, whose configuration, unlike the original, names no programs to run."""
 
     def __init__(self, clone: Path, folder: Path) -> None:
         self._clone, self._folder = clone, folder

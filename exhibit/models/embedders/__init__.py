@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -45,20 +46,14 @@ class CachedEmbedder:
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:
         keys = [key_of(role, text) for text in texts]
-        stored = self._cache.get(keys)
-        vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        missing: dict[str, list[int]] = {}
-        for row, key in enumerate(keys):
-            if len(stored.get(key, b"")) == 4 * self.dimensions:
-                vectors[row] = np.frombuffer(stored[key], "<f4")
-            else:
-                missing.setdefault(texts[row], []).append(row)
-        distinct = list(missing)
-        for start in range(0, len(distinct), _SLAB_TEXTS):
-            slab = distinct[start : start + _SLAB_TEXTS]
-            fresh = to_unit(self._embedder.embed(slab, role=role), slab, name=self.name, dimensions=self.dimensions)
-            for text, vector in zip(slab, fresh, strict=True):
-                vectors[missing[text]] = vector
-            rows = np.ascontiguousarray(fresh, "<f4")
-            self._cache.put({keys[missing[text][0]]: row.tobytes() for text, row in zip(slab, rows, strict=True)})
-        return vectors
+        stored, size = self._cache.get(keys), 4 * self.dimensions
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if len(stored.get(key, b"")) != size}
+        for start in range(0, len(missing), _SLAB_TEXTS):
+            slab = dict(islice(missing.items(), start, start + _SLAB_TEXTS))
+            wanted = list(slab.values())
+            rows = to_unit(self._embedder.embed(wanted, role=role), wanted, name=self.name, dimensions=self.dimensions)
+            fresh = {key: row.tobytes() for key, row in zip(slab, rows.astype("<f4"), strict=True)}
+            self._cache.put(fresh)
+            stored |= fresh
+        data = b"".join(stored[key] for key in keys)
+        return np.frombuffer(data, "<f4").reshape(len(texts), self.dimensions).astype(np.float32)

@@ -1,8 +1,4 @@
-"""all-MiniLM-L6-v2 with this project's adapter for contracts and policies: `legal`, `legal:fp32`
-
-The adapter, 4.5 MB of low-rank weights in the package, is added to the official weights when the graph is built.
-bench/results/models.md names the training data.
-"""
+"""all-MiniLM-L6-v2 with our low-rank weights for contracts (bench/results/models.md): `legal`, `legal:fp32`"""
 
 from exhibit.models.embedders.minilm import MiniLM
 from exhibit.models.network import ADAPTER, OFFICIAL, Network, choose_variant, find_graph_path, load_graph, open_lowrank

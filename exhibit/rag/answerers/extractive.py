@@ -18,8 +18,7 @@ LOCAL = True
 NEAR = 0.2
 """The least share of the question's words, weighted by rarity, that a sentence must contain to be an answer.
 
-On 1,200 CUAD questions about 40 contracts, 63% of them without an answer, 47% of the questions without an answer and
-17% of the others are refused. The value was chosen on these questions from ten values between 0.05 and 0.6.
+Chosen from 0.05 to 0.6 on 1,200 CUAD questions: 47% of those without an answer are refused, and 17% of the others.
 """
 MAX_SENTENCES = 3
 _MAX_QUOTE_CHARS = 600  # a paragraph
