@@ -20,6 +20,7 @@ from exhibit.engine import open_engine
 from exhibit.engine.limits import Limits
 from exhibit.rag import Config, Pipeline
 from exhibit.storage.locations import Remote
+from tests.engine.test_ray import wait_until
 from tests.object_stores import moto
 from tests.storage.memory import put
 from tests.test_object_stores import use
@@ -95,13 +96,6 @@ def three(head: Nodes) -> Nodes:
     """The head and two nodes, new ones for those that a test has killed."""
     head.nodes += [head.cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(2 - len(head.nodes))]
     return head
-
-
-def wait_until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.1)
 
 
 def in_background(work: Callable[[], object]) -> tuple[threading.Thread, list[object]]:

@@ -28,15 +28,12 @@ def test_exhibit_has_17_verbs_with_existing_functions():
             assert callable(getattr(import_module(module), function)), target
 
 
-def test_help_lists_verbs_and_exit_codes(capsys):
+def test_help_lists_verbs_and_exit_codes_and_version_is_printed(capsys, monkeypatch):
     for word in ("--help", "-h", "help"):
         assert main([word]) == 0
         shown = capsys.readouterr().out
         assert all(f"  {verb} " in shown for verb in VERBS) and all(f"  {code} " in shown for code in EXIT_CODES)
     assert main([]) == 2 and "usage: exhibit" in capsys.readouterr().err
-
-
-def test_version_flag_prints_package_version(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["exhibit", "--version"])
     assert main() == 0 and capsys.readouterr().out == f"exhibit {exhibit.__version__}\n"
 

@@ -69,19 +69,17 @@ def test_doctor_names_packages_that_are_missing_or_too_old(capsys, monkeypatch):
 
 
 WELL = [Finding("Python", "Python", "ok", "3.11.7"), Finding("programs", "OCR", "ok", "English")]
+FINE = "everything that is required is present"
 
 
 @pytest.mark.parametrize(
     ("more", "code", "last"),
     [
-        ([], 0, ["everything that is required is present"]),
+        ([], 0, [FINE]),
         (
             [Finding("programs", "LibreOffice", "absent", "no .doc")],
             0,
-            [
-                "missing, so that some files cannot be converted or read: LibreOffice; see above",
-                "everything that is required is present",
-            ],
+            ["missing, so that some files cannot be converted or read: LibreOffice; see above", FINE],
         ),
         ([Finding("model", "MiniLM", "missing", "no weights")], 1, ["missing: MiniLM"]),
     ],
@@ -91,13 +89,8 @@ def test_doctor_prints_findings_by_group_and_a_summary(more, code, last, monkeyp
     assert main(["doctor"]) == code
     wide = max(len(finding.name) for finding in [*WELL, *more])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:4] == [
-        "Python",
-        f"  ok       {'Python':<{wide}}  3.11.7",
-        "programs",
-        f"  ok       {'OCR':<{wide}}  English",
-    ]
-    assert lines[-1 - len(last) :] == ["", *last]
+    assert lines[:2] == ["Python", f"  ok       {'Python':<{wide}}  3.11.7"]
+    assert lines[2:4] == ["programs", f"  ok       {'OCR':<{wide}}  English"] and lines[-1 - len(last) :] == ["", *last]
 
 
 def test_doctor_names_the_remedy_of_each_missing_program(capsys, monkeypatch):
@@ -147,16 +140,10 @@ def test_fix_calls_the_installer_of_a_part(part, module, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("user", "has_apt", "installers"),
-    [
-        ("root", True, ["playwright", "apt-get", "apt-get"]),
-        ("root", False, ["playwright"]),
-        ("somebody", True, ["playwright"]),
-    ],
+    ("root", "apt", "installers"),
+    [(True, True, ["playwright", "apt-get", "apt-get"]), (True, False, ["playwright"]), (False, True, ["playwright"])],
 )
-def test_fix_browser_installs_debian_chromium_for_root_without_playwright(
-    user, has_apt, installers, capsys, monkeypatch, tmp_path
-):
+def test_fix_browser_installs_debian_chromium_for_root(root, apt, installers, capsys, monkeypatch, tmp_path):
     browser, called = tmp_path / "chromium", []
 
     def run(command, **_):
@@ -168,8 +155,8 @@ def test_fix_browser_installs_debian_chromium_for_root_without_playwright(
 
     monkeypatch.setattr(chromium.subprocess, "run", run)
     monkeypatch.setattr(chromium, "find_browser", lambda: browser if browser.exists() else None)
-    monkeypatch.setattr(chromium, "is_root", lambda: user == "root")
-    monkeypatch.setattr(chromium, "find_program", lambda name: "/usr/bin/apt-get" if has_apt else None)
+    monkeypatch.setattr(chromium, "is_root", lambda: root)
+    monkeypatch.setattr(chromium, "find_program", lambda name: "/usr/bin/apt-get" if apt else None)
     code = chromium.main()
     shown = capsys.readouterr()
     assert called == installers

@@ -47,9 +47,7 @@ def test_load_describes_bundle_without_metadata_and_reports_missing_folder_or_ta
     assert repr(bundle) == f"<bundle {folder}: {asked} questions, {len(documents)} documents>"
     with pytest.raises(exhibit.ToolkitError, match="no table 'colours'; the tables are questions, gold, documents"):
         bundle.dataset("colours")
-    with pytest.raises(
-        exhibit.ToolkitError, match="no such folder; name a bundle's folder, or one of none; exhibit.convert"
-    ):
+    with pytest.raises(exhibit.ToolkitError, match="no such folder; name a bundle's folder, or one of none; exhib"):
         exhibit.load("cuad")
     write_bundle(tmp_path / "datasets_out" / "cuad")
     assert exhibit.load("cuad").address == "datasets_out/cuad"
@@ -151,9 +149,8 @@ def test_evaluate_on_two_datasets_adds_all_column_and_reports_failures(tmp_path,
     assert "out of order" in repr(run) and "ALL" in repr(run)
     assert _datasets_of(run) == {"alder", "birch", "ALL"}
     row = run.questions.loc[("alder", failed[0].id)]
-    assert (
-        "out of order" in row["error"] and row["file"] == failed[0].filename and row["question"] == failed[0].question
-    )
+    assert "out of order" in row["error"]
+    assert (row["file"], row["question"]) == (failed[0].filename, failed[0].question)
     one = exhibit.evaluate(exhibit.load(folders[0]), target=answer, metrics="answer_length", run_name="one", **fixed)
     assert _datasets_of(one) == {"alder"} and "ALL" not in repr(one)
     two = exhibit.evaluate(folders[1], target=answer, metrics="answer_f1", run_name="other", **fixed)
@@ -171,9 +168,7 @@ def _datasets_of(run: exhibit.Run) -> set[str]:
 def test_missing_library_error_names_notebook_extra(module, ask, tmp_path, monkeypatch):
     bundle = exhibit.load(write_bundle(tmp_path / "leases"))
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(
-        exhibit.ToolkitError, match=rf"{module} is not installed; run pip install 'exhibit-rag\[notebook\]'"
-    ):
+    with pytest.raises(exhibit.ToolkitError, match=rf"{module} is not installed; run pip .*exhibit-rag\[notebook\]"):
         ask(bundle)
 
 

@@ -73,9 +73,7 @@ def test_kinds_of_finds_the_kind_of_a_question_by_its_vector() -> None:
     embedder, kinds, model = legal.open("int8"), reader.shared_kinds(), reader.shared_reader()
     assert embedder.name.startswith(reader.EMBEDDER)
     asked = ["Whose courts and whose rules of law apply here?", "Which colour has the lid of the third box?"]
-    law, lid = (
-        kinds.of(text, vector).asks for text, vector in zip(asked, embedder.embed(asked, role="query"), strict=True)
-    )
+    law, lid = (kinds.of(*pair).asks for pair in zip(asked, embedder.embed(asked, role="query"), strict=True))
     assert law == "which state's or country's law governs it?" and lid == ""
     vague = "What is said of that?"
     [alone], [beside] = model.read(vague, [LAW]), model.read(vague, [LAW], law)
@@ -149,9 +147,8 @@ def test_reader_confidence_follows_calibrated_logistic_model() -> None:
     assert odds([1.0]) - odds([0.0]) == pytest.approx(alone["reader"])
     assert odds([0.0, 0.0]) - odds([0.0]) == pytest.approx(alone["reader"] * 2 * math.log(2))
     assert odds([0.0], usual=3.0) - odds([0.0]) == pytest.approx(alone["reader"] * 0.4 * 3)
-    assert odds([0.0], also=["short", "policy"]) - odds([0.0]) == pytest.approx(
-        told["short"]["offset"] + told["policy"]["offset"]
-    )
+    cases = told["short"]["offset"] + told["policy"]["offset"]
+    assert odds([0.0], also=["short", "policy"]) - odds([0.0]) == pytest.approx(cases)
     assert odds([0.0], found=0.75) == pytest.approx(together["offset"] + together["reranker"] * math.log(3))
     assert odds([0.0], found=0.5) == pytest.approx(together["offset"])
     assert odds([0.0], found=0.0) == odds([0.0], found=1e-6) and odds([0.0], found=1.0) == odds([0.0], found=1 - 1e-6)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
-import threading
 import zipfile
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +17,7 @@ from exhibit.models.rerankers import teacher
 from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline
 from exhibit.schemas.errors import ServiceError, SourceError
+from tests.models.loopback import Reply, Request, serve
 from tests.rag.reference import states
 from tests.training.material import tiny_weights
 
@@ -35,23 +33,20 @@ def index(monkeypatch, tmp_path):
     """A package index on this machine; return the folder of its package `tinydb`."""
     folder = tmp_path / "index" / "simple" / "tinydb"
     folder.mkdir(parents=True)
-    handler = partial(_Index, directory=str(tmp_path / "index"))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     for name in ("PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_EXTRA_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("PIP_RETRIES", "0")
-    monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}/simple")
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    yield folder
-    server.shutdown()
-    server.server_close()
 
+    def answer(request: Request) -> Reply:
+        path = tmp_path / "index" / request.path.strip("/")
+        path = path / "index.html" if path.is_dir() else path
+        kind = "text/html" if path.suffix == ".html" else "application/zip"
+        return Reply(path.read_bytes(), headers={"Content-Type": kind}) if path.is_file() else Reply(b"", 404)
 
-class _Index(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format, *args):
-        pass
+    with serve(answer) as url:
+        variables = {"PIP_CONFIG_FILE": "/dev/null", "PIP_RETRIES": "0", "PIP_INDEX_URL": f"{url}/simple"}
+        for name, value in {**variables, "EXHIBIT_CACHE": str(tmp_path / "cache")}.items():
+            monkeypatch.setenv(name, value)
+        yield folder
 
 
 def write_wheel(folder: Path, content: bytes) -> None:

@@ -215,7 +215,6 @@ def test_make_windows_joins_adjacent_passages_into_single_window():
 
 def test_answer_all_adds_locations_except_to_refusals():
     config = Config(answerer="extractive")
-    answered, refused = answer_all(
-        [(QUESTION, make_context(*LEASE)), ("Aircraft?", make_context(*LEASE))], config, None
-    )
+    context = make_context(*LEASE)
+    answered, refused = answer_all([(QUESTION, context), ("Aircraft?", context)], config, None)
     assert "\n\nSources:\n[1] lease.pdf" in answered.text and refused.text == IMPOSSIBLE_ANSWER

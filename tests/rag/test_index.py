@@ -62,13 +62,18 @@ def test_faiss_search_orders_equal_scores_by_key(tmp_path):
     assert store.search(np.ones((1, 4), np.float32), 3)[1].tolist() == [[0, 1, 2]]
 
 
-def test_faiss_rows_are_removed_saved_and_loaded(tmp_path, vectors):
+def test_faiss_rows_are_removed_saved_and_loaded_unless_the_file_is_damaged(tmp_path, vectors):
     store = faiss.open(tmp_path, None, name="chunk", dimensions=16)
     store.add([2, 5, 9], vectors[:3])
     store.remove([5, 77])
     store.save(np.array([2, 9]))
     again = faiss.open(tmp_path, None, name="chunk", dimensions=16)
     assert len(again) == 2 and np.array_equal(again.vectors([9, 5, 2]), vectors[[2, 0]])
+    with pytest.raises(BundleError, match="8 numbers"):
+        faiss.open(tmp_path, None, name="chunk", dimensions=8)
+    (tmp_path / "chunk.faiss").write_bytes(b"IxM2 and nothing")
+    with pytest.raises(BundleError, match="damaged"):
+        faiss.open(tmp_path, None, name="chunk", dimensions=16)
 
 
 @pytest.mark.parametrize(("shape", "value", "message"), [((2, 16), 1.0, "shape"), ((3, 16), np.nan, "NaN")])
@@ -80,47 +85,28 @@ def test_faiss_refuses_wrong_shape_nan_and_unknown_index_type(tmp_path, shape, v
         faiss.open(tmp_path, "pq", name="chunk", dimensions=16)
 
 
-def test_faiss_open_reports_file_with_other_dimensions_or_damage(tmp_path, vectors):
-    store = faiss.open(tmp_path, None, name="chunk", dimensions=16)
-    store.add([1], vectors[:1])
-    store.save(np.array([1]))
-    with pytest.raises(BundleError, match="8 numbers"):
-        faiss.open(tmp_path, None, name="chunk", dimensions=8)
-    (tmp_path / "chunk.faiss").write_bytes(b"IxM2 and nothing")
-    with pytest.raises(BundleError, match="damaged"):
-        faiss.open(tmp_path, None, name="chunk", dimensions=16)
-
-
 # ---------------------------------------------------------------- an index
 
 
 @pytest.mark.parametrize("preset", ["routed", "seed", "bm25"])
 def test_pipeline_adds_and_removes_documents_without_rebuilding_index(tmp_path, corpus, preset):
-    pipeline = make_pipeline(tmp_path, preset)
+    pipeline, whole = make_pipeline(tmp_path, preset), make_pipeline(tmp_path, preset)
+    whole.index(corpus, tmp_path / "whole")
     pipeline.index(corpus / "alder.txt", tmp_path / "index")
     pipeline.add(corpus / "birch.txt")
     question = "Consider the Supply Agreement of Birch Inc.; how many days' notice under clause 3?"
     both = make_pipeline(tmp_path, preset).open(tmp_path / "index")
     assert "birch.txt" in {hit.document for hit in both.search([question])[0].ranked}
+    for asked in (question, "Which law governs the Birch agreement?", "How many days' notice?"):
+        ranked = [each.search([asked])[0].ranked for each in (both, whole)]
+        first, second = ([(hit.document, hit.span, round(hit.score, 4)) for hit in hits] for hits in ranked)
+        assert first == second, "the order does not depend on when a document was added"
     both.remove("birch.txt")
     alone = make_pipeline(tmp_path, preset).open(tmp_path / "index")
     assert {hit.document for hit in alone.search([question])[0].ranked} == {"alder.txt"}
     assert alone.text("birch.txt") is None and alone.chunk_spans("birch.txt") == []
     with pytest.raises(BundleError, match=r"no document 'birch\.txt'"):
         alone.remove("birch.txt")
-
-
-def test_index_ranking_is_the_same_when_documents_are_added_later(tmp_path, corpus):
-    added = make_pipeline(tmp_path)
-    added.index(corpus / "alder.txt", tmp_path / "a")
-    added.add(corpus / "birch.txt")
-    whole = make_pipeline(tmp_path)
-    whole.index(corpus, tmp_path / "b")
-    for question in ("Which law governs the Birch agreement?", "How many days' notice?"):
-        ranked = [
-            [(h.document, h.span, round(h.score, 4)) for h in p.search([question])[0].ranked] for p in (added, whole)
-        ]
-        assert ranked[0] == ranked[1]
 
 
 def test_chunks_tile_the_document(tmp_path, corpus):
@@ -228,5 +214,14 @@ def test_presets_have_expected_names_and_seed_values():
     assert (seed.splitter, seed.chunk_size, seed.overlap, seed.min_chunks) == ("sections:sentences", 500, 0, 7)
     assert (seed.method, seed.reranker) == ("dense", "none")
     assert (seed.temperature, seed.max_tokens) == (0.1, 1000)
-    with pytest.raises(ToolkitError, match="did you mean routed"):
-        Config.preset("routd")
+    for name, message in (("routd", "did you mean routed"), ("none-such", f"there are {', '.join(list_presets())}")):
+        with pytest.raises(ToolkitError, match=message):
+            Config.preset(name)
+
+
+def test_preset_is_read_from_a_toml_file(tmp_path):
+    (tmp_path / "mine.toml").write_text('splitter = "naive"\nchunk_size = 300\n')
+    assert Config.preset(str(tmp_path / "mine.toml"), k=3).model_dump()["chunk_size"] == 300
+    (tmp_path / "bad.toml").write_text('colour = "red"\nchunk_size = 0\n')
+    with pytest.raises(ToolkitError, match="colour: .*; settings are ocr, ocr_language"):
+        Config.preset(str(tmp_path / "bad.toml"))

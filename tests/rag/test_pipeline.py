@@ -16,7 +16,7 @@ from exhibit.rag.answerers import reader
 from exhibit.rag.index import open_index
 from exhibit.rag.pipeline import find_files
 from exhibit.rag.summaries.extractive import ExtractiveSummariser
-from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.errors import BundleError
 from exhibit.storage.atomic import lock_folder
 from tests.evidence import files
 from tests.rag.bundles import PARTIES, contract
@@ -108,19 +108,13 @@ def test_selection_has_only_passages_with_nearly_the_best_score(ready):
     assert all(hit.score >= best - 0.25 for hit in found.selected)
 
 
-def test_hit_has_section_and_page(make, samples, tmp_path):
-    pipeline = make("rcts")
-    pdf = next((samples / "cuad").rglob("TESSALINE*.pdf"))
-    pipeline.index(pdf, tmp_path / "index")
-    [found] = pipeline.search(["source code escrow deposit"])
-    hit = next(hit for hit in found.ranked if "escrow" in hit.text.lower())
-    assert (hit.page == 2 and "Escrow" in hit.section) or "HOSTING" in hit.section
-
-
-def test_index_does_not_embed_repeated_page_footers(make, samples, tmp_path):
+def test_hit_has_section_and_page_and_no_repeated_footer_is_embedded(make, samples, tmp_path):
     embedder = Counting()
     pipeline = make("rcts", embedder=embedder)
     pipeline.index(next((samples / "cuad").rglob("TESSALINE*.pdf")), tmp_path / "index")
+    [found] = pipeline.search(["source code escrow deposit"])
+    hit = next(hit for hit in found.ranked if "escrow" in hit.text.lower())
+    assert (hit.page == 2 and "Escrow" in hit.section) or "HOSTING" in hit.section
     assert not any("Source: TESSALINE SOFTWARE" in text for text in embedder.texts)
 
 
@@ -188,23 +182,19 @@ def test_stopped_ingest_continues_with_the_cached_vectors(make, tmp_path):
 
 
 def test_answer_cites_the_document_named_in_the_question(ready):
-    told, unknown = ready.answer(
-        ["What is the governing law of the Cedar SA agreement?", "Who won the 1998 cup final?"]
-    )
+    told, unknown = ready.answer(["What is the governing law of the Cedar SA agreement?", "Who won the 1998 cup?"])
     assert "Chile" in told.answer.text and told.answer.citations
     assert told.context.sources[told.answer.citations[0] - 1].document == "cedar.txt"
     assert unknown.answer.refused
 
 
 def test_sentence_quoted_by_the_reader_becomes_the_first_passage(make, tmp_path, monkeypatch):
-    clauses = [
-        f"{n}.1 The Tenant shall keep room {n} of the premises in repair and pay its rent." for n in range(1, 40)
-    ]
+    clauses = [f"{n}.1 The Tenant shall keep room {n} of the premises in repair, and pay rent." for n in range(1, 40)]
     clauses[20] = "21.1 The Tenant insures the windows. The deposit is held by Larch Bank. The Tenant keeps a key."
     (tmp_path / "lease.txt").write_text("LEASE\n\n" + "\n\n".join(clauses), encoding="utf-8")
     pipeline = make("routed", k=40)
     pipeline.index(tmp_path / "lease.txt", tmp_path / "index")
-    question = "Does the Tenant keep room 3 of the premises in repair and pay its rent?"
+    question = "Does the Tenant keep room 3 of the premises in repair, and pay rent?"
     [before] = pipeline.search([question])
     assert "Larch" not in before.ranked[0].text
     monkeypatch.setattr(reader, "shared_reader", lambda: FakeReader("Larch Bank"))
@@ -229,18 +219,6 @@ def test_citing_the_first_passage_does_not_change_ranking(make, corpus, tmp_path
     monkeypatch.setattr(reader, "shared_reader", lambda: FakeReader(before.ranked[0].text.strip()[-20:]))
     [answered] = pipeline.answer([question])
     assert answered.answer.best and answered.retrieved.ranked == before.ranked
-
-
-def test_preset_is_read_from_a_toml_file(tmp_path):
-    (tmp_path / "mine.toml").write_text('splitter = "naive"\nchunk_size = 300\n')
-    assert Config.preset(str(tmp_path / "mine.toml"), k=3).model_dump()["chunk_size"] == 300
-    (tmp_path / "bad.toml").write_text('colour = "red"\nchunk_size = 0\n')
-    with pytest.raises(ToolkitError, match="colour: .*; settings are ocr, ocr_language"):
-        Config.preset(str(tmp_path / "bad.toml"))
-    with pytest.raises(
-        ToolkitError, match="there are bm25, careful, naive, rcts, routed, sac, sac-multilayer, seed, tfidf"
-    ):
-        Config.preset("none-such")
 
 
 def test_index_adds_each_file_of_a_folder_or_names_it_as_set_aside(corpus, make, tmp_path):

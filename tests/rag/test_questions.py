@@ -32,21 +32,11 @@ APART = [
     ("Under the Oak Lease, if kenway pays, what?", "the Oak Lease kenway", "if kenway pays, what?", "contract"),
     ("Does kenway’s 2020 lease end", "kenway’s 2020 lease", "Does it end", "contract"),
     ("Tell me about the Oak Lease.", "about the Oak Lease", "Tell me.", "contract"),
-    (
-        "Does the lease of Alder Mills, Inc. and Birch end?",
-        "the lease of Alder Mills, Inc. and Birch",
-        "Does it end?",
-        "contract",
-    ),
+    ("Does the lease of Alder, Inc. and Birch end?", "the lease of Alder, Inc. and Birch", "Does it end?", "contract"),
     ("Under the Lease dated 3 May 2021, who pays?", "the Lease dated 3 May 2021", "who pays?", "contract"),
     ("What does Amendment No. 3 say?", "Amendment No. 3", "What does it say?", ""),
     ("Kenway NDA: who pays?", "Kenway NDA", "who pays?", "nda"),
-    (
-        "agreement between alder and birch chemicals, who pays?",
-        "agreement between alder and birch chemicals",
-        "who pays?",
-        "contract",
-    ),
+    ("lease between alder and birch ore, who pays?", "lease between alder and birch ore", "who pays?", "contract"),
     ("Does Oak Ltd, Inc. agreement end?", "Oak Ltd, Inc. agreement", "Does it end?", "contract"),
 ]
 
@@ -57,17 +47,13 @@ def test_understand_separates_the_name_of_a_document(question, names, asks, kind
     assert (query.names, query.asks, query.kind, query.apart) == (names, asks, kind, True)
 
 
+TOCK, SUPPLY = '"Tock: Lists, with Reminders"\'s privacy policy', "the Supply Agreement between Alder, LLC and Elm, LLC"
 WORDINGS = [
+    (f"Consider {TOCK}; is it sold?", TOCK, "is it sold?", "privacy policy"),
     (
-        'Consider "Tock: Lists, with Reminders"\'s privacy policy; is it sold?',
-        '"Tock: Lists, with Reminders"\'s privacy policy',
-        "is it sold?",
-        "privacy policy",
-    ),
-    (
-        "May Alder end the Supply Agreement between Alder Company, LLC and Birch, LLC for Resin if Birch defaults?",
-        "the Supply Agreement between Alder Company, LLC and Birch, LLC for Resin",
-        "May Alder end it if Birch defaults?",
+        f"May Alder end {SUPPLY} for Tin if Elm fails?",
+        f"{SUPPLY} for Tin",
+        "May Alder end it if Elm fails?",
         "contract",
     ),
     ("In Fenway's NDA, does it survive?", "Fenway's NDA", "does it survive?", "nda"),

@@ -324,9 +324,6 @@ def test_scratch_folder_is_private_and_removed_afterwards(tmp_path, monkeypatch)
 def test_scratch_folder_is_not_made_in_a_missing_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     monkeypatch.setenv("TMPDIR", "/there")
-    with (
-        pytest.raises(ToolkitError, match="/there: cannot be written: No such file.*; set TMPDIR"),
-        make_scratch_folder(),
-    ):
-        pass
+    with pytest.raises(ToolkitError, match="/there: cannot be written: No such file.*; set TMPDIR"):
+        make_scratch_folder().__enter__()
     assert not (tmp_path / "none").exists()
