@@ -63,8 +63,8 @@ Grades = dict[str, dict[str, dict[str, int]]]  # of the clauses, by split and qu
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read clauses, queries and grades; every clause becomes a document, even an ungraded one."""
     release = Release(source, INFO)
-    folder = release.find("corpus.jsonl").parent
-    corpus = folder / "corpus.jsonl"
+    corpus = release.find("corpus.jsonl")
+    folder = corpus.parent
     texts = read_corpus(corpus, release.read(corpus), tally)
     clauses = {key: replace(raw, title=f"Clause {key}") for key, raw in texts}
     grades: Grades = {split: {} for split in INFO.splits}

@@ -7,10 +7,10 @@ import re
 import sys
 from argparse import Namespace
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -223,8 +223,9 @@ def _read_release(release: Release) -> tuple[list[dict[str, str]], Labels, dict[
 def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tally: Tally) -> list[_Contract]:
     """Pair each row with the agreement that has its MAE definition: the numbers in `Filename (anon)` are wrong."""
     pairs: dict[str, list[_Contract]] = defaultdict(list)
+    fold_text = cache(lambda name: fold(texts[name], loose=True))
     for row, cells in enumerate(rows):
-        name = _find_owner(cells[MAE], labels, texts)
+        name = _find_owner(cells[MAE], labels, texts, fold_text)
         contract = _Contract(row, cells, name, texts.get(name, ""))
         if name in texts:
             pairs[name].append(contract)
@@ -242,14 +243,13 @@ def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tal
     return sorted(contracts, key=lambda contract: contract.row)
 
 
-def _find_owner(definition: str, labels: Labels, texts: dict[str, str]) -> str:
+def _find_owner(definition: str, labels: Labels, names: Iterable[str], fold_text: Callable[[str], str]) -> str:
     """Return the one agreement with this definition, by the label files or else by the texts; else an empty name."""
     key = make_definition_key(definition)
     owners = labels.owners.get(key, set()) if key else set()
     if len(owners) != 1:
         parts = [fold(part, loose=True) for part in read_cell(definition)[0]]
-        folded = {name: fold(text, loose=True) for name, text in texts.items()} if parts else {}
-        owners = {name for name, text in folded.items() if all(part in text for part in parts)}
+        owners = {name for name in names if parts and all(part in fold_text(name) for part in parts)}
     return next(iter(owners)) if len(owners) == 1 else ""
 
 

@@ -119,7 +119,7 @@ def materialise(task: Task) -> Done:
         raise DocumentError(_explain_wordless(task))
     if not scanned and task.path != task.target:
         shutil.copyfile(task.path, task.target)
-    finder = _Finder(document.text if raw.own_text else raw.text or "", document)
+    finder = Finder(document.text if raw.own_text else raw.text or "", document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
     # only on pages with gold: for all pages of a filing it takes twice as long as everything else together
     numbers = {number for where in places.values() if where.spans for number in where.pages}
@@ -176,13 +176,8 @@ def _explain_wordless(task: Task) -> str:
 # ---------------------------------------------------------------- locating quotes
 
 
-def locate_quote(quote: Quote, document: Document) -> QuotePlace:
-    """Return a quote's location in a document, given without offsets in the source's text."""
-    return _Finder("", document).place(quote)
-
-
 @dataclass(frozen=True)
-class _Finder:
+class Finder:
     """Locates quotes in a document; offsets in the source's text are converted to offsets in the document."""
 
     source: str

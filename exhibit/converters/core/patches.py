@@ -7,7 +7,7 @@ from pathlib import Path
 
 from exhibit.converters import DatasetInfo, Label, Quote, Tally
 from exhibit.converters.core.build import Asked, make_card_text, write_bundle
-from exhibit.converters.core.documents import NOWHERE, locate_quote
+from exhibit.converters.core.documents import NOWHERE, Finder
 from exhibit.engine import open_engine, track
 from exhibit.evidence.read import read_within
 from exhibit.hub.card import CardText
@@ -143,7 +143,7 @@ def replace_gold(
             )
         marked = Quote(name, passage.text, marked=tuple(passage.spans))
         # a document that was read or printed again may have the words at different offsets
-        place = locate_quote(marked, read_within(bundle.files[name]))
+        place = Finder("", read_within(bundle.files[name])).place(marked)
         gold.append(place.make_gold(row.id, at, name, labels))
     contexts = [Context(filename=passage.filename, text=passage.text) for passage in passages]
     return row.model_copy(update={"answer": answer, "is_impossible": False, "contexts": contexts}), gold

@@ -229,7 +229,8 @@ class GoldReader:
     """Reads the gold passages of each row, from the columns that were chosen."""
 
     def __init__(self, columns: Columns, seen: Sequence[str], shelf: Shelf, only: str | None, tally: Tally) -> None:
-        self._paths = {role: split_path(path, seen) or (path, "") for role, path in columns.items() if path}
+        paths = {role: split_path(path, seen) or (path, "") for role, path in columns.items() if path}
+        self._paths = dict.fromkeys(columns, ("", "")) | paths  # of each role: the column, and the field of its objects
         self._shelf, self._only, self._tally = shelf, only, tally
         self._cells: dict[str, Any] = {}  # cells of the current row, as both fields below
         self._place = ""
@@ -297,12 +298,9 @@ class GoldReader:
 
     # ------------------------------------------------------------ columns
 
-    def _find_column(self, role: str) -> tuple[str, str]:
-        return self._paths.get(role, ("", ""))
-
     def _list_items(self, role: str) -> list[Any]:
         """Return the values of a role's cell; a text with several names is split unless it is a known file's name."""
-        cell = self._cells.get(self._find_column(role)[0])
+        cell = self._cells.get(self._paths[role][0])
         values, find_named = list_cell_values(cell), self._shelf.find_named
         if role == "text" or len(values) != 1 or not isinstance(values[0], str) or find_named(values[0]):
             return values
@@ -311,8 +309,8 @@ class GoldReader:
 
     def _read_documents(self) -> Iterator[tuple[str, int | None]]:
         """Yield the documents that the row names, with stated pages; nothing if the passages' objects name them."""
-        column, inner = self._find_column("document")
-        if inner and column in (self._find_column("text")[0], self._find_column("provision")[0]):
+        column, inner = self._paths["document"]
+        if inner and column in (self._paths["text"][0], self._paths["provision"][0]):
             return
         names = [parts["document"] for parts in self._describe("document") if parts.get("document")]
         for name in names or filter(None, [self._only]):
@@ -320,13 +318,13 @@ class GoldReader:
             yield (file if file and file[1] is not None else (name, None))
 
     def _read_numbers(self, role: str) -> list[int]:
-        column, inner = self._find_column(role)
+        column, inner = self._paths[role]
         values = [] if inner else list_cell_values(self._cells.get(column))
         return [number for value in values if (number := read_number(value)) is not None]
 
     def _describe(self, role: str, plain: str = "") -> list[dict[str, Any]]:
         """Return the parts of each value of a cell by role; a value that is not an object has the role `plain`."""
-        column = self._find_column(role)[0]
+        column = self._paths[role][0]
         return [
             self._read_object(flatten_object(value), column)
             if isinstance(value, dict)
@@ -339,7 +337,7 @@ class GoldReader:
         parts: dict[str, Any] = {}
         filled = {name: value for name, value in fields.items() if read_cell_words(value)}
         for role in ("document", "text", "provision", "page", "grade"):
-            own, inner = self._find_column(role)
+            own, inner = self._paths[role]
             known = inner if inner and own == column else choose_name(filled, role)
             value = filled.get(known or "")
             if role == "page":
