@@ -292,7 +292,8 @@ def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
         if isinstance(cells, dict):
             yield Record(index, place, cells)
         else:
-            tally.fault("line is not a JSON object", f"{path.name}: {place}{problem}", item=Item("rows", place))
+            reason = "line is not JSON, or not an object"
+            tally.fault(reason, f"{path.name}: {place}{problem}", item=Item("rows", place))
 
 
 def _read_json(path: Path, text: str) -> list[Any]:
