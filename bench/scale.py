@@ -154,7 +154,7 @@ def time_queries(search: Callable[[Vectors], object], queries: Vectors) -> float
     return float(np.median(times))
 
 
-def measure_store_apart(spec: str, rows: int) -> list[object]:
+def measure_store_in_process(spec: str, rows: int) -> list[object]:
     """Measure a store in a process of its own, so that one store's memory does not slow the next."""
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(measure_store, spec, rows, Path(folder)).result()
@@ -179,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for engine in options.engines
         for jobs in options.jobs
     ]
-    stores = [measure_store_apart(spec, rows) for rows in options.rows for spec in options.stores]
+    stores = [measure_store_in_process(spec, rows) for rows in options.rows for spec in options.stores]
     head = ["documents", "engine", "workers", "seconds", "processor ms each", "peak MB", "disk MB", "ms a question"]
     store_head = ["store", "vectors", "seconds to build", "disk MB", "ms a query", "ms within 5,000", f"recall@{K}"]
     tables = [Table("Indexing, then asking", head, indexes), Table("Vector stores", store_head, stores)]

@@ -159,10 +159,10 @@ def compute_span_losses(yes: Tensor, tokens: Tensor, verdicts: Tensor, labels: T
     """Return the weighted sum of the losses on tokens, of quotes and of short answers, and on yes or no."""
     quotes = compute_tokens_loss(tokens[..., :3], labels[..., :3])
     short = compute_tokens_loss(tokens[..., 3:], labels[..., 3:])
-    return _SAYS * compute_says_loss(yes, verdicts) + _SPANS * (quotes + short)
+    return _SAYS * compute_yes_loss(yes, verdicts) + _SPANS * (quotes + short)
 
 
-def compute_says_loss(odds: Tensor, said: Tensor) -> Tensor:
+def compute_yes_loss(odds: Tensor, said: Tensor) -> Tensor:
     """Return the binary cross-entropy of the yes-or-no output, over the windows with a known right answer."""
     known = said >= 0
     if not known.any():

@@ -50,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--documents", type=Path, metavar="DIR", help="the folder with the documents")
     as_what = "every file printed to PDF, or as it is (default: pdf)"
     add("--as", choices=["pdf", "is"], default="pdf", help=as_what)
-    add = parser.add_argument_group("about the table").add_argument
+    add = parser.add_argument_group("the table").add_argument
     add("--sheet", metavar="NAME", help="of a workbook (default: the first that has rows)")
     add("--name", help="the bundle's short name (default: the table's)")
     add("--title", help="the bundle's name on the Hub (default: the short one)")

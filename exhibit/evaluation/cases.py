@@ -77,7 +77,7 @@ class Passage:
         return () if self.span is None else (self.span, *self.more)
 
     @property
-    def tells(self) -> bool:
+    def has_content(self) -> bool:
         """Whether the content of the passage is known, from its position or its text."""
         elsewhere = bool(self.told_filename) and self.filename is None
         return bool(self.span) or (bool(self.text.strip()) and (elsewhere or not self.unplaced))

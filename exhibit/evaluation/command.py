@@ -163,7 +163,7 @@ def _make_parser() -> command.Parser:
         allow_abbrev=False,
     )
     targets = ", ".join(name.replace("_", "-") for name in list_targets() if name != "function")  # from Python only
-    add = parser.add_argument_group("what is asked").add_argument
+    add = parser.add_argument_group("questions").add_argument
     add("bundles", nargs="*", metavar="BUNDLE", help="folders, hf://OWNER/NAME@REVISION, s3://, gs://")
     add("--dataset-paths", nargs="+", metavar="BUNDLE", help=argparse.SUPPRESS)
     add("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
@@ -171,7 +171,7 @@ def _make_parser() -> command.Parser:
     add("--ask-label", metavar="LABEL", help="also ask for a value of this label, and score it: label (ContractNLI)")
     files = "ingest only these files (default: pdf if the PDFs contain all gold)"
     add("--file-type", metavar="pdf|txt,html|all", help=files)
-    add = parser.add_argument_group("what is tested").add_argument
+    add = parser.add_argument_group("system under test").add_argument
     add("--target", metavar="NAME", help=f"{targets}, or a .toml file (default: builtin)")
     add("--target-url", "--targeturl", metavar="URL", help="the address of the server to test")
     add("--recheck", type=Path, metavar="FILE", help="score a finished run of ragas, DeepEval, promptfoo, Inspect …")
@@ -182,7 +182,7 @@ def _make_parser() -> command.Parser:
     add("--top-k", dest="k", help=argparse.SUPPRESS)  # the name of the first seed
     add("--set", action="append", metavar="NAME=VALUE", help="any setting; exhibit evaluate --settings lists them")
     add("--config", type=Path, metavar="FILE", help="settings as JSON or TOML; flags overrule them")
-    results = parser.add_argument_group("what comes out")
+    results = parser.add_argument_group("results")
     add = results.add_argument
     add("--metrics", metavar="NAME,…", help="such as ndcg,drm@8 (default: all that apply)")
     add("--judge", metavar="NAME", help="the model that marks groundedness, relevance and correctness")

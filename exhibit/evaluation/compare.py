@@ -125,7 +125,7 @@ def describe_better(names: Sequence[str], differences: Mapping[str, Difference],
         return f"No metric decides whether {second} or {first} is better."
     difference, metric = differences[name], describe_metric(name)
     change = difference.mean or 0.0
-    values = [f"{metric.in_words(value)}{metric.unit_behind}" for value in (difference.first, difference.second)]
+    values = [f"{metric.in_words(value)}{metric.report_unit}" for value in (difference.first, difference.second)]
     ends = f", 95% interval {' to '.join(map(metric.change_in_words, difference.ci95))}" if difference.ci95 else ""
     if not change:
         verdict = f"{second} and {first} are equally good"

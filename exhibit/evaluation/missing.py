@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from exhibit.evaluation.cases import Case, Passage
-from exhibit.evidence.place import TELLING, letters_of
+from exhibit.evidence.place import MIN_SHARED_LETTERS, letters_of
 from exhibit.law.names import FileNames
 
 _EXAMPLES = 3  # example names: enough to recognise their form
@@ -53,7 +53,7 @@ def passage_lacks(passage: Passage) -> Iterator[str]:
     elif not passage.text.strip():
         yield "wordless"
     elif passage.span is None:
-        few = passage.unplaced and len(letters_of(passage.text).text) < TELLING
+        few = passage.unplaced and len(letters_of(passage.text).text) < MIN_SHARED_LETTERS
         yield "few" if few else "nowhere"
     if passage.added:
         yield "added"

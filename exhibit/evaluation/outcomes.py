@@ -86,7 +86,7 @@ def _judge_passages(case: Case) -> Finding:
     first = find_first_gold(case, numbers)
     if first is not None:
         return Finding(Outcome.FOUND, f"The passages up to number {first} contain at least half of a gold passage.")
-    if passages and not any(passage.tells for passage in passages):
+    if passages and not any(passage.has_content for passage in passages):
         return Finding(Outcome.NOT_JUDGED, "The words of its passages are in no document.")
     version = next((n for n in numbers if has_right_version(passages[n - 1], case) is False), None)
     if version is not None:
@@ -110,7 +110,7 @@ def find_support(case: Case) -> bool | None:
     """
     golds = [gold for gold in case.gold if gold.worded]
     passages = case.reply.passages
-    if case.reply.error or case.is_impossible or not golds or not any(passage.tells for passage in passages):
+    if case.reply.error or case.is_impossible or not golds or not any(passage.has_content for passage in passages):
         return None
     cited = find_cited(case)
     if cited:

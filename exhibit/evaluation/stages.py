@@ -17,7 +17,7 @@ from exhibit.evaluation.outcomes import find_cited
 from exhibit.evaluation.placement import golds_of, rank_found
 from exhibit.evidence import Document, Span, subtract_spans
 from exhibit.evidence.locate import place_text, spans_of
-from exhibit.evidence.place import TELLING, Place, letters_of
+from exhibit.evidence.place import MIN_SHARED_LETTERS, Place, letters_of
 from exhibit.schemas.run import Outcome, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 
@@ -51,7 +51,7 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
     letters = letters_of(words).text
     if not letters:
         return None
-    if len(letters) < TELLING:
+    if len(letters) < MIN_SHARED_LETTERS:
         # a few words that the text has may be another occurrence of them
         return None if letters in letters_of(parsed.text).text else InText(0.0)
     placement = place_text(words, parsed)
@@ -142,7 +142,7 @@ def follow_gold(
     before: int | None = None
     for name, passages in lists.items():
         # a passage without a known location is unknown, not wrong
-        if passages is None or not gold.worded or (passages and not any(passage.tells for passage in passages)):
+        if passages is None or not gold.worded or (passages and not any(passage.has_content for passage in passages)):
             continue
         rank = rank_found(gold, passages)
         reason = _REASONS[cut_by if name == "context" and cut_by in _REASONS else name]

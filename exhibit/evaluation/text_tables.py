@@ -107,12 +107,12 @@ def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = N
     columns = {name: run.means_of(name) for name in run.tables} | ({ALL: run.means} if len(tables) > 1 else {})
     names = choose_metrics(dict.fromkeys(name for means in columns.values() for name in means), metrics)
     lines = [f"{run.name}: {len(labels)} questions of {_count(len(tables), 'dataset')}, {run.failed_count} failed"]
-    lines += ["", "WHAT WAS ASKED", *format_distribution(labels)]
+    lines += ["", "QUESTIONS", *format_distribution(labels)]
     lines += ["", "IN ALL", *table_of(columns, names, width=width).splitlines()]
     for label in find_question_kinds(labels):
         lines += ["", f"BY {label.upper()}", *format_comparison(tables, label, metrics=metrics, width=width)]
     outcomes = Counter(outcome for table in tables for outcome in table.outcomes).most_common()
-    return [*lines, "", "WHAT BECAME OF THE QUESTIONS", *(f"  {name:<28} {count:>6}" for name, count in outcomes)]
+    return [*lines, "", "OUTCOMES", *(f"  {name:<28} {count:>6}" for name, count in outcomes)]
 
 
 def format_distribution(labels: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -16,7 +16,7 @@ from exhibit.evidence.fold import Fold, align, fold
 from exhibit.evidence.place import (
     COMMON,
     FEW,
-    TELLING,
+    MIN_SHARED_LETTERS,
     Place,
     PlacedPiece,
     Placement,
@@ -117,7 +117,7 @@ def locate(quote: str, document: Document) -> list[Match]:
     parts = quote_parts(quote)
     paragraphs = [piece for part in parts for piece in part.split("\n")]
     matches = (
-        find_as_it_stands(quote, document)
+        find_as_written(quote, document)
         or (len(parts) > 1 and _from_pieces(parts, _MIN_PART, document))
         or _locate_alike(quote, document)
         or _from_pieces(paragraphs, _MIN_PARAGRAPH, document)
@@ -130,7 +130,7 @@ def locate(quote: str, document: Document) -> list[Match]:
 # ---------------------------------------------------------------- exact
 
 
-def find_as_it_stands(quote: str, document: Document) -> list[Match]:
+def find_as_written(quote: str, document: Document) -> list[Match]:
     """Return a quote's locations, also across pages; only spaces, dashes, case and the like may differ."""
     words = quote.strip()
     matches = {at: _match_exactly(at, quote, words, document) for at in _find(words, document.text)}
@@ -187,7 +187,7 @@ def _from_pieces(pieces: Sequence[str], shortest: int, document: Document) -> li
     pieces = [piece.strip() for piece in pieces if lengths[piece.strip()] >= shortest]
     places: dict[str, list[Match]] = {}
     for piece in dict.fromkeys(pieces):
-        matches = find_as_it_stands(piece, document) or _locate_alike(piece, document)
+        matches = find_as_written(piece, document) or _locate_alike(piece, document)
         places[piece] = sorted(prefer_whole_words(matches), key=lambda match: match.span)
         if not matches:
             return []
@@ -299,10 +299,10 @@ _PLACES = 64  # most locations of a text in a document that are compared
 def place_text(text: str, document: Document) -> Placement:
     """Return where a document contains a text; an empty placement if the text is short and occurs too often."""
     letters = len(letters_of(text).text)
-    matches = prefer_whole_words(find_as_it_stands(text, document))[:_PLACES] if letters else []
+    matches = prefer_whole_words(find_as_written(text, document))[:_PLACES] if letters else []
     if not matches:
         return place_pieces(text, document)
-    if letters < TELLING and len(matches) > FEW:
+    if letters < MIN_SHARED_LETTERS and len(matches) > FEW:
         return Placement((), (Span(0, len(text)),), letters)
     whole = PlacedPiece(0, len(text), tuple(match.spans for match in matches), letters)
     return Placement((whole,), (), letters)
@@ -318,4 +318,4 @@ def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Plac
 
 def is_ambiguous(text: str, places: int) -> bool:
     """Return whether a quote is too short and has too many locations for its origin to be clear."""
-    return places > FEW and 0 < len(letters_of(text).text) < TELLING
+    return places > FEW and 0 < len(letters_of(text).text) < MIN_SHARED_LETTERS

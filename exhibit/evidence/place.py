@@ -78,13 +78,13 @@ def blank_markup(text: str) -> str:
 # ---------------------------------------------------------------- stretches of letters
 
 
-TELLING = 24
+MIN_SHARED_LETTERS = 24
 """The fewest letters and digits that a range and a document must share: about five words."""
 _STEP = 8  # letters between two seeds of the search: a shared range of 32 letters is never missed
 COMMON = 256  # most occurrences of a seed that are tried; more frequent words give no location
 _SLIP = 6
 """The most letters that may differ inside a range, in either text: a misread word, an escape, a note's number."""
-_ANEW = 12  # letters that must match after such a difference before the range continues
+_MIN_RESUMED_LETTERS = 12  # letters that must match after such a difference before the range continues
 _EDGE = 4  # letters that must match instead if the text ends earlier
 
 
@@ -102,8 +102,8 @@ def find_stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]
     stretches = []
     for first, last in ranges:
         at, floor = first, first
-        while at + TELLING <= last:
-            hits = list(islice(find_occurrences(needle[at : at + TELLING], haystack.text), COMMON + 1))
+        while at + MIN_SHARED_LETTERS <= last:
+            hits = list(islice(find_occurrences(needle[at : at + MIN_SHARED_LETTERS], haystack.text), COMMON + 1))
             if not hits or len(hits) > COMMON:
                 at += _STEP
                 continue
@@ -122,14 +122,14 @@ def find_occurrences(needle: str, text: str) -> Iterator[int]:
 
 def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: tuple[int, int]) -> Stretch:
     """Extend an exact match of a few letters in both directions; return the longest stretch found."""
-    after, before = needle[at + TELLING : bounds[1]], needle[bounds[0] : at][::-1]
+    after, before = needle[at + MIN_SHARED_LETTERS : bounds[1]], needle[bounds[0] : at][::-1]
     grown: dict[tuple[int, int, int], list[Span]] = {}
     for hit in hits:
-        end = hit + TELLING
+        end = hit + MIN_SHARED_LETTERS
         # a slip is shorter than the match before the next slip, so no match is longer than twice the needle
-        ahead, there, more = _grow(after, haystack.text[end : end + 2 * len(after) + _ANEW])
-        back, earlier, other = _grow(before, haystack.text[max(hit - 2 * len(before) - _ANEW, 0) : hit][::-1])
-        key = (TELLING + more + other, at - back, at + TELLING + ahead)
+        ahead, there, more = _grow(after, haystack.text[end : end + 2 * len(after) + _MIN_RESUMED_LETTERS])
+        back, earlier, other = _grow(before, haystack.text[max(hit - 2 * len(before) - _MIN_RESUMED_LETTERS, 0) : hit][::-1])
+        key = (MIN_SHARED_LETTERS + more + other, at - back, at + MIN_SHARED_LETTERS + ahead)
         grown.setdefault(key, []).append(Span(*haystack.span(hit - earlier, end + there)))
     letters, start, end = max(grown, key=lambda key: (key[0], -key[1]))
     return Stretch(start, end, tuple(dict.fromkeys(grown[letters, start, end])), letters)
@@ -156,7 +156,7 @@ def _find_slip(own: str, at: int, other: str, place: int) -> tuple[int, int] | N
     """Return how many letters to skip in each text until the two texts match again."""
     for skip, pass_over in _SLIPS:
         # at the edge of the text fewer letters remain to match
-        need = min(_ANEW, len(own) - at - skip)
+        need = min(_MIN_RESUMED_LETTERS, len(own) - at - skip)
         if need >= _EDGE and other.startswith(own[at + skip : at + skip + need], place + pass_over):
             return skip, pass_over
     return None
@@ -203,7 +203,7 @@ def place_pieces(text: str, document: Document) -> Placement:
     if not needle.text:
         return Placement((), (), 0)
     stretches = find_stretches(needle.text, document.letters, [(0, len(needle.text))])
-    if len(needle.text) < TELLING and (spots := _find_standing_alone(needle.text, document)):
+    if len(needle.text) < MIN_SHARED_LETTERS and (spots := _find_whole_words(needle.text, document)):
         stretches = [Stretch(0, len(needle.text), tuple(spots), len(needle.text))]
     if document.furniture:
         # also search running heads and page numbers, which a parser may keep and `body` lacks
@@ -214,7 +214,7 @@ def place_pieces(text: str, document: Document) -> Placement:
     if cells:
         ranges = (needle.find_folded_range(*cell) for cell in cells)
         stretches = _with_cells([one for one in ranges if one[0] < one[1]], stretches, needle, document)
-    stretches = _choose_telling(stretches)
+    stretches = _choose_distinctive(stretches)
     pieces = [_make_piece(stretch, needle, text, document) for stretch in stretches]
     added = (Span(*needle.span(start, end)) for start, end in _find_left(stretches, needle))
     return Placement(tuple(pieces), tuple(added), len(needle.text))
@@ -225,7 +225,7 @@ def _find_left(stretches: Sequence[Stretch], needle: Fold) -> list[tuple[int, in
     return [(last, start) for (_, last), (start, _) in pairwise(edges) if last < start]
 
 
-def _choose_telling(stretches: Sequence[Stretch]) -> list[Stretch]:
+def _choose_distinctive(stretches: Sequence[Stretch]) -> list[Stretch]:
     """Return the stretches that are long or rare enough to show which document a searched text comes from."""
     sure = [stretch for stretch in stretches if len(stretch.hits) <= FEW or stretch.letters >= _LONG]
     near = [hit for stretch in sure for hit in stretch.hits[:1]]
@@ -259,7 +259,7 @@ def _with_cells(
     if not open_cells:
         return stretches
     wanted = Counter(needle.text[start:end] for start, end in open_cells)
-    places = {word: _find_standing_alone(word, document) for word in wanted}
+    places = {word: _find_whole_words(word, document) for word in wanted}
     if stretches:
         low = min(stretch.hits[0][0] for stretch in stretches) - _MARGIN
         high = max(stretch.hits[0][1] for stretch in stretches) + _MARGIN
@@ -281,7 +281,7 @@ def _with_cells(
     return sorted([*stretches, *added])
 
 
-def _find_standing_alone(word: str, document: Document) -> list[Span]:
+def _find_whole_words(word: str, document: Document) -> list[Span]:
     """Return the locations of a table cell's text in a document, but not those inside longer words."""
     text, letters = document.text, document.letters
     spots = []

@@ -555,7 +555,7 @@ def has_missing_figures(claim: str, evidence: str) -> bool:
     return any((number, unit.split()[-1]) in known for number, unit in wanted.measures - stated.measures)
 
 
-def stands_in(expected: str, text: str) -> bool | None:
+def states_answer(expected: str, text: str) -> bool | None:
     """Return whether a text states an expected answer, by words, numbers and dates; None if that cannot be decided."""
     wanted, stated = read_statement(expected), read_statement(text)
     if not wanted.tokens and not wanted.dates:

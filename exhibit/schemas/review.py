@@ -52,7 +52,7 @@ class Better(_Model):
         return self
 
     @property
-    def says_something(self) -> bool:
+    def has_correction(self) -> bool:
         """Whether the correction gives other gold passages, or states that no passage answers the question."""
         return self.is_impossible or bool(self.contexts)
 

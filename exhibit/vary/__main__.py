@@ -35,7 +35,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--strict", action="store_true", help="stop at the first fault instead of counting faults")
     add("--force", action="store_true", help="replace existing bundles")
     add_json(parser)
-    add_engine_arguments(parser.add_argument_group("how it runs"))
+    add_engine_arguments(parser.add_argument_group("execution"))
     add_ocr_arguments(parser)
     return parser
 

@@ -15,7 +15,7 @@ from exhibit.evaluation.text_tables import choose_metrics, describe_not_compared
 from exhibit.viewer.page import Record, render
 from exhibit.viewer.plots import MEANINGS, group_rows, make_funnel, make_metric_rows, stack_shares
 from exhibit.viewer.questions import CHANGES, OUTCOMES, Matching
-from exhibit.viewer.report import format_start, name_apart, write_page
+from exhibit.viewer.report import format_start, make_names_unique, write_page
 
 NAME = "compare.html"
 _NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "resume")
@@ -54,7 +54,7 @@ def compare_two(
 def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: str = "", **how: Any) -> Path:
     """Compare the first results folder with each of the others on a page; `how` has the options of `write_page`."""
     runs = [RunResults(folder) for folder in folders]
-    name_apart(runs)
+    make_names_unique(runs)
     names, tables = [run.name for run in runs], [list(run.tables.values()) for run in runs]
     compared = [compare_two(runs[0], run) for run in runs[1:]]
     left_out = [f"{pair.names[1]}: {line}" for pair in compared for line in describe_not_compared(pair.overlap)]

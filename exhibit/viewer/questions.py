@@ -204,7 +204,7 @@ class PieceWriter:
         meta: Record = {"runs": [run.name for run in self._matching.runs], "facets": self._matching.make_facets()}
         meta["tones"] = {name: look.tone for name, look in (OUTCOMES | CHANGES).items() if look.tone}
         meta |= {"total": len(self.lines), "cases": CASES}
-        meta["metrics"] = {name: [a.title, a.unit_behind.strip(), a.meaning, a.better] for name, a in abouts.items()}
+        meta["metrics"] = {name: [a.title, a.report_unit.strip(), a.meaning, a.better] for name, a in abouts.items()}
         return meta
 
     def _put_cases(self) -> None:

@@ -170,7 +170,7 @@ def write_page(
     return path
 
 
-def name_apart(runs: Sequence[RunResults]) -> None:
+def make_names_unique(runs: Sequence[RunResults]) -> None:
     """Replace the name of each run that shares it with another run by the path of its folder."""
     names = Counter(run.name for run in runs)
     for run in runs:

@@ -109,7 +109,7 @@ def _print_diff(options: Any) -> int:
     counts = [regression.count_outcomes(list(run.tables.values())) for run in runs]
     lines = [f"{run.name}: {describe_result(run.tables.values())}" for run in runs]
     lines += [compared.better, "", *diff_lines(differences, [*names, *(n for n in worse if n not in names)], shared)]
-    lines += ["", "what became of the questions", *format_outcome_counts(*counts)]
+    lines += ["", "outcomes", *format_outcome_counts(*counts)]
     losses = list(map(count_losses, runs))
     if changed := describe_losses(*losses):
         lines += ["", "where gold is lost", *(f"  {line}" for line in changed)]

@@ -26,7 +26,7 @@ from exhibit.schemas.run import CONFIG, REPORT, SUMMARY
 from exhibit.storage.atomic import write_whole
 from exhibit.viewer import plots
 from exhibit.viewer.page import Record, format_page, render
-from exhibit.viewer.report import name_apart
+from exhibit.viewer.report import make_names_unique
 
 NAME = "index.html"
 GATE = 4  # the exit code when a condition of `--fail-on` is met; 1 is an error, 3 too many failed questions
@@ -87,7 +87,7 @@ def format_title(metric: str) -> str:
 
 def format_value(metric: str, number: float | None) -> str:
     """Return a metric's value with its unit; a share is given in per cent, and an unknown value as `–`."""
-    return "–" if number is None else f"{describe_metric(metric).in_words(number)}{describe_metric(metric).unit_behind}"
+    return "–" if number is None else f"{describe_metric(metric).in_words(number)}{describe_metric(metric).report_unit}"
 
 
 def open_runs(folders: Sequence[Path], source: str) -> list[RunResults]:
@@ -107,7 +107,7 @@ def open_runs(folders: Sequence[Path], source: str) -> list[RunResults]:
         runs.append(run)
     if not runs:
         raise ToolkitError(f"{source}: no finished run; evaluate first")
-    name_apart(runs)
+    make_names_unique(runs)
     return sorted(runs, key=lambda run: (run.provenance.started, run.name))
 
 

@@ -135,7 +135,7 @@ def test_analyze_prints_a_run_without_writing_files(command, tmp_path, capsys):
     assert lines[0] == "r: 6 questions of 1 dataset, 0 failed"
     heads = [line for line in lines if line[:4].isupper() and line[:1] != " " and not line.endswith(" questions)")]
     assert [head.split(" (")[0] for head in heads] == [
-        "WHAT WAS ASKED", "IN ALL", "BY SOURCE_TYPE", "BY CATEGORY", "WHAT BECAME OF THE QUESTIONS",
+        "QUESTIONS", "IN ALL", "BY SOURCE_TYPE", "BY CATEGORY", "OUTCOMES",
     ]  # fmt: skip
     assert "  Court Guide       2   33.3%" in lines
     assert sorted((tmp_path / "results").rglob("*")) == before, "an analysis writes nothing"

@@ -13,7 +13,7 @@ from exhibit.law.values import (
     keys_of,
     read_statement,
     read_words,
-    stands_in,
+    states_answer,
     takes_an,
     write_digits,
     write_value,
@@ -105,9 +105,11 @@ def test_takes_an_is_true_for_numbers_with_initial_vowel_sound():
 def test_values_distinguish_business_days_from_calendar_days():
     assert keys_of("within ten (10) business days") == {("period", "10 business day")} != keys_of("ten (10) days")
     assert keys_of("10 working days") == keys_of("10 Business Days")
-    assert stands_in("10 days", "within 10 business days") is False
-    assert stands_in("10 business days", "within ten (10) working days") is False  # other words, and not judged alike
-    assert stands_in("10 days", "within ten (10) calendar days") is True
+    assert states_answer("10 days", "within 10 business days") is False
+    assert (
+        states_answer("10 business days", "within ten (10) working days") is False
+    )  # other words, and not judged alike
+    assert states_answer("10 days", "within ten (10) calendar days") is True
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_date_is_read_in_any_case_and_language(text):
     assert keys_of(text) == {("date", "2024-01-05")}
     assert find_days(text) == [date(2024, 1, 5)]
     assert [{day.month for day in readings} for readings in read_statement(text).dates] == [{1}]
-    assert stands_in("5 January 2024", f"It ends on {text}.") is True
+    assert states_answer("5 January 2024", f"It ends on {text}.") is True
 
 
 @pytest.mark.parametrize(

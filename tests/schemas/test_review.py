@@ -36,8 +36,8 @@ def better(**fields: object) -> Better:
 
 
 def test_better_gold_has_passages_or_is_impossible_but_not_both():
-    assert better(contexts=[PASSAGE]).says_something and better(is_impossible=True).says_something
-    assert not better(answer="ten").says_something
+    assert better(contexts=[PASSAGE]).has_correction and better(is_impossible=True).has_correction
+    assert not better(answer="ten").has_correction
     with pytest.raises(ValidationError, match="is_impossible is true, but there are passages"):
         better(contexts=[PASSAGE], is_impossible=True)
 

@@ -125,7 +125,7 @@ def test_home_lists_bundles_and_runs_with_the_headline_of_the_report(client, ser
     assert all(headline in page for page in pages), "one headline everywhere"
 
 
-@pytest.mark.parametrize(("missing", "words"), [("", "Scans are read, too."), ("gone", "Scans cannot be read yet")])
+@pytest.mark.parametrize(("missing", "words"), [("", "Scans are read by OCR."), ("gone", "Scans cannot be read yet")])
 def test_home_shows_whether_ocr_is_available(missing, words, client, monkeypatch):
     engine = SimpleNamespace(missing=lambda _: missing)
     monkeypatch.setattr("exhibit.viewer.server.views.load_plugin", lambda *_: (engine, None))
@@ -193,7 +193,7 @@ def test_run_result_is_refused_when_summary_does_not_match_rows(client, served):
 def test_server_creates_comparison_and_trend_pages_of_runs(client, served):
     keys = [key_of((served / "results" / name).resolve()) for name in ("first", "second")]
     told = client.post("compare", json={"runs": keys}, headers=ORIGIN).json()
-    assert "What became of the questions" in client.get(told["open"]).text
+    assert "Outcomes of the questions" in client.get(told["open"]).text
     assert client.post("compare", json={"runs": keys[:1]}, headers=ORIGIN).status_code == 400
     told = client.post("trend", json={}, headers=ORIGIN).json()
     assert "Results over time" in client.get(told["open"]).text

@@ -101,7 +101,7 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     add_json(parser)
     if add_arguments := getattr(converter, "add_arguments", None):
         add_arguments(parser)
-    add_engine_arguments(parser.add_argument_group("how it runs"))
+    add_engine_arguments(parser.add_argument_group("execution"))
     add_ocr_arguments(parser)
     return parser
 

@@ -109,7 +109,7 @@ class Printer:
     async def _print_html(self, html: bytes) -> bytes:
         # a new page for each document, so that refreshes and timers cannot affect another document
         page = await self._browser.new_page(**PAGE)
-        await page.route("**/*", partial(_hand_over, html))
+        await page.route("**/*", partial(_answer_request, html))
         # the item's own limit applies: `page.pdf` has no timeout
         await page.goto(_ADDRESS, wait_until="load", timeout=0)
         data = await page.pdf(**make_pdf_options("22mm"))
@@ -117,7 +117,7 @@ class Printer:
         return data
 
 
-async def _hand_over(html: bytes, route: Route) -> None:
+async def _answer_request(html: bytes, route: Route) -> None:
     """Answer the browser's request for the document with its HTML, and abort all other requests."""
     request = route.request
     if request.url == _ADDRESS and request.frame.parent_frame is None and request.is_navigation_request():

@@ -104,7 +104,7 @@ class Metric:
         return _UNIT_SIGNS.get(self.unit, "")
 
     @property
-    def unit_behind(self) -> str:
+    def report_unit(self) -> str:
         """The unit that the report shows after a value: `%` for a share."""
         return "%" if self.unit == "share" else f" {self.sign}" if self.sign else ""
 
@@ -366,7 +366,7 @@ _KNOWN: dict[Need, Callable[[Case], bool]] = {
     "truth": lambda case: bool(case.truth.strip()) and not case.is_impossible,
     "label": lambda case: bool(case.choices) and case.label is not None,
     "answer": lambda case: case.reply.answer is not None,
-    "passages": lambda case: not case.reply.passages or any(passage.tells for passage in case.reply.passages),
+    "passages": lambda case: not case.reply.passages or any(passage.has_content for passage in case.reply.passages),
 }
 _OF_RUN: dict[Need, str] = {"judge": "judge", "corpus": "in_corpus", "registers": "officials"}
 _USABLE: dict[Need, Callable[[GoldPassage], bool]] = {

@@ -18,7 +18,7 @@ from exhibit.evaluation.label_choices import find_chosen_label
 from exhibit.evaluation.metrics import Case, Function, Need, Options, Values, once_per_case
 from exhibit.evaluation.outcomes import find_outcome, score_outcome
 from exhibit.law.refusals import is_refusal
-from exhibit.law.values import stands_in
+from exhibit.law.values import states_answer
 from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
 from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST
 
@@ -74,7 +74,7 @@ def flagged(case: Case, options: Options) -> float | None:
 )
 def answer_contained(case: Case) -> float | None:
     """Return whether the answer contains the expected words; None if that cannot be decided, as for a bare yes."""
-    contained = stands_in(without_named(without_citations(case.truth)), case.reply.answer or "")
+    contained = states_answer(without_named(without_citations(case.truth)), case.reply.answer or "")
     return None if contained is None else float(contained)
 
 
@@ -133,7 +133,7 @@ def _says_item(item: str, answer: str, *, strict: bool) -> bool:
     if wanted and any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1)):
         return True
     figured = any(character.isdigit() for character in item)
-    return bool(stands_in(item, answer)) if figured or not strict else False
+    return bool(states_answer(item, answer)) if figured or not strict else False
 
 
 # ---------------------------------------------------------------- a judge's marks

@@ -46,7 +46,7 @@ def char_recall(case: Case, options: Options, k: int) -> float | None:
 def _score_characters(case: Case, options: Options, k: int) -> tuple[float | None, float | None]:
     """Return character precision and recall at k; None if the content of all of the first k passages is unknown."""
     passages = case.reply.passages[:k]
-    if passages and not any(passage.tells for passage in passages):
+    if passages and not any(passage.has_content for passage in passages):
         return None, None
     return _cache_scores(case, options.parity == "legalbenchrag")(len(passages))
 
@@ -102,7 +102,7 @@ def _collect_spans(case: Case, k: int) -> tuple[dict[str, list[Span]], int]:
     for passage in case.reply.passages[:k]:
         if passage.span is not None and passage.source is not None:
             spans[passage.source] += passage.spans
-        elif passage.tells:  # a repeated passage counts once
+        elif passage.has_content:  # a repeated passage counts once
             unplaced.add(passage.text)
     return spans, sum(map(len, unplaced))
 
@@ -310,7 +310,7 @@ def _measure_gaps(case: Case, k: int) -> list[float]:
         spans = [span for gold in golds for place in gold.places for span in place]
         pairs = product(passage.spans, spans)
         near = (max(piece.start, span.start) - min(piece.end, span.end) for piece, span in pairs)
-        gaps += [min(near, default=math.inf)] if passage.tells else []
+        gaps += [min(near, default=math.inf)] if passage.has_content else []
     return gaps
 
 

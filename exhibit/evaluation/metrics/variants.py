@@ -10,7 +10,7 @@ from typing import NamedTuple
 from exhibit.evaluation import metrics
 from exhibit.evaluation.metrics import Case
 from exhibit.law.names import without_ending
-from exhibit.law.values import keys_of, stands_in
+from exhibit.law.values import keys_of, states_answer
 
 metric = partial(metrics.metric, group="Answers", needs=("answer",))
 Keys = frozenset[tuple[str, str]]
@@ -62,7 +62,7 @@ def remembered(case: Case) -> float | None:
         return values.only_old
     words = str(case.labels.get("old") or "")
     bare = words.strip().rstrip(".").lower() in ("yes", "no", "")
-    stated = None if bare else stands_in(words, case.reply.answer or "")
+    stated = None if bare else states_answer(words, case.reply.answer or "")
     return None if stated is None else float(stated)
 
 

@@ -251,7 +251,7 @@ class Server:
         if not interface or not self._options.ingest:
             return count_only(dataset, self._options)
         try:
-            done = _Collection(self, interface, dataset, self._options).bring_in()
+            done = _Collection(self, interface, dataset, self._options).upload_missing()
         except HttpError as error:
             raise ToolkitError(f"{dataset.name}: its documents cannot be uploaded to the system: {error}") from error
         notes = [] if self._options.ingest == "never" else self._ask_some(dataset, dataset.cases)
@@ -332,7 +332,7 @@ class _Collection:
                     self._call(delete_each, name=name)
             self._call(delete)
 
-    def bring_in(self) -> Ingestion:
+    def upload_missing(self) -> Ingestion:
         """Upload the missing files, unless `--ingest never` is set, and return which files the server has."""
         dataset = self._dataset
         names = {PurePosixPath(name).name: name for name in dataset.files}

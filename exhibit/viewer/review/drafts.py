@@ -131,7 +131,7 @@ def _settle(row: Row, gold: list[Gold], judged: Judged, drafted: DraftedBundle) 
     row = row.model_copy(update={"question": reworded})
     if _is_right(judged):
         return row, _add_labels(gold, who)
-    better = next((c.better for _, c in judged if c.gold == "wrong" and c.better.says_something), None)
+    better = next((c.better for _, c in judged if c.gold == "wrong" and c.better.has_correction), None)
     if better is None:
         return None
     answer = better.answer.strip() or runs.join_words(better.contexts)

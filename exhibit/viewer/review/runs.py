@@ -39,7 +39,7 @@ def group_by_question(reviews: Iterable[review.Review]) -> dict[Key, Judged]:
     judgments: dict[Key, Judged] = {}
     for saved in reviews:
         for case in saved.cases:
-            if case.gold is None and case.better.says_something:
+            if case.gold is None and case.better.has_correction:
                 case = case.model_copy(update={"gold": "wrong"})
             if case.gold is not None:
                 judgments.setdefault((case.dataset, case.id), []).append((saved.reviewer, case))
@@ -211,7 +211,7 @@ def correct(reviews: Sequence[review.Review], run: ReviewedRun) -> Corrections:
         row, wrong = run.questions.get(key), [judgment for judgment in judgments[key] if judgment[1].gold == "wrong"]
         reason, better = _explain_refusal(key, row, judgments[key]), None
         if not reason:
-            better, reason = _find_agreed([case.better for _, case in wrong if case.better.says_something])
+            better, reason = _find_agreed([case.better for _, case in wrong if case.better.has_correction])
         fix = _make_correction(key, row, better, wrong, run) if row and better else None
         if fix:
             result.corrected.append(key)

@@ -74,7 +74,7 @@ function answerBlock(detail, side) {
 }
 
 const expectedBlock = (found) => [
-  make("h4", {}, found.impossible ? "Expected: to say that the documents do not answer this" : found.drafted ? "The drafted answer" : "The expected answer"),
+  make("h4", {}, found.impossible ? "Expected: a refusal, because the documents do not answer this" : found.drafted ? "The drafted answer" : "The expected answer"),
   make("p", { class: "prose" }, found.truth)];
 
 // ---------------------------------------------------------------- pages
@@ -173,7 +173,7 @@ function excerptFigure(segments, filename, found, side) {
 
 function legend() {
   const entry = ([kind, word]) => make("span", {}, make("i", { class: kind, "aria-hidden": "true" }), word);
-  return make("p", { class: "legend" }, [["gold", "gold: the words that answer, marked by experts or, where questions were drafted, proposed by a program"],
+  return make("p", { class: "legend" }, [["gold", "gold: the words that answer, marked by experts or, for drafted questions, proposed by a program"],
     ["hit", "retrieved: a passage the system found, by its number"], ["both", "both: gold that was retrieved"]].map(entry));
 }
 
@@ -210,7 +210,7 @@ function goldStages(one, several) {
 
 function stagesBlock(side) {
   if (!side.stages.length) return null;
-  return make("section", { class: "stages" }, make("h4", {}, "Where the gold went"), side.stages.map((one) => goldStages(one, side.stages.length > 1)));
+  return make("section", { class: "stages" }, make("h4", {}, "The gold at each stage"), side.stages.map((one) => goldStages(one, side.stages.length > 1)));
 }
 
 // ---------------------------------------------------------------- words

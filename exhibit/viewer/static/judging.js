@@ -2,7 +2,7 @@
 const JUDGMENTS = ["right", "wrong", "unclear"];
 
 function goldPart(entry) {
-  const part = make("section", { class: "gold-part" }, make("h3", {}, DRAFTED ? "The proposed words" : "Gold: what the benchmark says answers it"));
+  const part = make("section", { class: "gold-part" }, make("h3", {}, DRAFTED ? "The proposed words" : "Gold: the words that answer, according to the benchmark"));
   if (entry.impossible) part.append(make("p", {}, DRAFTED ? "Nothing: the program is sure that the document does not answer this question." : "Nothing: the benchmark says that the documents do not answer this question."));
   for (const gold of entry.gold) {
     const pages = gold.pages.length ? `, page ${gold.pages.join(", ")}` : "";
@@ -26,7 +26,7 @@ function answerPart(entry) {
     const items = entry.passages.map(({ filename, page, cited, text }) => make("li", {},
       make("p", { class: "source" }, make("b", {}, filename), `${page ? `, page ${page}` : ""}${cited ? ", cited" : ""}`),
       text ? make("blockquote", { class: "hittext" }, text) : null));
-    part.append(make("details", {}, make("summary", {}, `${items.length} passages that it was made from, the best first`), make("ol", {}, items)));
+    part.append(make("details", {}, make("summary", {}, `${items.length} passages from which it was made, best first`), make("ol", {}, items)));
   }
   return part;
 }

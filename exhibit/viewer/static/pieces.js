@@ -13,7 +13,7 @@ function load(name) {
     resolvers.set(name, resolve);
     const script = make("script", {
       src: `${encodeURIComponent(META.folder)}/${name}.js`,
-      load: () => { script.remove(); resolvers.delete(name); reject(new Error(`${name} hands nothing over`)); },
+      load: () => { script.remove(); resolvers.delete(name); reject(new Error(`${name} contains no data`)); },
       error: () => { script.remove(); reject(new Error(`${META.folder}/${name}.js is missing: keep the folder beside the page`)); },
     });
     document.head.append(script);

@@ -77,7 +77,7 @@ function keep() {
   try {
     localStorage.setItem(STORE, JSON.stringify({ ...reviewed(), at }));
   } catch {
-    byId("told").textContent = "This browser keeps nothing for this page: save the review before you close it.";
+    byId("told").textContent = "This browser stores nothing for this page: save the review before you close it.";
   }
 }
 
