@@ -1,4 +1,4 @@
-"""Converters, one module per benchmark; here is the output of a reader: documents, questions with gold, and counts."""
+"""Converters, one module per benchmark, and the classes of their output: documents, questions with gold, and counts."""
 
 import re
 from argparse import Namespace

@@ -132,7 +132,7 @@ def publish(
     api = connect(repo_id)
     url = f"{api.endpoint}/datasets/{repo_id}"
     if not dry_run and not api.token:
-        raise HubError(f"no token: log in with `hf auth login`, or set HF_TOKEN with write access ({TOKEN_PAGE})")
+        raise HubError(f"no token: run `hf auth login`, or set HF_TOKEN to a token with write access ({TOKEN_PAGE})")
     try:
         remote = read_remote(api, repo_id)
     except HubError as error:

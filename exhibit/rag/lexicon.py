@@ -32,7 +32,7 @@ _PAGE_BYTES = 16384  # most rows are some thousand numbers
 FIELDS = ("words", "headings", "stated", "title", "initials", "opening", "pairs", "proper", "file")
 """The fields with words; a field's number on disk is its position in this list."""
 SATURATION = 1.2
-"""BM25's k1, with the textbook's value: the larger it is, the more do further occurrences of a word count."""
+"""BM25's k1, with the textbook's value; a larger value gives repeated words more weight."""
 LENGTH = 0.5  # BM25's b, below the textbook's 0.75, because all chunks have about the same size
 # of a part of a compound word: 1/4 to 1/2 put the right decision of LegalQuAD first for 82 or 83 of 100; 0 for 78
 _PART_WEIGHT = 1 / 3

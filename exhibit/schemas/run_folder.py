@@ -152,7 +152,7 @@ class RunFolder:
         }
 
     def read_file(self, name: str, dataset: str = "") -> Any:
-        """Return the content of a file of the run or of a dataset; its model without content if there is no file.
+        """Return the content of a file of the run or of a dataset; an empty model if the file is missing.
 
         Use the means of `summary.json` only for checks: reports show means computed from the rows
         (`evaluation.runs.RunResults`).

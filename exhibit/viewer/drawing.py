@@ -123,7 +123,7 @@ class Wanted:
         return self.numbers.setdefault((dataset, filename), len(self.numbers))
 
     def ask(self, row: RunQuestion, files: Mapping[str, FileSpans], *, draw: bool) -> list[tuple[int, str, int]]:
-        """Return the pages of a question as document number, filename and page; with `draw`, they are drawn."""
+        """Return a question's pages as (document number, file name, page); with `draw`, also mark them to be drawn."""
         shown = [(self.number(row.dataset, filename), filename, page) for filename, page in choose_pages(row, files)]
         if draw:
             self.pages |= dict.fromkeys((number, page) for number, _, page in shown)

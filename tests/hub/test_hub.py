@@ -162,7 +162,7 @@ def test_publish_refuses_invalid_repository_name(connected, bundle, capsys, repo
 
 def test_publish_explains_missing_unknown_and_weak_tokens(connected, bundle, monkeypatch, capsys):
     for token, words in (
-        ("", "no token: log in with `hf auth login`"),
+        ("", "no token: run `hf auth login`"),
         ("hf_unknown", "a valid token is needed"),
         (connected.token("me", "read"), "the token may not do this"),
         (connected.token("somebody"), "the token may not do this"),

@@ -349,7 +349,7 @@ def make_folder_name(text: str) -> str:
 
 
 def make_file_name(name: str) -> str:
-    """Return a safe name for an uploaded file; a changed name gets a digest, so that two files have two names."""
+    """Return a safe name for an uploaded file; a changed name gets a digest, which makes it unique."""
     safe = _UNSAFE.sub("_", name).lstrip(".") or "document"
     if safe != name:
         stem, dot, ending = safe.rpartition(".")
