@@ -60,7 +60,7 @@ VERBS = {
     "search": Verb("exhibit.rag.__main__", "show the best passages of an index", words=("search",)),
     "ask": Verb("exhibit.rag.__main__", "answer from an index, with citations", words=("ask",)),
     "demo": Verb("exhibit.demo", "convert the samples, test the built-in pipeline on them, and write a report"),
-    "doctor": Verb("exhibit.doctor", "report what is installed and what is missing; --fix installs browser and model"),
+    "doctor": Verb("exhibit.doctor", "report what is installed and missing; --fix installs browser and model"),
 }
 EXIT_CODES = {
     0: "success",
@@ -69,7 +69,7 @@ EXIT_CODES = {
     3: "too many questions failed (evaluate --max-failures)",
     4: "a source changed (convert web --refresh), or a run became worse (results index --fail-on)",
     130: "stopped by Ctrl-C",
-    141: "the reader of the output closed the pipe",
+    141: "the program that reads the output closed the pipe",
 }
 _FLAGS = {
     "--help": "show this help; after a verb, the help of that verb",

@@ -187,7 +187,7 @@ class Weights:
 
 
 def compute_taught_loss(scores: Tensor, batch: Graded, weights: Weights) -> Tensor:
-    """Return the loss of a student's scores (a row for each question): by the teacher's, and by the known answers."""
+    """Return the loss of a student's scores (a row per question) against the teacher's scores and the known answers."""
     answered = batch.gold.amax(1)
     order = mix_gold(f.softmax(batch.scores, dim=1), batch.gold, weights.gold)
     likely = torch.sigmoid(batch.scores.amax(1))

@@ -196,7 +196,7 @@ class Tally:
         self._items: dict[Item, str] = {}
 
     def take(self, items: Iterable[Item]) -> None:
-        """Record items of the source, so that `account` can check that each item was kept or left out."""
+        """Record items of the source, so that `account` can check that each is counted as kept or as left out."""
         for item in items:
             self._items.setdefault(item, "")
 

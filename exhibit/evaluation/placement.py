@@ -91,7 +91,7 @@ class Documents:
     # ---------------------------------------------------------------- the passages of a reply
 
     def place(self, passage: Passage, golds: Sequence[GoldPassage] = ()) -> Passage:
-        """Return a passage with its file, spans and page, as far as its file name and its text determine them."""
+        """Return a passage with its file, spans and page, if its file name or its text determines them."""
         name = passage.told_filename or passage.filename or ""
         passage = replace(passage, told_filename=name)
         filename = self.named(name) if name else None

@@ -284,7 +284,7 @@ def _read_page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> 
 
 @dataclass
 class Parts:
-    """The parts of a reply, as far as they were recognised."""
+    """The recognised parts of a reply."""
 
     raw: Any = None  # the reply as JSON; for a stream, its first event
     answer: str | None = None

@@ -140,10 +140,11 @@ def write_page(
     pages: int = MAX_PAGES, cases: int | None = None, jobs: int | None = None, limits: Limits | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Path:  # fmt: skip
-    """Write a page about runs, with a folder of data files beside it; `say` gets the reasons for missing pages.
+    """Write a page about runs, with a folder of data files beside it.
 
-    At most `pages` pages are drawn, those of `cases` questions (None: all), unfavourable outcomes first. `datasets` are
-    the bundles by name; without them, those that the runs name.
+    At most `pages` pages of documents are drawn, for the questions in `cases` (None: for all), unfavourable outcomes
+    first. `datasets` are the bundles by name; without them, the bundles that the runs name are used. `say` is called
+    with the reason for each missing page.
     """
     notes: list[str] = []
     roots = find_dataset_roots(runs, say=notes.append) if datasets is None else datasets

@@ -52,7 +52,7 @@ def asked(*golds: GoldPassage, **reply: Any) -> Case:
         ({"passages": (), "answer": "The Thatcher mends it."}, None),
     ],
 )
-def test_stages_of_names_the_stage_that_loses_gold(reply: dict[str, Any], lost_at: str | None) -> None:
+def test_stages_of_gives_the_stage_that_loses_gold(reply: dict[str, Any], lost_at: str | None) -> None:
     answer = {"answer": "The Thatcher mends it."} if "reranked" in reply else {}
     case = asked(**{**answer, **reply})
     (stages,) = stages_of(case, outcome=find_outcome(case).outcome)

@@ -80,7 +80,7 @@ def evals(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_legal_framework_config_runs_unchanged(evals, tmp_path, capsys, name):
+def test_evaltools_config_runs_unchanged(evals, tmp_path, capsys, name):
     folder, system = evals
     assert evaluate_rag.main(["--config", str(folder / name), "--run-name", "r"]) == 0
     err = capsys.readouterr().err
@@ -99,7 +99,7 @@ def test_legal_framework_config_runs_unchanged(evals, tmp_path, capsys, name):
     assert sent and all(body["context"]["overrides"]["semantic_ranker"] is True for body in sent)
 
 
-def test_legal_framework_command_line_options_are_accepted(evals, tmp_path):
+def test_evaltools_command_line_options_are_accepted(evals, tmp_path):
     folder, system = evals
     config = str(folder / "evaluate_config_legal.json")
     flags = ["--targeturl", f"{system.url}/ask", "--numquestions", "2", "--resultsdir", str(tmp_path / "elsewhere")]

@@ -150,7 +150,7 @@ def _is_usable(row: RawRow, benchmark: Benchmark, done: dict[str, Done], tally: 
 
 
 def _find_text(quote: Quote, where: QuotePlace) -> str | None:
-    """Return a gold passage's words; an answer that replaces a quote is no passage if it is not found."""
+    """Return a gold passage's words; an answer in place of a quote is not a passage unless it is found."""
     return None if quote.answer and where.how == "absent" else quote.text or where.text
 
 

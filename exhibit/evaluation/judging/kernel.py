@@ -193,7 +193,7 @@ def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...]
         return Decision(same, f"The reply says {given_letter[1]}, expected is {letter[1]}.")
     wanted, asked = read_text(_strip(expected)), read_text(question)
     if not wanted.tokens and not wanted.lead:
-        return Decision(None, "There is no expected answer.")
+        return Decision(None, "The question has no expected answer.")
     answer = _without_questions(answer, question)
     if head := _HEAD.match(answer):  # an answer before the passage that it quotes
         before_quote = judge_answer(question, expected, head[1], gold)
@@ -390,7 +390,7 @@ def _find_candidates(reply: Reading, needed: Sequence[str], question: Reading) -
     owners = [owner for part, of, owner in following if (part, of) == (needed[-1], "of")]
     owned = any("\0" not in needed[-1] or owner.startswith("label") for owner in owners)
     if owned or after[:1] in (["'s"], [needed[0]]) or (before and before[-1] in _LIMITS and "\0" in needed[0]):
-        return "The word beside the expected answer changes it."
+        return "The word beside the expected answer changes its meaning."
     preposition = question.tokens[:1] if question.tokens[1:2] == ("whom",) else ()
     if preposition and (preposition[0], needed[0]) not in pairwise(reply.stream):
         return "The expected answer may have another role in the sentence."

@@ -403,7 +403,7 @@ def list_gold_files(case: Case) -> frozenset[str]:
 
 
 def once_per_case(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Cache the last result, from which several metrics of one case are computed."""
+    """Store the last result, so that several metrics of one case compute it only once."""
     last: list[tuple[Case, tuple[Any, ...], Result]] = []
 
     def call(case: Case, *given: Any) -> Result:

@@ -44,14 +44,14 @@ def _is_varied(case: Case, *kinds: str) -> bool:
     return any(kind.partition(":")[0] in kinds for kind in done)
 
 
-@metric("Altered value read", "questions on altered clauses that are answered with what the clause says now")
+@metric("Altered value read", "questions on altered clauses that are answered with the clause's new value")
 def read_value(case: Case) -> float | None:
     return _find_values(case).only_new if _is_varied(case, "figures") else None
 
 
 @metric(
     "Old value remembered",
-    "questions on altered or removed clauses that are answered with what the clause said before",
+    "questions on altered or removed clauses that are answered with the clause's old value",
     higher_is_better=False,
 )
 def remembered(case: Case) -> float | None:
