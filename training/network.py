@@ -332,7 +332,9 @@ def merge(weights: Mapping[str, Array], low: Mapping[str, Array]) -> dict[str, A
 
 
 def stack(*lows: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the sum of low-rank weights as low-rank weights, whose rank is the sum of ranks; heads are the last's."""
+    """Return the sum of low-rank weights in low-rank form, whose rank is the sum of the ranks, with the heads of the
+    last.
+    """
     stacked = {}
     for name in (key.removesuffix(".up") for key in lows[0] if key.endswith(".up")):
         stacked[f"{name}.up"] = np.concatenate([low[f"{name}.up"] for low in lows], axis=1)

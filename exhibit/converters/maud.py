@@ -261,7 +261,7 @@ def _make_rows(contract: _Contract, title: str, labels: Labels, tally: Tally) ->
             tally.leave_out("no excerpt for the deal point", place)
             continue
         if any(excerpt.others for excerpt in excerpts):
-            tally.note("excerpt with several locations, between which the order of the others does not decide", place)
+            tally.note("excerpt with several locations, which the order of the excerpts does not resolve", place)
         ticked = labels.answers.get((contract.name, point), {})
         yield RawRow(
             id=contract.row * len(QUESTIONS) + column,

@@ -42,7 +42,7 @@ def _make_parser() -> argparse.ArgumentParser:
         action.add_argument("index", type=Path, help="the folder of an index")
         action.add_argument("questions", nargs="+", metavar="QUESTION")
         add_json(action)
-        group = action.add_argument_group("settings, which overrule those that the index was built with")
+        group = action.add_argument_group("settings, which overrule those of the index")
         add_setting_flags(group, but=frozenset(Ingest.model_fields) - frozenset(ASKED))
     return parser
 

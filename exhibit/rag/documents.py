@@ -142,7 +142,7 @@ class DocumentNames:
         return np.searchsorted(self._numbers, numbers)
 
     def _weigh_title(self, terms: set[str]) -> Weights:
-        """Return weights of documents whose titles are over half in the question; they are lower if many titles fit."""
+        """Return the weights of documents whose title the question mostly contains, lower if many titles fit."""
         shared, titles = self._zeros, self._title_weights
         for term in sorted(terms):
             numbers, _ = self._fields["title"].find(term)

@@ -259,6 +259,6 @@ TITLES = {
     "same type",
     "growth": "documents are added until there are N times as many: growth:2, growth:4 …",
     "injection": "each document contains an instruction with a canary: visible, in a footnote, in metadata",
-    "removed": "the clause that answers is removed, and a note replaces it after its number",
+    "removed": "the answering clause is replaced by a note; its number stays",
     "scanned": "pages are rendered, turned a little, blurred and compressed, and read by OCR (needs an OCR engine)",
 }

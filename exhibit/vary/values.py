@@ -21,7 +21,7 @@ UNSURE_WORDING = "no rule can write the sentence with another value"
 NO_VALUE = "the answer states no amount, period, date, percentage or place"
 DERIVED = "the answer states a value that its gold does not"
 IN_QUESTION = "the question states the value itself"
-UNSURE_ELSEWHERE = "the same value is elsewhere, and no rule decides whether it must agree"
+UNSURE_ELSEWHERE = "the same value is elsewhere, and no rule decides whether it must change too"
 STAYS = "the gold would still contain the old value"
 
 _SHIFTS = tuple(months for months in range(5, 32) if months % 12)

@@ -60,23 +60,23 @@ def _make_parser() -> cli.Parser:
         cli.add_json(command)
         return command.add_argument
 
-    add_command("summary", _print_summary, "means with intervals: one run's datasets, or runs side by side", "+")
-    add = add_command("diff", _print_diff, "how the second run differs from the first, paired by question", 2)
+    add_command("summary", _print_summary, "print means with intervals: one run's datasets, or runs side by side", "+")
+    add = add_command("diff", _print_diff, "compare two runs, paired by question", 2)
     what = "exit 1 when a metric is worse beyond chance, or more questions failed"
     add("--fail-on-regression", action="store_true", help=what)
     what = "the largest fall that is not a regression if there are too few documents for an interval: absolute for a "
     what += f"share, relative for other units (default: {regression.MAX_FALL})"
     add("--max-fall", type=float, default=regression.MAX_FALL, metavar="SIZE", help=what)
     add_command("report", _write_pages, "write the report of a run again, from its results folder")
-    what = "any number of runs side by side: metrics, and every question by system"
+    what = "compare any number of runs: metrics, and every question in each run"
     add = add_command("compare", _write_pages, what, "+")
     add("--out", type=Path, metavar="FILE", help=f"default: {comparison.NAME} in the last run's folder")
-    add = add_command("export", _export, "results for a model's repository on the Hub, or Every Eval Ever")
+    add = add_command("export", _export, "export results for a model's repository on the Hub or for Every Eval Ever")
     add("--to", choices=FORMS, required=True, help="the form")
     add("--model", required=True, metavar="OWNER/NAME", help="the name of the system that was tested")
     add("--dataset", default="", metavar="OWNER/NAME", help="the bundle's repository on the Hub")
     add("--out", type=Path, default=Path("exported"), metavar="DIR", help="default: exported")
-    what = "a page over all runs, with the run that made a metric worse, and why"
+    what = "write a page about all runs, which names the run that made a metric worse"
     add = add_command("index", trend.index, what, "?", default=Path("results"), metavar="RESULTS_DIR")
     add("--out", type=Path, metavar="FILE", help=f"the page (default: RESULTS_DIR/{trend.NAME})")
     what = "Good / Acceptable / Poor by metric: a TOML file, or seed: the seed project's expected figures"

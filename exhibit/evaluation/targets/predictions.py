@@ -137,8 +137,9 @@ def match_rows(
     """Return the row number for each question, by the question's id.
 
     A row is matched by id or, if the question with its id differs, by the text of its question; rows that name the
-    dataset come first. A text in several questions or rows raises an error; with `prompts`, questions that occur twice
-    are not matched, the first of several rows counts, and a prompt is matched to the longest question that it contains.
+    dataset come first. If several questions or rows have the same text, an error is raised. With `prompts` instead, a
+    repeated question is not matched, the first of several rows counts, and a prompt is matched to the longest question
+    that it contains.
     """
     ids = {str(case.id): case for case in cases}
     texts = Counter(normalise_question(case.question) for case in cases)
