@@ -49,8 +49,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--extras", action="store_true", help="install extras.lock, after everything else")
     options = parser.parse_args(argv)
     if sys.version_info < OLDEST:
-        found = ".".join(map(str, sys.version_info[:3]))
-        print(f"error: Python 3.11 or later is needed, this is {found}; try make PYTHON=python3.12", file=sys.stderr)
+        version = ".".join(map(str, sys.version_info[:3]))
+        print(f"error: Python 3.11 or later is needed, this is {version}; try make PYTHON=python3.12", file=sys.stderr)
         return 1
     started = time.monotonic()
     try:

@@ -52,9 +52,9 @@ def measure_conversion(name: str, jobs: int) -> list[object]:
             return [name, error.decode().strip().splitlines()[-1][:80], "", "", "", "", ""]
         counts = read_json(out / "bundle.json")["counts"]
     quotes = sum(counts["located"].values())
-    found = f"{quotes - counts['located'].get('absent', 0)} of {quotes}"
+    located = f"{quotes - counts['located'].get('absent', 0)} of {quotes}"
     speed = f"{counts['documents'] / seconds:.1f}"
-    return [name, counts["documents"], counts["questions"], found, f"{seconds:.1f}", speed, peak() >> 20]
+    return [name, counts["documents"], counts["questions"], located, f"{seconds:.1f}", speed, peak() >> 20]
 
 
 # ---------------------------------------------------------------- locating

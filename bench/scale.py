@@ -134,14 +134,14 @@ def measure_store(spec: str, rows: int, folder: Path) -> list[object]:
 
     _, seconds = time_work(build)
     exact = faiss.knn(queries, vectors, K, metric=faiss.METRIC_INNER_PRODUCT)[1]
-    found = store.search(queries, K)[1]
-    recall = np.mean([len(set(a) & set(b)) / K for a, b in zip(found, exact, strict=True)])
+    keys = store.search(queries, K)[1]
+    recall = np.mean([len(set(a) & set(b)) / K for a, b in zip(keys, exact, strict=True)])
     within = np.unique(np.linspace(0, rows - 1, min(WITHIN_KEYS, rows)).astype(np.int64))
-    one = time_queries(lambda query: store.search(query, K), queries)
+    median = time_queries(lambda query: store.search(query, K), queries)
     limited = time_queries(lambda query: store.search(query, K, within=within), queries)
     store.close()
     disk = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
-    return [spec, f"{rows:,}", f"{seconds:.1f}", f"{disk:.0f}", f"{one:.2f}", f"{limited:.2f}", f"{recall:.3f}"]
+    return [spec, f"{rows:,}", f"{seconds:.1f}", f"{disk:.0f}", f"{median:.2f}", f"{limited:.2f}", f"{recall:.3f}"]
 
 
 def time_queries(search: Callable[[Vectors], object], queries: Vectors) -> float:

@@ -99,7 +99,7 @@ class Bundle:
             lines = make_gold_table(gold).to_pylist()
             named = [{column: line["labels"][name] for column, name in labels.items()} for line in lines]
             fields = [{name: line[name] for name in _GOLD} for line in lines]
-            return [*_GOLD, *labels], [one | other for one, other in zip(fields, named, strict=True)]
+            return [*_GOLD, *labels], [field | other for field, other in zip(fields, named, strict=True)]
         if what == "documents":
             unknown = dict.fromkeys(_DOCUMENT, None)  # without bundle.json, only the file names are known
             names: Records = [{**unknown, "filename": name, "ocr": {}} for name in sorted(self.bundle.files)]

@@ -45,9 +45,9 @@ class Run(RunResults):
     def summary(self) -> DataFrame:
         """One row per metric and dataset, with mean and interval; `ALL` is the mean over several datasets."""
         rows = [
-            {"metric": metric, "dataset": name, **one.as_json()}
+            {"metric": metric, "dataset": name, **estimate.as_json()}
             for name, means in self._make_columns().items()
-            for metric, one in means.items()
+            for metric, estimate in means.items()
         ]
         for row in rows:
             row["low"], row["high"] = row.pop("ci95")
@@ -101,7 +101,7 @@ def evaluate(
     --settings` lists all of them.
     """
     many = [bundles] if isinstance(bundles, Bundle | Path | str) else list(bundles)
-    places = [str(one.root if isinstance(one, Bundle) else one) for one in many]
+    places = [str(bundle.root if isinstance(bundle, Bundle) else bundle) for bundle in many]
     function = target if callable(target) else None
     given = {name: value for name, value in settings.items() if value is not None}
     given |= {"dataset_paths": places, "target": "function" if function else str(target)}

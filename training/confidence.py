@@ -32,8 +32,8 @@ def read_rows(paths: Sequence[Path], documents: frozenset[str]) -> list[tuple[fl
     """Return the confidence of each reply about one of some documents, and whether the question has an answer."""
     lines = (line for path in paths for line in path.read_text(encoding="utf-8").splitlines())
     rows = [row for row in map(json.loads, lines) if make_document_key(row["filename"] or "") in documents]
-    told = [(row["reply"].get("confidence"), not row["is_impossible"]) for row in rows]
-    return [(sure, answerable) for sure, answerable in told if sure is not None and 0 < sure < 1]
+    pairs = [(row["reply"].get("confidence"), not row["is_impossible"]) for row in rows]
+    return [(sure, answerable) for sure, answerable in pairs if sure is not None and 0 < sure < 1]
 
 
 @guarded()

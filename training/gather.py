@@ -210,9 +210,9 @@ def find_short(answer: str, gold: Sequence[Span], text: str) -> list[Span]:
     """Return the first span in the gold that matches a short answer, as a list of one span."""
     words = r"\s+".join(re.escape(word) for word in answer.split())
     for start, end in gold if words else ():
-        found = re.compile(words, re.IGNORECASE).search(text, start, end)
-        if found and len(found[0]) <= _LONGEST_SHORT * (end - start):
-            return [Span(*found.span())]
+        match = re.compile(words, re.IGNORECASE).search(text, start, end)
+        if match and len(match[0]) <= _LONGEST_SHORT * (end - start):
+            return [Span(*match.span())]
     return []
 
 

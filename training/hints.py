@@ -105,10 +105,10 @@ def spot(pack: Pack, vectors: Tensor) -> dict[str, Array]:
             unseen[document] = few.topk(min(FEW, len(few)), dim=0).values.logsumexp(0)
     weight, bias = _fit_spots(vectors, owner, _mask_documents(asked, documents), answers, gold)
     known = _mask_documents(asked, documents).cpu().numpy() > 0
-    told, truth = unseen.cpu().numpy(), answers.cpu().numpy()
-    usual = fit_curve(told[known], truth[known], PLAIN, RIDGE)
+    known_odds, truth = unseen.cpu().numpy(), answers.cpu().numpy()
+    usual = fit_curve(known_odds[known], truth[known], PLAIN, RIDGE)
     curves = [
-        fit_curve(told[known[:, kind], kind], truth[known[:, kind], kind], usual, _TRUSTED)
+        fit_curve(known_odds[known[:, kind], kind], truth[known[:, kind], kind], usual, _TRUSTED)
         for kind in range(len(pack.kinds))
     ]
     slope, offset = np.array(curves, np.float32).T

@@ -85,9 +85,9 @@ _ARRAYS = [f.name for f in fields(Pack) if f.name not in {"documents", "kinds", 
 
 def save_pack(pack: Pack, path: Path) -> None:
     """Write a pack, the data for training the models, to a compressed NumPy file."""
-    told = {"format": FORMAT, "documents": pack.documents, "kinds": pack.kinds}
+    about = {"format": FORMAT, "documents": pack.documents, "kinds": pack.kinds}
     arrays: dict[str, Any] = {name: _shrink(getattr(pack, name)) for name in _ARRAYS}
-    text = json.dumps({**told, "notes": pack.notes}, ensure_ascii=False).encode()
+    text = json.dumps({**about, "notes": pack.notes}, ensure_ascii=False).encode()
     with path.open("wb") as stream:
         np.savez_compressed(stream, about=np.frombuffer(text, np.uint8), **arrays)
 
@@ -95,12 +95,12 @@ def save_pack(pack: Pack, path: Path) -> None:
 def load_pack(path: Path) -> Pack:
     """Read a pack, a file of training data that `training.gather` wrote; raise an error if the file is not valid."""
     with np.load(path) as archive:
-        told = json.loads(archive["about"].tobytes())
-        if told.get("format") != FORMAT:
+        about = json.loads(archive["about"].tobytes())
+        if about.get("format") != FORMAT:
             raise BundleError(f"{path}: not of the format {FORMAT!r}; make it again with python -m training.gather")
         arrays = {name: archive[name] for name in _ARRAYS}
     wide = {name: array if name == "tokens" else array.astype(np.int64) for name, array in arrays.items()}
-    return Pack(told["documents"], told["kinds"], notes=told["notes"], **wide)
+    return Pack(about["documents"], about["kinds"], notes=about["notes"], **wide)
 
 
 def _shrink(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

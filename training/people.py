@@ -49,15 +49,15 @@ def write_table(data: Path, out: Path) -> int:
     documents.mkdir(parents=True, exist_ok=True)
     rows = []
     for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
-        told = json.loads(line)
-        text = read_text(data, told["document"])
-        start, end = told.get("part", (0, len(text)))
-        name = f"{Path(told['document']).stem}.txt"
+        record = json.loads(line)
+        text = read_text(data, record["document"])
+        start, end = record.get("part", (0, len(text)))
+        name = f"{Path(record['document']).stem}.txt"
         (documents / name).write_text(text[start:end], encoding="utf-8", newline="")
-        quotes = [text[low:high] for low, high in told["spans"]]
+        quotes = [text[low:high] for low, high in record["spans"]]
         rows.append({
-            "question": told["question"], "document": name, "answer": told["answer"], "text": quotes,
-            "impossible": told["kind"] == "none",
+            "question": record["question"], "document": name, "answer": record["answer"], "text": quotes,
+            "impossible": record["kind"] == "none",
         })  # fmt: skip
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     (out / "questions.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -79,8 +79,8 @@ def read_text(data: Path, document: str) -> str:
 
 @cache
 def _read_agreements(data: Path) -> dict[str, str]:
-    told = json.loads((data / _CONTRACTNLI).read_text(encoding="utf-8"))
-    return {document["file_name"]: document["text"] for document in told["documents"]}
+    release = json.loads((data / _CONTRACTNLI).read_text(encoding="utf-8"))
+    return {document["file_name"]: document["text"] for document in release["documents"]}
 
 
 if __name__ == "__main__":

@@ -16,14 +16,14 @@ def split_words(text: str) -> list[str]:
 
 def set_f1(answer: str, expected: str, cut: Callable[[str], list[str]] = split_words) -> float:
     """Return the F1 of the sets of words of two texts; 0 if no word is shared."""
-    one, other = set(cut(answer)), set(cut(expected))
-    return 2 * len(one & other) / ((len(one) + len(other)) or 1)
+    words, other = set(cut(answer)), set(cut(expected))
+    return 2 * len(words & other) / ((len(words) + len(other)) or 1)
 
 
 def compute_multiset_f1(answer: str, expected: str) -> float:
     """Return the F1 of the words of two texts; a repeated word counts each time."""
-    one, other = Counter(split_words(answer)), Counter(split_words(expected))
-    return 2 * (one & other).total() / ((one.total() + other.total()) or 1)
+    words, other = Counter(split_words(answer)), Counter(split_words(expected))
+    return 2 * (words & other).total() / ((words.total() + other.total()) or 1)
 
 
 def compare_words(answer: str, expected: str) -> float:

@@ -28,7 +28,7 @@ NAMED = (ANSWERED_RIGHTLY, f"recall@{K}")
 def with_outcomes(table: Table) -> Table:
     """Return a table with the share of each unfavourable outcome as an additional metric."""
     bad = [outcome for outcome in Outcome if outcome in BAD and table.outcomes]
-    shares = {f"{OUTCOME}{outcome}": [float(one == outcome) for one in table.outcomes] for outcome in bad}
+    shares = {f"{OUTCOME}{outcome}": [float(each == outcome) for each in table.outcomes] for outcome in bad}
     return replace(table, values={**table.values, **shares})
 
 

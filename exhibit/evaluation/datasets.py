@@ -459,7 +459,7 @@ def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) 
             if 1 < len(values[subject]) <= _MAX_CHOICES:
                 offered.setdefault(id, Offer(tuple(sorted(values[subject])), value, subject))
     if not offered:
-        counts = ", ".join(str(len(one)) for one in values.values()) or "no"
+        counts = ", ".join(str(len(choices)) for choices in values.values()) or "no"
         raise BundleError(
             f"{where}: --ask-label {label}: it has {counts} different values, but only a label with "
             f"2 to {_MAX_CHOICES} values are possible; choose another label"

@@ -102,13 +102,13 @@ def evaluate(
             started = RunFolder(folder).provenance.started if (folder / PROVENANCE).is_file() else ""
             write_json(folder / PROVENANCE, describe_run(run.datasets, run.inputs, started=started))
             scored = [run.evaluate_dataset(folder, dataset) for dataset in run.datasets]
-            tables = [one.table(say) for one in scored]
+            tables = [part.table(say) for part in scored]
             if not settings.metrics:  # leave out the metrics that apply to no question
                 columns = [pair for table in tables for pair in table.values.items()]
                 known = {name for name, column in columns if any(value is not None for value in column)}
                 tables = [table.with_metrics(known) for table in tables]
-            for table, one in zip(tables, scored, strict=True):
-                one.write(table, failed=-1.0 if settings.legacy_minus_one else None)
+            for table, part in zip(tables, scored, strict=True):
+                part.write(table, failed=-1.0 if settings.legacy_minus_one else None)
             summary = summarise_run(tables)
             run.write_extras(folder)
             write_json(folder / SUMMARY, make_summary_json(summary))
@@ -116,9 +116,9 @@ def evaluate(
                 roots = {dataset.name: dataset.root for dataset in run.datasets}
                 how = {"cases": settings.report_cases, "jobs": settings.jobs, "limits": settings.limits}
                 draw(folder, datasets=roots, **how, say=say)
-    asked, failed = sum(len(one.ids) for one in tables), sum(one.errors for one in tables)
-    failures = Failures(asked, failed, next((one.first_error for one in scored if one.first_error), ""))
-    notes = tuple(line for one in scored for line in one.evidence.lines(one.name))
+    asked, failed = sum(len(part.ids) for part in tables), sum(part.errors for part in tables)
+    failures = Failures(asked, failed, next((part.first_error for part in scored if part.first_error), ""))
+    notes = tuple(line for part in scored for line in part.evidence.lines(part.name))
     return EvaluatedRun(folder, tuple(tables), summary, failures, dict(run.options.judge_faults), notes)
 
 

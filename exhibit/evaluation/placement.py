@@ -227,14 +227,14 @@ def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPi
 
 def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
     """Return the matches of a text in the documents that have the best match score."""
-    found = {document.filename: prefer_whole_words(locate(words, document)) for document in documents}
-    best = max((match.score for matches in found.values() for match in matches), default=0.0)
-    files = [name for name, matches in found.items() if any(match.score == best for match in matches)]
-    return [(name, match) for name in files for match in found[name]]
+    by_name = {document.filename: prefer_whole_words(locate(words, document)) for document in documents}
+    best = max((match.score for matches in by_name.values() for match in matches), default=0.0)
+    files = [name for name, matches in by_name.items() if any(match.score == best for match in matches)]
+    return [(name, match) for name in files for match in by_name[name]]
 
 
 def touches(span: Span, gold: GoldPassage) -> bool:
-    return any(max(span.start, one.start) < min(span.end, one.end) for place in gold.places for one in place)
+    return any(max(span.start, part.start) < min(span.end, part.end) for place in gold.places for part in place)
 
 
 # ---------------------------------------------------------------- gold of few words at many places

@@ -86,7 +86,7 @@ def write_rows(folder: Path, rows: Iterable[Sequence[bytes]], table: Table, *, f
     with replace_file(folder / RESULTS) as partial, partial.open("wb") as out:
         for number, texts in enumerate(rows):
             replies = [json.loads(text) for text in texts]
-            fields = next((one for one in replies if not one["reply"]["error"]), replies[0])
+            fields = next((reply for reply in replies if not reply["reply"]["error"]), replies[0])
             error = fields["reply"]["error"]
             fields["scores"] = {
                 name: failed if error and name not in COUNTS_FAILED else column[number]

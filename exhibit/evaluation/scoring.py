@@ -64,7 +64,7 @@ class Scored:
         total = -(-len(dataset.cases) // size)
         for batch in track(batches, total=total, label=f"{dataset.name}: score", unit="part"):
             self._add(batch)
-        self.first_error = next((one.first_error for one in self._rounds if one.first_error), "")
+        self.first_error = next((scored.first_error for scored in self._rounds if scored.first_error), "")
 
     def _add(self, cases: Sequence[Case]) -> None:
         """Score the next cases and write their rows."""
@@ -93,7 +93,7 @@ class Scored:
     def table(self, say: Callable[[str], None]) -> Table:
         """Return the table of scores, of all rounds together; `say` reports what is not measured."""
         first, *others = self._rounds
-        return Table.of_rounds([first._make_table(say), *(one._make_table(lambda _: None) for one in others)])
+        return Table.of_rounds([first._make_table(say), *(other._make_table(lambda _: None) for other in others)])
 
     def _make_table(self, say: Callable[[str], None]) -> Table:
         names = self._values
@@ -115,7 +115,7 @@ class Scored:
 
     def write(self, table: Table, *, failed: float | None) -> None:
         with ExitStack() as opened:
-            rows = [opened.enter_context(one._rows) for one in self._rounds]
+            rows = [opened.enter_context(scored._rows) for scored in self._rounds]
             for file in rows:
                 file.seek(0)
             records.write_rows(self._place, zip(*rows, strict=True), table, failed=failed)

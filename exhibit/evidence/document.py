@@ -83,7 +83,7 @@ def subtract_spans(wholes: Iterable[Span], taken: Iterable[Span]) -> list[Span]:
     """Return the parts of spans that no span of `taken` covers, in order."""
     left = list(wholes)
     for start, end in taken:
-        sides = [(one.start, min(one.end, start), max(one.start, end), one.end) for one in left]
+        sides = [(span.start, min(span.end, start), max(span.start, end), span.end) for span in left]
         left = [Span(a, b) for before in sides for a, b in (before[:2], before[2:]) if a < b]
     return left
 

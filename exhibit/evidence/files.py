@@ -63,7 +63,7 @@ def decode_bytes(data: bytes) -> Decoded | None:
             counts = Counter(text).items()
             usual = sum(count for letter, count in counts if letter.lower() in letters or letter in _SIGNS)
             decoded.append((usual, Decoded(text, encoding)))
-    return max(decoded, key=lambda one: one[0])[1] if decoded else None
+    return max(decoded, key=lambda pair: pair[0])[1] if decoded else None
 
 
 def decode_page(data: bytes, charset: str = "") -> str:

@@ -232,12 +232,12 @@ def _choose_distinctive(stretches: Sequence[Stretch]) -> list[Stretch]:
     kept = []
     for stretch in stretches:
         if stretch not in sure:
-            hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, one) <= _MARGIN for one in near))
+            hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, other) <= _MARGIN for other in near))
             stretch = stretch._replace(hits=hits)
         elif len(stretch.hits) > 1 and len(near) > 1:
             # among several locations, choose those near another piece of the same text
-            others = [one for one in near if one not in stretch.hits]
-            hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, one) <= _MARGIN for one in others))
+            others = [other for other in near if other not in stretch.hits]
+            hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, other) <= _MARGIN for other in others))
             stretch = stretch._replace(hits=hits or stretch.hits)
         if stretch.hits:
             kept.append(stretch)

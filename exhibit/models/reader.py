@@ -114,7 +114,7 @@ class Reader(PairModel):
         if spot is not None:
             curve = calibration["spotted"][min(len(scores), len(calibration["spotted"]) - 1)]
         odds = curve["offset"] + curve.get("spot", 0.0) * (spot or 0.0)
-        odds += sum(self._calibration[one]["offset"] for one in also)
+        odds += sum(self._calibration[kind]["offset"] for kind in also)
         if scores:
             score = SEVERAL * float(np.logaddexp.reduce(np.array(scores) / SEVERAL)) + USUAL * usual
             odds += curve["reader"] * score

@@ -186,7 +186,7 @@ class Config(Search, Ingest):
         """Return a preset by name or by the path of a TOML file, with some settings replaced."""
         path = Path(name) if name.endswith(".toml") else PRESETS / f"{name}.toml"
         if not path.exists():
-            near = "".join(f"did you mean {one}? " for one in difflib.get_close_matches(name, list_presets(), n=1))
+            near = "".join(f"did you mean {match}? " for match in difflib.get_close_matches(name, list_presets(), n=1))
             raise ToolkitError(f"no preset {name!r}; {near}there are {', '.join(list_presets())}, or pass a .toml file")
         settings = parse_toml(read_text(path, error=ToolkitError, most=LARGEST_FILE), where=path)
         for key, value in settings.items():

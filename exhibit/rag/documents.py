@@ -219,8 +219,8 @@ class DocumentNames:
 
     def _find_in_filenames(self, term: str) -> Keys:
         """Return the rows of the documents whose file name contains a word, even inside a longer word."""
-        found = [term in run for _, _, run in self._rows] if len(term) >= _JOINED_LETTERS else []
-        return np.flatnonzero(found)
+        rows = [term in run for _, _, run in self._rows] if len(term) >= _JOINED_LETTERS else []
+        return np.flatnonzero(rows)
 
 
 def normalise(scores: Weights) -> Weights:

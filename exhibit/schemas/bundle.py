@@ -64,9 +64,9 @@ def _read_objects(given: Any) -> Any:
     """Return a question's contexts as a list of objects: a string becomes `{"filename": None, "text": …}`."""
     if not isinstance(given, list):
         return [] if given is None else given
-    if {type(one) for one in given} == {str, dict}:
+    if {type(context) for context in given} == {str, dict}:
         raise ValueError("has both strings and objects; use only one of the two")
-    return [{"filename": None, "text": one} if isinstance(one, str) else one for one in given]
+    return [{"filename": None, "text": context} if isinstance(context, str) else context for context in given]
 
 
 # not a pydantic pattern, which would reject a lone surrogate, as in damaged PDFs

@@ -180,7 +180,7 @@ class RunQuestion(_Part):
     @property
     def failed(self) -> bool:
         """Whether any reply to the question is an error."""
-        return any(one.error for one in self.repeats) or bool(self.reply.error)
+        return any(reply.error for reply in self.repeats) or bool(self.reply.error)
 
     @property
     def key(self) -> tuple[str, Id]:

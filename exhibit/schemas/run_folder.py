@@ -190,10 +190,10 @@ def find_difference(stored: files.Means, given: files.Means) -> str:
 
     Intervals are not compared: they are computed again from the rows whenever a run is shown.
     """
-    for name, one in stored.items():
-        other = given.get(name, files.Estimate(None, 0, one.errors))
+    for name, estimate in stored.items():
+        other = given.get(name, files.Estimate(None, 0, estimate.errors))
         for field in ("mean", "n", "errors"):
-            a, b = getattr(one, field), getattr(other, field)
+            a, b = getattr(estimate, field), getattr(other, field)
             if a != b and (None in (a, b) or not math.isclose(a, b, rel_tol=_ROUNDING, abs_tol=_ROUNDING)):
                 return f"{name}: {field} is {a}, but the rows give {b}"
     return next((f"{name}: is in the rows, but not in the summary" for name in given if name not in stored), "")

@@ -111,7 +111,7 @@ def make_breakdowns(run: RunResults, scale: Scale) -> list[Record]:
     tables = []
     for dataset in run.datasets:
         for label, values in run.means_by_label(dataset).items():
-            sizes = {value: max((one.n for one in means.values()), default=0) for value, means in values.items()}
+            sizes = {value: max((mean.n for mean in means.values()), default=0) for value, means in values.items()}
             names = shorten_metrics(dict.fromkeys(name for means in values.values() for name in means))
             chosen = [name for name in names if describe_metric(name).group in ("Retrieval", "Answers")]
             rows = make_metric_rows(values, scale, metrics=chosen)
@@ -203,8 +203,8 @@ def make_line(name: str, values: Sequence[tuple[float, Estimate, str, bool]], *,
     def compute_y(value: float | None) -> float:
         return BOTTOM - min(1.0, max(0.0, (value or 0.0) / high)) * (BOTTOM - TOP)
 
-    points = [Point(x, compute_y(one.mean), label, worse) for x, one, label, worse in values]
-    ends = [(x, one.ci95) for x, one, _, _ in values if one.ci95]
+    points = [Point(x, compute_y(mean.mean), label, worse) for x, mean, label, worse in values]
+    ends = [(x, mean.ci95) for x, mean, _, _ in values if mean.ci95]
     outline = [(x, compute_y(top)) for x, (_, top) in ends] + [(x, compute_y(low)) for x, (low, _) in reversed(ends)]
     return PlotLine(name, points, " ".join(f"{x:.1f},{y:.1f}" for x, y in outline))
 

@@ -161,11 +161,11 @@ def find_regressions(series: Series, requested: Sequence[str] = ()) -> list[Regr
             persists = bool((falls and later) or (failed and failed_later))
             yield Regression(series.title, series.runs[prior], series.runs[at], falls, failed, persists)
 
-    found = [regression for at, priors in alike.items() if priors for regression in check(priors[-1], at)]
+    regressions = [regression for at, priors in alike.items() if priors for regression in check(priors[-1], at)]
     # a slow decline has no large step
-    if len(alike.get(last, [])) > 1 and alike[last][0] == 0 and not any(one.persists for one in found):
-        found += check(0, last)
-    return found
+    if len(alike.get(last, [])) > 1 and alike[last][0] == 0 and not any(one.persists for one in regressions):
+        regressions += check(0, last)
+    return regressions
 
 
 def _is_unusual(metric: str, step: Difference, others: Sequence[tuple[Table, Table]]) -> bool:

@@ -159,10 +159,10 @@ def _choose_page(quote: Quote, where: QuotePlace, document: Document, page: int)
     """Return gold's location on a page, with others there as alternatives; None if it cannot be on that page."""
     if where.how == "absent" and not quote.provision and (quote.answer or not quote.text):
         return replace(where, pages=[page]) if 0 < page <= len(document.pages) else None  # the page itself is gold
-    found = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]
-    if not found:
+    places = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]
+    if not places:
         return None
-    return replace(where, spans=found[0], alternatives=found[1:], pages=document.pages_of(*found[0]))
+    return replace(where, spans=places[0], alternatives=places[1:], pages=document.pages_of(*places[0]))
 
 
 def _explain_wordless(task: Task) -> str:
@@ -243,14 +243,14 @@ class Finder:
 
     def _find_provision(self, quote: Quote) -> QuotePlace:
         named = read_provisions(quote.provision)[:1]
-        found = self._provisions.find(named[0]) if named else []
-        if len(found) != 1:
-            several = f"provision has {len(found)} locations in the document: it is ambiguous"
-            return replace(NOWHERE, remark=several if found else "provision is not in the document")
-        spans = found[0].spans
+        places = self._provisions.find(named[0]) if named else []
+        if len(places) != 1:
+            several = f"provision has {len(places)} locations in the document: it is ambiguous"
+            return replace(NOWHERE, remark=several if places else "provision is not in the document")
+        spans = places[0].spans
         text = "\n".join(self.document.text[start:end] for start, end in spans)
         part = "provision found, but its cited part was not recognised: the whole provision is gold"
-        remark = part if found[0].whole else ""
+        remark = part if places[0].whole else ""
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
 
     def _accept_provisions(self, where: QuotePlace, acceptable: Iterable[str]) -> QuotePlace:

@@ -173,10 +173,10 @@ def _find_lead(text: str) -> str:
     """Return the yes or no with which sentences of a text begin; `both` if some begin with each."""
     sentences = [text[span.start : span.end].lower() for span in split_sentences(text)]
     leading = filter(None, map(_LEAD.match, sentences))
-    said = [match[1] for match in leading if match[2] is not None or match[1] in YES]
-    if said and (both := _YES_AND_NO.match(sentences[0])):
-        said.append(both[2])
-    leads = {"yes" if word in YES else "no" for word in said if word in YES | NO}
+    words = [match[1] for match in leading if match[2] is not None or match[1] in YES]
+    if words and (both := _YES_AND_NO.match(sentences[0])):
+        words.append(both[2])
+    leads = {"yes" if word in YES else "no" for word in words if word in YES | NO}
     return "both" if len(leads) > 1 else next(iter(leads), "")
 
 
@@ -240,8 +240,8 @@ def _judge_yes_or_no(expected: Reading, reply: Reading, question: Reading, gold:
     if not expected.lead:
         return Decision(None, f"The reply says {reply.lead}, which was not expected.") if reply.lead else None
     if reply.lead != expected.lead:
-        said = reply.lead.replace("both", "yes and no") or "neither yes nor no"
-        return Decision(False if reply.lead else None, f"The reply says {said}, expected is {expected.lead}.")
+        stated = reply.lead.replace("both", "yes and no") or "neither yes nor no"
+        return Decision(False if reply.lead else None, f"The reply says {stated}, expected is {expected.lead}.")
     doubts = _has_doubts(reply, question, gold) or _find_unknown(expected, reply, question, gold)
     reason = f"The reply says {reply.lead}, and doubts or denies it." if doubts else f"The reply says {reply.lead}."
     return None if set(expected.tokens) - YES - NO else Decision(None if doubts else True, reason)
@@ -282,7 +282,7 @@ def _judge_values(expected: Reading, reply: Reading, question: Reading) -> Decis
 
 def _list_counted(reading: Reading) -> list[tuple[str, str]]:
     """Return each number with the noun after it."""
-    return [(one[7:], noun) for one, noun in pairwise((*reading.tokens, "")) if one.startswith("number\0")]
+    return [(token[7:], noun) for token, noun in pairwise((*reading.tokens, "")) if token.startswith("number\0")]
 
 
 def _count_the_same(expected: Reading, reply: Reading) -> bool:

@@ -198,7 +198,7 @@ def registered(metrics: Iterable[str | Callable[..., Any]]) -> Iterator[list[str
     """Register, inside a `with` block, the metrics that are functions, without a description; yield all names."""
     before = import_metrics()
     try:
-        yield [_register(one) if callable(one) else one for one in metrics]
+        yield [_register(item) if callable(item) else item for item in metrics]
     finally:
         _registered.clear()
         _registered.update(before)

@@ -63,8 +63,8 @@ def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
         except subprocess.TimeoutExpired as error:
             raise DocumentError(f"Tesseract did not read a page within {_SECONDS} s") from error
         except (OSError, subprocess.CalledProcessError) as error:
-            said = getattr(error, "stderr", b"") or str(error).encode()
-            raise ToolkitError(f"Tesseract failed: {said.decode('utf-8', 'replace').strip()[-200:]}") from error
+            message = getattr(error, "stderr", b"") or str(error).encode()
+            raise ToolkitError(f"Tesseract failed: {message.decode('utf-8', 'replace').strip()[-200:]}") from error
         return parse_table(done.stdout.decode("utf-8", "replace"))
 
     return read

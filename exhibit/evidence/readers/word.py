@@ -124,8 +124,8 @@ def _read_comments(archive: zipfile.ZipFile, main: str) -> list[str]:
     if root is None:
         return []
     accept_changes(root)
-    said = ((item.get(f"{W}author", ""), " ".join(map(_read_words, item.iter(f"{W}p"))).strip()) for item in root)
-    return [f"{author}: {words}" if author else words for author, words in said if words]
+    comments = ((item.get(f"{W}author", ""), " ".join(map(_read_words, item.iter(f"{W}p"))).strip()) for item in root)
+    return [f"{author}: {words}" if author else words for author, words in comments if words]
 
 
 def _read_words(element: Any) -> str:
