@@ -128,7 +128,9 @@ def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], boun
         end = hit + MIN_SHARED_LETTERS
         # a slip is shorter than the match before the next slip, so no match is longer than twice the needle
         ahead, there, more = _grow(after, haystack.text[end : end + 2 * len(after) + _MIN_RESUMED_LETTERS])
-        back, earlier, other = _grow(before, haystack.text[max(hit - 2 * len(before) - _MIN_RESUMED_LETTERS, 0) : hit][::-1])
+        back, earlier, other = _grow(
+            before, haystack.text[max(hit - 2 * len(before) - _MIN_RESUMED_LETTERS, 0) : hit][::-1]
+        )
         key = (MIN_SHARED_LETTERS + more + other, at - back, at + MIN_SHARED_LETTERS + ahead)
         grown.setdefault(key, []).append(Span(*haystack.span(hit - earlier, end + there)))
     letters, start, end = max(grown, key=lambda key: (key[0], -key[1]))
