@@ -97,9 +97,7 @@ class Unit(NamedTuple):
 def find_units(text: str, system: LegalSystem) -> list[Unit]:
     """Return the units (§ or articles) of a law in order; each ends where the next unit or a larger part begins."""
     heads = []
-    if not system.units:
-        return []  # English laws: the system has no word that cites a part of them
-    for match in re.finditer(r"^.+$", text, re.MULTILINE):
+    for match in re.finditer(r"^.+$", text, re.MULTILINE) if system.units else ():  # English law has no unit
         found = system.label.match(match[0])
         if found is None or not (found["number"] or found["before"]):
             continue

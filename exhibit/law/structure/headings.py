@@ -326,10 +326,7 @@ class _Finder:
         text = FOOTNOTE.sub("", " ".join(line.text for line in self._lines[index : last + 1]))
         if len(text) > _MAX_HEADING_CHARS or text[-1] in ",;":
             return None
-        label = self._labels[index]
-        if label is None:
-            label = read_label(line._replace(gap=True, fresh=True, before=""))
-        if label is not None:
+        if label := self._labels[index] or read_label(line._replace(gap=True, fresh=True, before="")):
             label = replace(label, rest=text[len(line.text) - len(label.rest) :])
             return replace(_make_heading(line, label, label.rest, end), sure=True)
         if not text[0].isupper() or (text[-1] == "." and not text.endswith("etc.")):
