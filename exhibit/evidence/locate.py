@@ -301,7 +301,7 @@ def place_text(text: str, document: Document) -> Placement:
     letters = len(letters_of(text).text)
     matches = prefer_whole_words(find_as_written(text, document))[:_PLACES] if letters else []
     if not matches:
-        return place_pieces(text, document)
+        return place_pieces(text, document, split_cells=True)
     if letters < MIN_SHARED_LETTERS and len(matches) > FEW:
         return Placement((), (Span(0, len(text)),), letters)
     whole = PlacedPiece(0, len(text), tuple(match.spans for match in matches), letters)

@@ -173,6 +173,10 @@ _SPREAD = 3  # A table's cells must lie within this many times their own letters
 _FORM = 12  # letters that a table's cells must have together if no longer range gives the table's location
 _MARGIN = 300  # letters around the located cells in which short cells are searched: a few rows of a table
 
+MAX_CELL_LETTERS = 1000  # letters of a cell that is searched by runs of words
+MIN_RUN_LETTERS = 5  # letters of such a run: shorter words are too common
+_CELL_WORD = re.compile(r"[^\s<>&|]+")
+
 Place = tuple[Span, ...]
 
 
@@ -199,7 +203,7 @@ class Placement:
         return sum(piece.letters for piece in self.pieces) / self.letters if self.letters else 0.0
 
 
-def place_pieces(text: str, document: Document) -> Placement:
+def place_pieces(text: str, document: Document, *, split_cells: bool = False) -> Placement:
     """Return the pieces of a text that a document contains, each with its locations."""
     needle = letters_of(text)
     if not needle.text:
@@ -214,8 +218,10 @@ def place_pieces(text: str, document: Document) -> Placement:
         )
     cells = cells_of(text)
     if cells:
-        ranges = (needle.find_folded_range(*cell) for cell in cells)
-        stretches = _with_cells([one for one in ranges if one[0] < one[1]], stretches, needle, document)
+        ranges = [folded for cell in cells if (folded := needle.find_folded_range(*cell))[0] < folded[1]]
+        if split_cells:
+            ranges = [part for cell in ranges for part in _split_cell(cell, needle, text, document)]
+        stretches = _with_cells(ranges, stretches, needle, document)
     stretches = _choose_distinctive(stretches)
     pieces = [_make_piece(stretch, needle, text, document) for stretch in stretches]
     added = (Span(*needle.span(start, end)) for start, end in _find_left(stretches, needle))
@@ -251,6 +257,25 @@ def _measure_gap(one: tuple[int, int], other: tuple[int, int]) -> int:
 
 
 # ---------------------------------------------------------------- tables
+
+
+def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Document) -> list[tuple[int, int]]:
+    """Return the cell if the document contains it, else the longest runs of its words that the document contains."""
+    start, end = cell
+    if end - start > MAX_CELL_LETTERS or _find_whole_words(needle.text[start:end], document):
+        return [cell]
+    first, last = needle.span(start, end)
+    words = [needle.find_folded_range(*match.span()) for match in _CELL_WORD.finditer(text, first, last)]
+    words = [word for word in words if word[0] < word[1]]
+    runs, at = [], 0
+    while at < len(words):
+        until = at + 1
+        while until < len(words) and _find_whole_words(needle.text[words[at][0] : words[until][1]], document):
+            until += 1
+        if words[until - 1][1] - words[at][0] >= MIN_RUN_LETTERS:
+            runs.append((words[at][0], words[until - 1][1]))
+        at = until
+    return runs or [cell]
 
 
 def _with_cells(

@@ -121,6 +121,16 @@ def test_markup_is_removed_from_cells_and_letters():
     assert next(text[slice(*cell)].strip() for cell in cells_of(text)) == "A" and cells_of("plain words") == []
 
 
+def test_place_text_finds_the_lines_of_cells_that_the_page_prints_side_by_side():
+    columns = Document(
+        "a.txt", "Alder Mills Ltd Birch Foods plc\n12 Quay Street 9 Mill Lane\nLeith EH6 7AB Perth PH1 5QR"
+    )
+    cells = "<td>Alder Mills Ltd 12 Quay Street Leith EH6 7AB</td><td>Birch Foods plc 9 Mill Lane Perth PH1 5QR</td>"
+    table = f"<table><tr>{cells}</tr></table>"
+    assert place_text(table, columns).share == 1.0
+    assert place_pieces(table, columns).share == 0.0, "no cell as a whole"
+
+
 def test_place_text_does_not_join_distant_pieces():
     placement = place_text(TEXT[:40] + "\n" + TEXT[-40:], DOCUMENT)
     assert sum(span.end - span.start for piece in placement.pieces for span in piece.places[0]) <= 80
