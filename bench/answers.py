@@ -1,4 +1,4 @@
-"""Measures answers of the built-in pipeline on questions that nothing was trained on: OHR-Bench and CUAD.
+"""Measures answers of the built-in pipeline on questions that no model was trained on: OHR-Bench and CUAD.
 
     python -m bench.answers [ohr cuad] [--preset careful] [--set NAME=VALUE] [--contracts 20] [--page FILE]
 

@@ -156,7 +156,7 @@ _SPANS, _SAYS = 3.0, 1.5
 
 
 def compute_span_losses(yes: Tensor, tokens: Tensor, verdicts: Tensor, labels: Tensor) -> Tensor:
-    """Return the weighted sum of the losses on tokens, of quotes and of short answers, and on yes or no."""
+    """Return the weighted sum of two losses: on the tokens of quotes and short answers, and on yes or no."""
     quotes = compute_tokens_loss(tokens[..., :3], labels[..., :3])
     short = compute_tokens_loss(tokens[..., 3:], labels[..., 3:])
     return _SAYS * compute_yes_loss(yes, verdicts) + _SPANS * (quotes + short)

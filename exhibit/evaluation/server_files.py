@@ -311,7 +311,7 @@ def _resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read_headers(system: System, settings: ServerSettings) -> dict[str, str]:
-    """Return the HTTP headers with values from environment variables, that with the server's key among them."""
+    """Return the HTTP headers, one with the server's key, with their values from environment variables."""
     headers = _read_variables(settings.header)
     if key_variable := settings.key or system.key:
         name, _, form = system.key_header.partition(":")

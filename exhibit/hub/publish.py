@@ -102,7 +102,7 @@ def explain_errors(doing: str) -> Iterator[None]:
 
 
 def _find_cause(error: BaseException) -> BaseException | None:
-    """Return the HTTP or connection error behind an error; None if the Hub has nothing to do with it."""
+    """Return the HTTP or connection error behind an error; None if it is not an error of the Hub."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, TRANSPORT | errors.OfflineModeIsEnabled | errors.EntryNotFoundError):

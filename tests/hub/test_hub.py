@@ -53,7 +53,7 @@ def test_published_bundle_is_pulled_byte_for_byte(connected, bundle, tmp_path, c
     assert f"from hf://{REPO}@{repo.refs['main']}" in capsys.readouterr().out
 
 
-def test_publish_writes_inspect_and_pdffolder_files_that_pull_leaves_out(connected, tmp_path, capsys):
+def test_publish_adds_inspect_and_pdffolder_files_and_pull_ignores_them(connected, tmp_path, capsys):
     bundle = write(tmp_path / "charters", more={"corpus/plan.pdf": b"%PDF-1.4 a plan"})
     assert publish_to(bundle) == 0
     files = connected.files(REPO)

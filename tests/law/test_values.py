@@ -98,7 +98,7 @@ def test_write_digits_uses_commas_and_decimals_like_other_number(like, written):
     assert write_digits(Decimal(20_000), like) == written
 
 
-def test_takes_an_is_true_for_numbers_with_initial_vowel_sound():
+def test_takes_an_is_true_for_numbers_that_begin_with_a_vowel_sound():
     assert [number for number in (1, 8, 10, 11, 18, 80, 100, 800) if takes_an(number)] == [8, 11, 18, 80, 800]
 
 
