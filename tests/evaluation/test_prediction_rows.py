@@ -64,6 +64,7 @@ def test_read_rows_parses_table_cells_as_text_or_passages(tmp_path):
     assert rows[0] == {"id": "1", "answer": "[1] says so", "passages": ["x", "y"]}
     assert rows[1] == {"id": "2", "passages": [{"text": "z"}]} and rows[2]["answer"] == "["
     assert list(read_rows(written(tmp_path / "p.tsv", "id\tanswer\n1\ta, b\n"))) == [{"id": "1", "answer": "a, b"}]
+    assert read_rows(written(tmp_path / "s.csv", "id;answer\n1;a, b\n")) == [{"id": "1", "answer": "a, b"}]
     [row] = read_rows(written(tmp_path / "q.csv", f"id,answer\n1,{'x' * 200_000}\n"))
     assert len(row["answer"]) == 200_000
 
@@ -73,6 +74,7 @@ def test_read_rows_parses_table_cells_as_text_or_passages(tmp_path):
     [
         ("p.json", "{", "not JSON"),
         ("p.json", [3], "expected a list of objects"),
+        ("p.csv", "id,answer\n1,a, b\n", "row 2: row with more cells than the header"),
         ("p.json", [{"id": 1, "answer": "a"}, {"answer": "b"}], "row 1 has neither an id nor a question"),
         ("p.jsonl", '{"id": 1, "answer": "a"}\n\n{"id": 2, "answer": \n', "line 3: Expecting value"),
     ],
@@ -203,10 +205,8 @@ LEASE = "The rent is 500 crowns a month and is due in advance on the first worki
 
 @pytest.fixture
 def documents(tmp_path):
-    for name, text in {
-        "a.txt": f"A. {LEASE}The roof leaks.\n",
-        "b.txt": f"B. {LEASE}The rent is due.\nThe rent is due.\n",
-    }.items():
+    texts = {"a.txt": f"A. {LEASE}The roof leaks.\n", "b.txt": f"B. {LEASE}The rent is due.\nThe rent is due.\n"}
+    for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     return Documents({name: tmp_path / name for name in ("a.txt", "b.txt", "gone.txt")})
 
@@ -219,10 +219,8 @@ def test_documents_locate_passage_by_span_or_text(documents):
     assert placed("The roof leaks.") == ("a.txt", Span(96, 111), ())
     assert placed("The roof leaks.", "a.txt", Span(96, 111)) == ("a.txt", Span(96, 111), ())
     assert placed("The roof leaks.", "a.txt", Span(0, 15)) == ("a.txt", Span(96, 111), ()), "the words tell"
-    assert (
-        placed("", "a.txt", Span(0, 112)) == ("a.txt", Span(0, 112), ())
-        and placed("", "a.txt", Span(0, 113))[1] is None
-    )
+    assert placed("", "a.txt", Span(0, 112)) == ("a.txt", Span(0, 112), ())
+    assert placed("", "a.txt", Span(0, 113))[1] is None
     assert placed(" ", "a.txt") == ("a.txt", None, ()) and placed("Nobody wrote this anywhere.") == (None, None, ())
     whole = LEASE.strip()
     assert placed(whole) == (None, Span(3, 3 + len(whole)), ("a.txt", "b.txt"))
@@ -267,16 +265,8 @@ def test_load_datasets_refuses_question_with_gold_beyond_document_end(tmp_path):
 
 
 def line(id, filename, **labels):
-    given = {
-        "id": id,
-        "context": 0,
-        "filename": filename,
-        "pages": [],
-        "spans": [],
-        "alternatives": [],
-        "how": "absent",
-    }
-    return Gold.model_validate({**given, "labels": labels})
+    given = {"id": id, "context": 0, "filename": filename, "pages": [], "spans": [], "alternatives": []}
+    return Gold.model_validate({**given, "how": "absent", "labels": labels})
 
 
 def test_read_grades_uses_the_best_of_several_grades():

@@ -151,18 +151,9 @@ def test_read_finished_run_rejects_unrecognised_file(tmp_path, name, content):
 
 
 def test_match_rows_skips_repeated_questions(tmp_path):
-    path = write_json(
-        tmp_path / "rows.json",
-        [
-            {"user_input": text, "response": "x", "score": 1}
-            for text in (
-                "which LAW  governs?",
-                "Documents: … Question: Who pays the taxes of it?",
-                "Which law?",
-                "Twice?",
-            )
-        ],
-    )
+    texts = ("which LAW  governs?", "Documents: … Question: Who pays the taxes of it?", "Which law?", "Twice?")
+    rows = [{"user_input": text, "response": "x", "score": 1} for text in texts]
+    path = write_json(tmp_path / "rows.json", rows)
     questions = ["Which law governs?", "Who pays the taxes of it?", "Twice?", "Twice?", "Who pays?"]
     cases = [case(id=number, question=question) for number, question in enumerate(questions)]
     assert match_rows(read_finished_run(path)[1], cases, "x", prompts=True) == {0: 0, 1: 1}
@@ -181,28 +172,18 @@ def recheck(bundle, path, tmp_path, *flags):
 
 def test_recheck_scores_over_all_questions_of_the_bundle(tmp_path, bundle, capsys):
     rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
-    answered = rows[:3]
-    golds = [[context["text"] for context in row["contexts"]] for row in answered]
-    cases = [
-        {
-            "input": row["question"],
-            "actualOutput": "" if number == 1 else row["answer"],
-            "retrievalContext": gold,
-            "metricsData": [{"name": "Faithfulness", "score": 1.0 if number else 0.5}],
-        }
-        for number, (row, gold) in enumerate(zip(answered, golds, strict=True))
-    ]
-    cases.append(
-        {"input": "What is love?", "actualOutput": "x", "metricsData": [{"name": "Faithfulness", "score": 1.0}]}
-    )
+    cases = [{"input": "What is love?", "actualOutput": "x"}]
+    for row, answer in zip(rows, (rows[0]["answer"], "", rows[2]["answer"]), strict=False):
+        gold = [context["text"] for context in row["contexts"]]
+        cases.append({"input": row["question"], "actualOutput": answer, "retrievalContext": gold})
+    for score, one in zip((1.0, 0.5, 1.0, 1.0), cases, strict=True):
+        one["metricsData"] = [{"name": "Faithfulness", "score": score}]
     run = recheck(bundle, write_json(tmp_path / "run.json", {"testCases": cases}), tmp_path)
     # (0.5 + 1 + 1 + 1) / 4 is reported; the three matched rows have 2.5 of the bundle's 9 questions
     assert len(rows) == 9
     out = capsys.readouterr().out
-    first = (
-        "DeepEval reported Faithfulness 0.88 over 4 questions; 6 of the bundle's 9 are not in the run; on all 9: 0.28"
-    )
-    assert out.startswith(first)
+    reported = "DeepEval reported Faithfulness 0.88 over 4 questions"
+    assert out.startswith(f"{reported}; 6 of the bundle's 9 are not in the run; on all 9: 0.28")
     assert "1 row of the run matches no question: “What is love?”" in out
     outcomes = [row.outcome for row in run.rows]
     assert outcomes.count("failed") == 6 and outcomes[1] == "wrongly refused"
@@ -214,16 +195,14 @@ def test_recheck_scores_over_all_questions_of_the_bundle(tmp_path, bundle, capsy
 def test_recheck_without_bundle_builds_bundle_from_reference_answers(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "documents").mkdir()
-    (tmp_path / "documents" / "lease.txt").write_text(
-        f"LEASE\n\n1. Rent. {GOLD}\n\n2. Law. Ohio law.\n", encoding="utf-8"
-    )
+    lease = f"LEASE\n\n1. Rent. {GOLD}\n\n2. Law. Ohio law.\n"
+    (tmp_path / "documents" / "lease.txt").write_text(lease, encoding="utf-8")
     (tmp_path / "documents" / "loan.txt").write_text("LOAN\n\n1. Interest. 5 percent.\n", encoding="utf-8")
     row = {"user_input": RENT, "response": "GBP 12,000", "retrieved_contexts": [GOLD], "reference": "GBP 12,000"}
     other = {**row, "user_input": "What is the interest?", "response": "5 percent", "reference": "Five in words"}
     # the run lies among the documents, and is none of them
-    path = write_json(
-        tmp_path / "documents" / "mine.json", [{**row, "faithfulness": 1.0}, {**other, "faithfulness": 0.5}]
-    )
+    scored = [{**row, "faithfulness": 1.0}, {**other, "faithfulness": 0.5}]
+    path = write_json(tmp_path / "documents" / "mine.json", scored)
     words = ["--recheck", str(path), "--documents", "documents", "--run-name", "r", "--set", "report_cases=0"]
     assert evaluate_rag.main(words) == 0
     assert "reported faithfulness 0.75 over 2 questions; on all 2: 0.75" in capsys.readouterr().out

@@ -90,19 +90,10 @@ def test_evaluate_memory_does_not_grow_with_number_of_questions(oracle, tmp_path
 
         with monkeypatch.context() as patched:
             patched.setattr(scoring.Scored, "_add", counting)
-            settings = parse_settings(
-                {
-                    "dataset_paths": [str(grown(tmp_path / f"leases-{times}", times))],
-                    "output_dir": tmp_path / "results",
-                    "run_name": f"run-{times}",
-                    "target": "oracle",
-                    "engine": "serial",
-                    "report_cases": 0,
-                    "metrics": "document_hit@1,char_recall@8",
-                    "repeat": repeat,
-                }
-            )
-            run = evaluate(settings)
+            given = {"dataset_paths": [str(grown(tmp_path / f"leases-{times}", times))], "target": "oracle"}
+            given |= {"output_dir": tmp_path / "results", "run_name": f"run-{times}", "engine": "serial"}
+            given |= {"report_cases": 0, "metrics": "document_hit@1,char_recall@8", "repeat": repeat}
+            run = evaluate(parse_settings(given))
         assert run.failures.asked == 9 * times and not run.failures.failed
         assert run.summary["document_hit@1"].mean == 1.0 and run.summary["document_hit@1"].n == 6 * times
         most[times] = max(counts)

@@ -19,13 +19,7 @@ from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.compare import write_comparison
 from exhibit.viewer.questions import CHANGES, _find_change
 from exhibit.viewer.results import main
-from tests.viewer.report_data import (
-    Tab,
-    make_results,
-    narrow,
-    open_first,
-    shown,
-)
+from tests.viewer.report_data import Tab, make_results, narrow, open_first, shown
 from tests.viewer.trend_data import make_runs, write_sums_again
 
 COMPLAINTS: list[str] = []

@@ -35,6 +35,7 @@ from exhibit.viewer.server.jobs import Jobs
 from exhibit.viewer.server.library import Library, count_replies, key_of
 from exhibit.viewer.server.search import TextSearch
 from exhibit.viewer.server.views import make_file_name, make_folder_name
+from tests.evaluation.loopback import Asked, System, imitating
 
 TOKEN = "a-token-of-the-test"
 HOST = "127.0.0.1:8000"
@@ -123,6 +124,8 @@ def test_home_lists_bundles_and_runs_with_the_headline_of_the_report(client, ser
     pages.append(client.get(client.post("compare", json={"runs": keys}, headers=ORIGIN).json()["open"]).text)
     pages.append(client.get(client.post("trend", json={}, headers=ORIGIN).json()["open"]).text)
     assert all(headline in page for page in pages), "one headline everywhere"
+    assert "Outcomes of the questions" in pages[1] and "Results over time" in pages[2]
+    assert client.post("compare", json={"runs": keys[:1]}, headers=ORIGIN).status_code == 400
 
 
 @pytest.mark.parametrize(("missing", "words"), [("", "Scans are read by OCR."), ("gone", "Scans cannot be read yet")])
@@ -188,15 +191,6 @@ def test_run_result_is_refused_when_summary_does_not_match_rows(client, served):
         assert response.status_code == 400 and "does not match the rows of the run" in response.text
     finally:
         path.write_text(kept, encoding="utf-8")
-
-
-def test_server_creates_comparison_and_trend_pages_of_runs(client, served):
-    keys = [key_of((served / "results" / name).resolve()) for name in ("first", "second")]
-    told = client.post("compare", json={"runs": keys}, headers=ORIGIN).json()
-    assert "Outcomes of the questions" in client.get(told["open"]).text
-    assert client.post("compare", json={"runs": keys[:1]}, headers=ORIGIN).status_code == 400
-    told = client.post("trend", json={}, headers=ORIGIN).json()
-    assert "Results over time" in client.get(told["open"]).text
 
 
 def test_trend_page_includes_runs_of_all_served_folders(served, tmp_path, monkeypatch):
@@ -311,12 +305,7 @@ def test_upload_accepts_a_name_with_a_slash(name, folder, client, served):
 
 @pytest.mark.parametrize(
     ("name", "kept"),
-    [
-        ("a.pdf", "a.pdf"),
-        ("..%2F..%2Fetc%2Fx.txt", None),
-        ("a_b.txt", "a_b.txt"),
-        ("a:b.txt", make_file_name("a:b.txt")),
-    ],
+    [("a.pdf", "a.pdf"), ("..%2F..%2Fetc%2Fx.txt", None), ("a:b.txt", make_file_name("a:b.txt"))],
 )
 def test_upload_stores_file_under_safe_name_in_its_folder(client, served, name, kept):
     response = client.put(f"upload/mine/{name}", content=b"words", headers=ORIGIN)
@@ -381,13 +370,8 @@ def test_interrupted_upload_leaves_no_file_and_no_traceback(served, tmp_path, mo
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     app, sent = make_application([served / "datasets_out"], token=TOKEN), list[dict]()
     headers = [(b"host", HOST.encode()), (b"origin", f"http://{HOST}".encode())]
-    scope = {
-        "type": "http",
-        "method": "PUT",
-        "path": f"/{TOKEN}/upload/cut/a.txt",
-        "query_string": b"",
-        "headers": headers,
-    }
+    scope = {"type": "http", "method": "PUT", "path": f"/{TOKEN}/upload/cut/a.txt", "query_string": b""}
+    scope |= {"headers": headers, "root_path": "", "raw_path": b"", "scheme": "http"}
 
     async def receive() -> dict[str, str]:
         return {"type": "http.disconnect"}
@@ -395,7 +379,7 @@ def test_interrupted_upload_leaves_no_file_and_no_traceback(served, tmp_path, mo
     async def send(message: dict) -> None:
         sent.append(message)
 
-    asyncio.run(app({**scope, "root_path": "", "raw_path": b"", "scheme": "http"}, receive, send))
+    asyncio.run(app(scope, receive, send))
     assert sent[0]["status"] == 400 and b"ended early" in sent[1]["body"]
     assert not (served / "datasets_out" / "cut-documents").exists()
 
@@ -490,8 +474,8 @@ def test_job_state_counts_documents_until_progress_is_reported(client, tmp_path)
 
 @pytest.mark.slow
 def test_evaluation_job_can_be_stopped_and_resumed(client, served, bundle_key, rag_server):
-    rag_server.quick = 4  # two questions before the run, and two of its own
-    value = {"bundle": bundle_key, "url": rag_server.url, "run": "stopped"}
+    url, go_on = rag_server
+    value = {"bundle": bundle_key, "url": url, "run": "stopped"}
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a program that a shell starts in the background
     try:
         job = client.post("evaluate", json=value, headers=ORIGIN).json()["open"]
@@ -502,7 +486,7 @@ def test_evaluation_job_can_be_stopped_and_resumed(client, served, bundle_key, r
     wait(lambda: client.get(f"http://{HOST}{job}/state").json()["state"] != "running")
     told = client.get(f"http://{HOST}{job}/state").json()
     assert told["state"] == "stopped" and told["resumable"] and 2 <= told["done"] < 19
-    rag_server.go_on.set()
+    go_on.set()
     again = client.post(f"http://{HOST}{job}/resume", json={}, headers=ORIGIN).json()["open"]
     wait(lambda: client.get(f"http://{HOST}{again}/state").json()["state"] != "running")
     told = client.get(f"http://{HOST}{again}/state").json()
@@ -510,49 +494,18 @@ def test_evaluation_job_can_be_stopped_and_resumed(client, served, bundle_key, r
 
 
 @pytest.fixture
-def rag_server() -> Iterator[SlowServer]:
-    with SlowServer() as server:
-        yield server
+def rag_server() -> Iterator[tuple[str, threading.Event]]:
+    """A RAG server that answers four questions at once, and the others after the event."""
+    go_on, asked = threading.Event(), itertools.count(1)
 
+    def reply(_: System, request: Asked) -> object:
+        if request.method == "POST" and next(asked) > 4:  # two questions before the run, and two of its own
+            go_on.wait()
+        return {"answer": "They collect your location.", "sources": []} if request.method == "POST" else 404
 
-class SlowServer:
-    """A RAG server that answers the first questions at once and the others when it may go on."""
-
-    quick = 0
-
-    def __init__(self) -> None:
-        self.asked = itertools.count(1)
-        self.go_on = threading.Event()
-
-    def __enter__(self) -> SlowServer:
-        from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-        owner = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["content-length"]))
-                if next(owner.asked) > owner.quick:
-                    owner.go_on.wait()
-                body = json.dumps({"answer": "They collect your location.", "sources": []}).encode()
-                self.send_response(200)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/ask"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.go_on.set()
-        self._server.shutdown()
-        self._server.server_close()
+    with imitating(reply, []) as system:
+        yield f"{system.url}/ask", go_on
+        go_on.set()
 
 
 def test_view_command_prints_address_and_ends_with_ctrl_c(tmp_path):
