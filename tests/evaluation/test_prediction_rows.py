@@ -64,7 +64,7 @@ def test_read_rows_parses_table_cells_as_text_or_passages(tmp_path):
     assert rows[0] == {"id": "1", "answer": "[1] says so", "passages": ["x", "y"]}
     assert rows[1] == {"id": "2", "passages": [{"text": "z"}]} and rows[2]["answer"] == "["
     assert list(read_rows(written(tmp_path / "p.tsv", "id\tanswer\n1\ta, b\n"))) == [{"id": "1", "answer": "a, b"}]
-    assert read_rows(written(tmp_path / "s.csv", "id;answer\n1;a, b\n")) == [{"id": "1", "answer": "a, b"}]
+    assert read_rows(written(tmp_path / "s.csv", "id,answer\n1,a; b; c\n")) == [{"id": "1", "answer": "a; b; c"}]
     [row] = read_rows(written(tmp_path / "q.csv", f"id,answer\n1,{'x' * 200_000}\n"))
     assert len(row["answer"]) == 200_000
 
@@ -74,7 +74,6 @@ def test_read_rows_parses_table_cells_as_text_or_passages(tmp_path):
     [
         ("p.json", "{", "not JSON"),
         ("p.json", [3], "expected a list of objects"),
-        ("p.csv", "id,answer\n1,a, b\n", "row 2: row with more cells than the header"),
         ("p.json", [{"id": 1, "answer": "a"}, {"answer": "b"}], "row 1 has neither an id nor a question"),
         ("p.jsonl", '{"id": 1, "answer": "a"}\n\n{"id": 2, "answer": \n', "line 3: Expecting value"),
     ],

@@ -8,6 +8,8 @@ LangChain, LlamaIndex, Haystack, ragas and evaltools, and runs of Exhibit itself
 """
 
 import ast
+import csv
+import io
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +24,8 @@ from exhibit.evaluation import replies
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, count_only
-from exhibit.schemas.bundle import INFO
+from exhibit.schemas.bundle import INFO, read_text
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import read_regular
 
 _MIN_COPIED = 3
 """A file is considered a copy of the bundle if it has at least this many answers and all are the expected ones."""
@@ -200,11 +201,15 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 def read_table(path: Path) -> list[dict[str, Any]]:
     """Return the rows of a table in JSON, JSONL, CSV or Parquet; cells of a CSV with lists or objects are parsed."""
-    records = read_records(path, read_regular(path, most=None), Tally(strict=True), accounted=False)
-    rows = [record.cells for record in records]
+    text = "" if path.suffix.lower() == ".parquet" else read_text(path)
     if path.suffix.lower() not in (".csv", ".tsv"):
-        return rows
-    return [{name: _parse_cell(cell) for name, cell in row.items() if cell} for row in rows]
+        data = text.encode("utf-8", "surrogatepass")
+        return [record.cells for record in read_records(path, data, Tally(strict=True), accounted=False)]
+    csv.field_size_limit(1 << 24)
+    # not `read_records`, which takes the semicolons of a long answer for the table's delimiter
+    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
+    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter)
+    return [{key: _parse_cell(cell) for key, cell in row.items() if key and cell} for row in rows]
 
 
 def _parse_cell(text: str) -> Any:
