@@ -155,7 +155,7 @@ def test_injected_instruction_is_in_the_printed_file(tmp_path, way, found):
     assert not (out.with_name("out-control")).exists()
 
 
-def test_vary_fails_with_the_reason_for_an_unknown_kind_or_without_a_question_to_vary(tmp_path, capsys):
+def test_vary_explains_an_unknown_kind_and_a_bundle_that_cannot_be_varied(tmp_path, capsys):
     parent = write_parent(tmp_path / "parent")
     rows = json.loads((parent / "train.json").read_text(encoding="utf-8"))[-1:]
     (parent / "train.json").write_text(json.dumps(rows), encoding="utf-8")
