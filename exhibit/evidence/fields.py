@@ -1,4 +1,11 @@
-"""The names that the fields of test sets may have, read from fields.toml."""
+"""The names that the fields of test sets may have: fields.toml is the only list of such names.
+
+A name is compared without case, and by letters and digits only. Of several names that a row has, the first of the list
+counts; names with one of the `prefixes` before them count after all names without. `rows` are lists of rows inside a
+file, `wrapper` are objects whose fields are the row's own, and `assertions` are checks of an answer in a list
+(promptfoo's `assert`), whose types are the lists `assert-…`. A column of `verdict` is used if its cells state that a
+question is refused; `refuse` and `comply` are what such a cell may say, beside true and false.
+"""
 
 from collections.abc import Iterable, Mapping
 from functools import cache

@@ -116,20 +116,15 @@ def pull(repo_id: str, revision: str | None, out: Path, *, force: bool) -> None:
     check_free(out, force=force)
     fetched = fetch(repo_id, revision=revision)
     with replace_folder(out, force=force) as folder:
-        _copy(fetched, folder)
+        for name in (*fetched.info.files, INFO):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(fetched.folder / name, folder / name)
+        (folder / CARD).write_bytes(fetched.card)
+        problems = validate(folder)
+        raise_problems(problems, f"{fetched.address}: not a valid bundle, it has {len(problems)} problems")
     counts = fetched.info.counts
     print(f"{out}: {counts.questions:,} questions, {counts.documents:,} documents; all checksums match")
     print(f"from {fetched.address}")
-
-
-def _copy(fetched: PulledBundle, folder: Path) -> None:
-    """Write a downloaded bundle into an empty folder, and validate it there."""
-    for name in (*fetched.info.files, INFO):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(fetched.folder / name, folder / name)
-    (folder / CARD).write_bytes(fetched.card)
-    problems = validate(folder)
-    raise_problems(problems, f"{fetched.address}: not a valid bundle, it has {len(problems)} problems")
 
 
 @guarded("stopped; run the same command again: downloaded files are kept")

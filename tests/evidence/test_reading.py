@@ -3,8 +3,6 @@
 `pytest tests/evidence/test_reading.py --update-golden` rewrites tests/golden/evidence; read the diff.
 """
 
-# ruff: noqa: E501 - markup stands as it is in files
-
 from __future__ import annotations
 
 import re
@@ -18,7 +16,7 @@ from exhibit.evidence import Document, Span, locate
 from exhibit.evidence.document import Page
 from exhibit.evidence.locate import prefer_whole_words
 from exhibit.evidence.read import read_attachments, read_printable
-from tests.evidence.files import docx, eml, msg, paragraph, xlsx
+from tests.evidence.files import eml, msg, xlsx
 
 TEXTS = Path(__file__).parent.parent / "law" / "texts"
 
@@ -76,20 +74,7 @@ def test_located_quotes_match_golden_file(name, lines, golden):
 
 # ---------------------------------------------------------------- files
 
-NUMBERED = (
-    '<w:numPr><w:ilvl w:val="{depth}"/><w:numId w:val="1"/></w:numPr>',
-    '<w:numbering xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:abstractNum w:abstractNumId="0">'
-    '<w:lvl w:ilvl="0"><w:start w:val="3"/><w:numFmt w:val="upperRoman"/><w:lvlText w:val="Article %1"/></w:lvl>'
-    '<w:lvl w:ilvl="1"><w:start w:val="1"/><w:isLgl/><w:numFmt w:val="decimal"/><w:lvlText w:val="%1.%2"/></w:lvl>'
-    '<w:lvl w:ilvl="2"><w:start w:val="2"/><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="(%3)"/></w:lvl></w:abstractNum>'
-    '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num></w:numbering>',
-)
-DEPTHS = (0, 1, 1, 2, 2, 0, 1, 2, 1, 0)
 FILES = {
-    "lease.docx": docx(
-        "".join(paragraph(f"clause {n}", NUMBERED[0].format(depth=depth)) for n, depth in enumerate(DEPTHS)),
-        numbering=NUMBERED[1],
-    ),
     "notice.eml": eml("The rent is due.\n\n> as you said\n-- \nInes", html="<p>The <b>rent</b> is due.</p>",
                       attachments={"a.txt": b"one", "b.html": b"<p>two</p>"}),
     "plain.eml": eml("The rent is due.\n\n> as you said\n-- \nInes"),

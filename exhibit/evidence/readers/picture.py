@@ -2,8 +2,6 @@
 
 import base64
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image, ImageSequence
@@ -19,14 +17,13 @@ _MOST_FRAMES = 2000  # most pages of a fax or scan; a film has more frames
 _MOST_PIXELS = 80_000_000  # most pixels of a page: A3 at 600 dpi has 70 million
 
 
-@contextmanager
-def _open_image(path: Path) -> Iterator[Image.Image]:
+def _open_image(path: Path) -> Image.Image:
     """Open an image; raise if it is damaged, or has too many pixels or pages."""
-    with Image.open(path) as image:
-        if image.width * image.height > _MOST_PIXELS or getattr(image, "n_frames", 1) > _MOST_FRAMES:
-            limits = f"{_MOST_PIXELS:,} pixels a page and {_MOST_FRAMES} pages"
-            raise DocumentError(f"{path}: the image is too large; the limits are {limits}")
-        yield image
+    image = Image.open(path)
+    if image.width * image.height > _MOST_PIXELS or getattr(image, "n_frames", 1) > _MOST_FRAMES:
+        limits = f"{_MOST_PIXELS:,} pixels a page and {_MOST_FRAMES} pages"
+        raise DocumentError(f"{path}: the image is too large; the limits are {limits}")
+    return image
 
 
 def read(path: Path) -> Document:
