@@ -1,8 +1,8 @@
 """Splits prose with clause numbers, company names and citations in square brackets into sentences and clauses."""
 
 import re
-from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 
 from exhibit.evidence import Span
 from exhibit.law.language import load_systems
@@ -46,7 +46,12 @@ def split_sentences(text: str) -> list[Span]:
     start = 0
     for gap in [*_PARAGRAPH.finditer(text), None]:
         end = gap.start() if gap else len(text)
-        trimmed = (span.trim(text) for span in _split_paragraph(text, start, end))
+        cuts = [start]
+        for match in _STOP.finditer(text, start, end):
+            cut = _cut(text, cuts[-1], end, match)
+            if cut is not None and cut > cuts[-1]:
+                cuts.append(cut)
+        trimmed = (Span(*bounds).trim(text) for bounds in pairwise([*cuts, end]))
         spans += [span for span in trimmed if span.start < span.end]
         start = gap.end() if gap else end
     return spans
@@ -76,16 +81,6 @@ def extend_to_sentences(text: str, span: Span, *, widest: int) -> Span:
     while end > span.end and end < len(text) and not text[end].isspace():
         end -= 1
     return Span(start, end)
-
-
-def _split_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
-    begin = start
-    for match in _STOP.finditer(text, start, end):
-        cut = _cut(text, begin, end, match)
-        if cut is not None and cut > begin:
-            yield Span(begin, cut)
-            begin = cut
-    yield Span(begin, end)
 
 
 def _cut(text: str, begin: int, end: int, match: re.Match[str]) -> int | None:

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from exhibit.evidence import Document, Span
 from exhibit.law.language import FREE
@@ -46,8 +47,7 @@ def read_structure(document: Document, outline: Outline | None = None) -> Sectio
     learnt: dict[str, float] = {}
     outline = make_typed_outline(document) if outline is None else outline
     headings = find_headings(document, outline)
-    for at, heading in enumerate(headings):
-        ahead = headings[at + 1] if at + 1 < len(headings) else None
+    for heading, ahead in zip_longest(headings, headings[1:]):
         if heading.rank == FREE:
             heading = replace(heading, rank=_learn_rank(stack, heading, learnt))
         node = place(stack, as_roman(stack, heading, ahead), counted=not outline.rules)
