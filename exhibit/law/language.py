@@ -215,9 +215,8 @@ def read_system(path: Path) -> LegalSystem:
         rest = {key: data[key] for key in ("number", "country") if key in data}
         return LegalSystem(data["name"], data["language"], levels, ordinals, refers, follows, **rest, data=data)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
-        raise ToolkitError(
-            f"{path}: not a legal system: {error}; see law/systems/english.toml for an example"
-        ) from error
+        example = "see law/systems/english.toml for an example"
+        raise ToolkitError(f"{path}: not a legal system: {error}; {example}") from error
 
 
 def choose_system(language: str) -> LegalSystem:
