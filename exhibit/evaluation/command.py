@@ -16,25 +16,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.confidence import describe_confidence
+from exhibit.evaluation import text_tables
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
-from exhibit.evaluation.label_choices import LABELS, describe_labels
 from exhibit.evaluation.metrics import split_requests
-from exhibit.evaluation.outcomes import describe_result
+from exhibit.evaluation.outcomes import LABELS, describe_result
 from exhibit.evaluation.records import make_summary_json
 from exhibit.evaluation.settings import Settings, list_settings, parse_set, parse_settings, read_config_file
 from exhibit.evaluation.targets import list_targets
 from exhibit.evaluation.targets.recheck import describe_account, make_bundle
-from exhibit.evaluation.text_tables import (
-    ALL,
-    choose_metrics,
-    format_analysis,
-    format_comparison,
-    format_distribution,
-    format_flags,
-    table_of,
-)
 from exhibit.rag.config import DEFAULT, PLUGINS, list_presets
 from exhibit.runtime import command
 from exhibit.runtime.plugins import list_plugins
@@ -64,8 +54,8 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         flags = {"target": f"recheck:{recheck}", "max_failures": 1.0, **flags}
     flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
-        metrics = split_requests(flags.get("metrics") or "")
-        print("\n".join(format_analysis(Path(analysed), metrics=metrics, width=command.measure_text_width())))
+        metrics, width = split_requests(flags.get("metrics") or ""), command.measure_text_width()
+        print("\n".join(text_tables.format_analysis(Path(analysed), metrics=metrics, width=width)))
         return 0
     file = flags.pop("config", None)
     given = {**(read_config_file(file) if file else {}), **flags, **settings_flags}
@@ -74,7 +64,8 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         raise ToolkitError("no dataset given; name a folder, such as datasets_out/cuad")
     if analysed is not None:
         datasets, _ = load_datasets(settings.dataset_paths, settings.selection)
-        print("\n".join(format_distribution([case.labels for dataset in datasets for case in dataset.cases])))
+        labels = [case.labels for dataset in datasets for case in dataset.cases]
+        print("\n".join(text_tables.format_distribution(labels)))
         return 0
     run = evaluate(settings, warn=command.print_note, draw=draw)
     command.print_results(_make_record(run), "\n".join(_format_run(run, settings, label)), as_json=as_json)
@@ -85,20 +76,20 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
 
 def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
     means, width = run.compute_means_by_dataset(), command.measure_text_width()
-    means |= {ALL: run.summary} if len(means) > 1 else {}
+    means |= {text_tables.ALL: run.summary} if len(means) > 1 else {}
     yield from describe_account(run.folder)
     yield f"{describe_result(run.tables)}\n"
-    yield table_of(means, choose_metrics(run.summary, settings.metrics), width=width)
+    yield text_tables.table_of(means, text_tables.choose_metrics(run.summary, settings.metrics), width=width)
     if label:
-        yield from ("", *format_comparison(run.tables, label, metrics=settings.metrics, width=width))
+        yield from ("", *text_tables.format_comparison(run.tables, label, metrics=settings.metrics, width=width))
     if settings.flag_below is not None:
-        yield from ("", *format_flags(run.tables, settings.flag_below))
+        yield from ("", *text_tables.format_flags(run.tables, settings.flag_below))
     folder = RunFolder(run.folder)
     for name in folder.datasets:
         if (confidence := folder.read_file(CONFIDENCE, name)).questions:
-            yield describe_confidence(name, confidence)
+            yield text_tables.describe_confidence(name, confidence)
         if (labels := run.folder / name / LABELS).is_file():
-            yield describe_labels(name, load_json(labels))
+            yield text_tables.describe_labels(name, load_json(labels))
     yield f"\nresults: {run.folder}" + (f"\nreport:  {run.report}" if run.report.is_file() else "")
 
 

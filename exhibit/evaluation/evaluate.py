@@ -4,10 +4,13 @@ run = evaluate(parse_settings({"dataset_paths": ["datasets_out/cuad"]}))
 print(run.summary["char_recall@64"].mean)
 """
 
+import os
+import platform
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +20,6 @@ from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_di
 from exhibit.evaluation.datasets import Dataset, list_names, load_datasets
 from exhibit.evaluation.journal import Journal, text_of, to_probe
 from exhibit.evaluation.metrics import KS, Options, choose_figures, find_needing, import_metrics
-from exhibit.evaluation.provenance import describe_run, find_changed_data, hash_inputs
 from exhibit.evaluation.records import make_summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.scoring import Scored
@@ -33,12 +35,13 @@ from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY
+from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Provenance
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import lock_folder, refuse_links
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import origin_of
+from exhibit.storage.programs import count_changes, is_git_repository, open_repository
 
 Warn = Callable[[str], None]
 Draw = Callable[..., Path]
@@ -319,3 +322,59 @@ def _look_up_references(dataset: Dataset, target: Target) -> Callable[[Reference
         return ReferenceCorpus.of(words for name in names if (words := text(name)) is not None)
 
     return lambda reference: read_corpus().contains(reference)
+
+
+# ---------------------------------------------------------------- the origin of a run
+
+_COMMITS = ("EXHIBIT_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA")
+"""The variables in which a CI names the tested commit; set the first to test a server that is built elsewhere."""
+_GIT_SECONDS = 10.0  # git answers in milliseconds, unless its disk is unavailable
+
+
+def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, started: str = "") -> dict[str, Any]:
+    """Return the provenance of a run; `started` is the original start time of a run that is resumed."""
+    return {
+        "started": started or datetime.now(UTC).isoformat(timespec="seconds"),
+        "version": __version__,
+        **commit_of(Path.cwd(), os.environ),
+        "machine": {  # without its name, because results are shared
+            "system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count(),
+            "python": platform.python_version(),
+        },
+        "data": {dataset.name: dict(dataset.digests) for dataset in datasets},
+        "inputs": dict(inputs),
+    }  # fmt: skip
+
+
+def hash_inputs(target: str) -> dict[str, str]:
+    """Return the sha256 of the file that a target names, if any: predictions or a server's description."""
+    named = {target, target.partition(":")[2]}
+    return {path.name: sha256_of(path) for path in map(Path, filter(None, named)) if path.is_file()}
+
+
+def find_changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:
+    """Return the input files that have changed since a resumed run was started."""
+    now = {dataset.name: dict(dataset.digests) for dataset in datasets}
+    pairs = [(f"{name}/", then, now.get(name, {})) for name, then in before.data.items() if then]
+    pairs += [("", before.inputs, dict(inputs))] if before.inputs else []
+    return [
+        f"{folder}{file}"
+        for folder, then, files in pairs
+        for file in dict.fromkeys([*then, *files])
+        if then.get(file) != files.get(file)
+    ]
+
+
+def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return `commit`, the commit of the code, and `changed_files`, the number of files that differ from it."""
+    if named := next((environment[name] for name in _COMMITS if environment.get(name)), None):
+        return {"commit": named, "changed_files": None}
+    clone = next((parent for parent in (folder, *folder.parents) if is_git_repository(parent)), None)
+    commit, changed = None, None
+    with suppress(ToolkitError, OSError):
+        if clone is not None:
+            # a second working tree has its commits outside its folder, so only a count is shown
+            with open_repository(clone, confined=False) as repository:
+                commit = repository.head
+                changed = count_changes(repository, clone, seconds=_GIT_SECONDS)
+    return {"commit": commit, "changed_files": changed}

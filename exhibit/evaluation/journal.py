@@ -6,6 +6,7 @@ A question is asked only if the journal has no reply to it or only a failed repl
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +82,9 @@ class Journal:
             elif self._target.exact:
                 reply = _change_passages(self._read(self._offsets[case.id]), self._restore_text)
             else:
-                reply = self._locate(self._read(self._offsets[case.id]), case)
+                place = partial(self._dataset.documents.place, golds=case.gold)
+                reply = _change_passages(self._read(self._offsets[case.id]), place)
             yield replace(case, reply=reply)
-
-    def _locate(self, reply: Reply, case: Case) -> Reply:
-        return _change_passages(reply, lambda passage: self._dataset.documents.place(passage, case.gold))
 
     def _read(self, at: int) -> Reply:
         with self._path.open("rb") as file:

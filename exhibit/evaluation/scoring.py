@@ -12,15 +12,21 @@ from typing import IO, Any
 from exhibit.engine import track
 from exhibit.evaluation import records
 from exhibit.evaluation.cases import Case
-from exhibit.evaluation.confidence import describe
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.label_choices import LABELS, Chosen, describe_choices, list_choices
 from exhibit.evaluation.metrics import CEILING, Options, describe_metric, find_needing, limit_gold, measure
 from exhibit.evaluation.metrics.retrieval import count_wrong_files
 from exhibit.evaluation.missing import Evidence
-from exhibit.evaluation.outcomes import MARK, find_outcome, make_outcome_columns
+from exhibit.evaluation.outcomes import (
+    LABELS,
+    MARK,
+    Chosen,
+    describe_choices,
+    find_outcome,
+    list_choices,
+    make_outcome_columns,
+)  # fmt: skip
 from exhibit.evaluation.stages import PreparedDocuments, ceilings_of, stages_of
-from exhibit.evaluation.statistics import Table, Values, compute_macro_mean, summarise
+from exhibit.evaluation.statistics import Table, Values, compute_macro_mean, summarise, summarise_confidences
 from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY, Outcome
 
 BATCH = 64
@@ -49,7 +55,6 @@ class Scored:
         self._answers, self._prepared = answers, prepared
         self._values: dict[str, list[float | None]] = defaultdict(list)
         self._outcomes: list[Outcome] = []
-        self._failed: list[bool] = []
         self._choices: list[Chosen] = []
         self._known_stages = set[str]()
         self._confidences: list[float | None] = []
@@ -77,7 +82,6 @@ class Scored:
             notes = self.evidence.add(case)
             self._rows.write(records.format_row(case, finding, stages, notes=notes, tag=self._tag))
             self._outcomes.append(finding.outcome)
-            self._failed.append(bool(case.reply.error))
             self.first_error = self.first_error or case.reply.error
             self._known_stages |= {key for gold in stages for key in gold}
             for name, left in ceilings_of(stages).items() if not self._names else ():
@@ -99,7 +103,8 @@ class Scored:
         names = self._values
         # if no reply reports a stage, the share of gold after that stage is unknown
         unknown = {name for name in names if name.startswith(CEILING)} - {f"{CEILING}{s}" for s in self._known_stages}
-        if not self.evidence.passages and not all(self._failed):
+        failed = [outcome is Outcome.FAILED for outcome in self._outcomes]
+        if not self.evidence.passages and not all(failed):
             needing = {*find_needing(names, "passages"), *find_needing(names, "passage files")}
             unknown |= needing
             if needing:
@@ -110,7 +115,7 @@ class Scored:
         shares = make_outcome_columns(self._outcomes, impossible) if self._answers else {}
         return table_of(
             self._dataset.cases, {**shares, **columns, **shares}, name=self.name, groups=self._dataset.groups,
-            failed=self._failed, outcomes=self._outcomes,
+            failed=failed, outcomes=self._outcomes,
         )  # fmt: skip
 
     def write(self, table: Table, *, failed: float | None) -> None:
@@ -133,7 +138,8 @@ class Scored:
         records.write_json(self._place / EVIDENCE, {"lines": self.evidence.lines(self.name)})
         if self._choices:
             records.write_json(self._place / LABELS, describe_choices(self._choices))
-        if confidence := describe(self._dataset.cases, self._confidences, table.values):
+        answerable = [not case.is_impossible for case in self._dataset.cases]
+        if confidence := summarise_confidences(self._confidences, answerable, table.values):
             records.write_json(self._place / CONFIDENCE, confidence)
         records.write_json(self._place / SUMMARY, records.make_summary_json(means))
 

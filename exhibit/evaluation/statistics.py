@@ -342,3 +342,35 @@ def _draw(stratum: _Stratum, number: int) -> Floats:
         drawn = chance.integers(len(sums), size=(BLOCK, len(sums)))
         means.append(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1))
     return np.concatenate(means)
+
+
+# ---------------------------------------------------------------- the confidence of replies
+
+
+def summarise_confidences(sure: Values, answerable: Sequence[bool], values: Mapping[str, Values]) -> dict[str, Any]:
+    """Return statistics on the confidences of replies; empty if no reply has a confidence.
+
+    `weighted` has the mean of each metric in `values`, each question weighted by the confidence of its reply.
+    """
+    pairs = [(weight, exists) for weight, exists in zip(sure, answerable, strict=True) if weight is not None]
+    if not pairs:
+        return {}
+    weighted = {}
+    for name, column in values.items():
+        known = [(a, b) for a, b in zip(column, sure, strict=True) if a is not None and b is not None]
+        if total := math.fsum(weight for _, weight in known):
+            weighted[name] = math.fsum(value * weight for value, weight in known) / total
+    count = sum(exists for _, exists in pairs)
+    return {"questions": len(pairs), "answerable": count, "auroc": compute_auroc(pairs), "weighted": weighted}
+
+
+def compute_auroc(pairs: Sequence[tuple[float, bool]]) -> float | None:
+    """Return the AUROC: how often an answerable question has a higher confidence than an unanswerable one.
+
+    Each pair is the confidence of a reply and whether its question is answerable.
+    """
+    yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
+    if not len(yes) or not len(no):
+        return None
+    below, up_to = (int(np.searchsorted(no, yes, side).sum()) for side in ("left", "right"))
+    return (below + up_to) / 2 / (len(yes) * len(no))

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.bands import Bands, find_bands, read_scale
+from exhibit.evaluation.compare import NAMED
 from exhibit.evaluation.metrics import choose_headlines, describe_metric
 from exhibit.evaluation.records import kinds_of
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Difference, Estimate, Overlap, Table, summarise, summarise_by
 from exhibit.runtime.command import align_rows
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.run import Outcome
+from exhibit.schemas.run import Confidence, Outcome
 
 ALL = "ALL"
 NARROW = 80  # columns that every terminal has
@@ -163,6 +164,21 @@ def format_flags(tables: Sequence[Table], below: float) -> list[str]:
         more = [f"… and {len(ids) - _MAX_IDS} more"] if len(ids) > _MAX_IDS else []
         lines += [f"  {table.name}: {', '.join([*ids[:_MAX_IDS], *more])}"] if ids else []
     return lines
+
+
+def describe_confidence(name: str, sure: Confidence) -> str:
+    worth = "every question has an answer, or none has" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
+    weighted = {name: sure.weighted[name] for name in NAMED if name in sure.weighted}
+    shown = [f"{name} {describe_metric(name).figure(mean)}" for name, mean in weighted.items()]
+    means = f"; means weighted by it: {', '.join(shown)}" if shown else ""
+    return f"{name}: confidence of {sure.questions} replies, {sure.answerable} to answerable questions: {worth}{means}"
+
+
+def describe_labels(name: str, rates: Mapping[str, Any]) -> str:
+    return (
+        f"{name}: {rates['questions']} labels: accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}; "
+        f"always the commonest label: accuracy {rates['majority']:.3f}"
+    )
 
 
 def _format_value(labels: Mapping[str, Any], label: str) -> str:

@@ -8,9 +8,9 @@ import pytest
 
 import evaluate_rag
 from exhibit.evaluation.cases import Case, Reply
-from exhibit.evaluation.confidence import compute_auroc, describe, describe_confidence
 from exhibit.evaluation.metrics import Options, describe_metric, measure
-from exhibit.evaluation.text_tables import find_question_kinds
+from exhibit.evaluation.statistics import compute_auroc, summarise_confidences
+from exhibit.evaluation.text_tables import describe_confidence, find_question_kinds
 from exhibit.schemas.run import Confidence
 
 KINDS = ["CPR", "CPR", "PD", "PD", "Court Guide", "Court Guide"]
@@ -60,12 +60,12 @@ def test_compute_auroc_counts_ties_as_half():
 
 
 def test_describe_weights_means_by_confidence():
-    cases = [Case(number, "?", "", is_impossible=number == 1) for number in range(4)]
+    answerable = [True, False, True, True]
     values = {"answered_rightly": [1.0, 0.0, None, 1.0], "map": [None, None, 0.5, 0.5]}
-    described = describe(cases, [0.9, 0.3, 0.5, None], values)
+    described = summarise_confidences([0.9, 0.3, 0.5, None], answerable, values)
     assert described["weighted"] == {"answered_rightly": pytest.approx(0.75), "map": 0.5}
     assert (described["questions"], described["answerable"], described["auroc"]) == (3, 2, 1.0)
-    assert describe(cases, [None] * 4, values) == {}
+    assert summarise_confidences([None] * 4, answerable, values) == {}
     line = describe_confidence("x", Confidence.model_validate(described))
     assert "weighted by it: answered_rightly 0.750" in line
 

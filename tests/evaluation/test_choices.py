@@ -9,8 +9,9 @@ import pytest
 import evaluate_rag
 from exhibit.evaluation.cases import with_choices, without_choices
 from exhibit.evaluation.datasets import offers_of
-from exhibit.evaluation.label_choices import describe_choices, describe_labels, find_chosen_label
 from exhibit.evaluation.metrics import measure
+from exhibit.evaluation.outcomes import describe_choices, find_chosen_label
+from exhibit.evaluation.text_tables import describe_labels
 from exhibit.schemas.errors import BundleError
 from tests.evaluation.metrics.build import case
 from tests.rag.bundles import rows_of

@@ -10,10 +10,10 @@ import pytest
 
 from exhibit.evaluation.cases import GoldPassage, Passage
 from exhibit.evaluation.datasets import Selection, load_datasets, read_grades
+from exhibit.evaluation.evaluate import commit_of
 from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.placement import Documents, touches
-from exhibit.evaluation.provenance import commit_of
 from exhibit.evaluation.records import kinds_of
 from exhibit.evaluation.replies import read_reply
 from exhibit.evaluation.targets import TargetOptions

@@ -12,7 +12,7 @@ import pytest
 
 from exhibit.converters import Tally
 from exhibit.converters.laws.versions import read_versions
-from exhibit.evaluation.provenance import commit_of
+from exhibit.evaluation.evaluate import commit_of
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.programs import find_program
 

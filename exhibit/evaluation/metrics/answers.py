@@ -14,9 +14,8 @@ from exhibit.evaluation.answer_words import (
     without_named,
 )
 from exhibit.evaluation.judge import ask_marks, make_prompt
-from exhibit.evaluation.label_choices import find_chosen_label
 from exhibit.evaluation.metrics import Case, Function, Need, Options, Values, once_per_case
-from exhibit.evaluation.outcomes import find_outcome, score_outcome
+from exhibit.evaluation.outcomes import find_chosen_label, find_outcome, score_outcome
 from exhibit.law.refusals import is_refusal
 from exhibit.law.values import states_answer
 from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN

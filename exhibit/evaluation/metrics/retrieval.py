@@ -18,7 +18,6 @@ from typing import NamedTuple
 from exhibit.evaluation import metrics
 from exhibit.evaluation.answer_words import compare_words, set_f1, split_words
 from exhibit.evaluation.metrics import Case, Options, Passage, list_gold_files, list_gold_texts, once_per_case
-from exhibit.evaluation.metrics.parity import match_seed, score_seed_ndcg, split_seed_words
 from exhibit.evaluation.placement import find_gold_ranks, golds_of, touches
 from exhibit.evidence import Span
 from exhibit.evidence.document import unite_spans
@@ -259,6 +258,39 @@ def mrr(case: Case, k: int) -> float | None:
         return None
     first = next(iter(ranking.gold_ranks), k + 1)
     return 1 / first if first <= k else 0.0
+
+
+# ---------------------------------------------------------------- the seed's definitions (`--set parity=seed`)
+
+_APART = re.compile(
+    r"[;@#$%&?!()\[\]{}<>\"“”‘’«»„`*]|--+|\.{3}|[:,](?!\d)|'(?:s|m|d|ll|re|ve)?(?=\s|$)|n't\b|\.(?=\s|$)"
+)  # the punctuation that NLTK's word tokenizer separates from a word; a full stop counts as the end of a sentence
+
+
+def split_seed_words(text: str) -> list[str]:
+    """Return the lower-cased tokens of NLTK's tokenizer that consist of letters and digits only."""
+    return [word for word in _APART.sub(" ", text.lower()).split() if word.isalnum()]
+
+
+def match_seed(case: Case, k: int) -> tuple[list[list[int]], int]:
+    """Return the indexes of the gold passages that match each of the first k passages, and the number of gold passages.
+
+    Two texts match if one contains the other, ignoring case: a single word is enough.
+    """
+
+    def matches(passage: str, gold: str) -> bool:
+        text, other = passage.strip().lower(), gold.strip().lower()
+        return text in other or other in text
+
+    golds = list_gold_texts(case)
+    passages = [passage.text for passage in case.reply.passages[:k]]
+    return [[i for i, gold in enumerate(golds) if matches(passage, gold)] for passage in passages], len(golds)
+
+
+def score_seed_ndcg(case: Case, k: int) -> float | None:
+    """Return an nDCG in which every passage that matches any gold adds gain, so that the value can exceed 1."""
+    matched, golds = match_seed(case, k)
+    return _sum_gains([int(bool(there)) for there in matched]) / _sum_gains([1] * min(golds, k)) if golds else None
 
 
 # ---------------------------------------------------------------- the first passage

@@ -5,7 +5,6 @@ days" equals "30 days". The label `new` has the right values of a question, and 
 """
 
 from functools import partial
-from typing import NamedTuple
 
 from exhibit.evaluation import metrics
 from exhibit.evaluation.metrics import Case
@@ -13,30 +12,25 @@ from exhibit.law.names import without_ending
 from exhibit.law.values import keys_of, states_answer
 
 metric = partial(metrics.metric, group="Answers", needs=("answer",))
-Keys = frozenset[tuple[str, str]]
 
 
-class StatedValues(NamedTuple):
-    """The typed values of a question's labels and of its reply; a value in both labels counts only as new."""
-
-    new: Keys
-    old: Keys
-    reply: Keys
-
-    @property
-    def only_new(self) -> float | None:
-        """Whether the reply has all right values and no wrong value; None if no right value is known."""
-        return float(self.new <= self.reply and not self.old & self.reply) if self.new else None
-
-    @property
-    def only_old(self) -> float:
-        """Whether the reply has a wrong value and no right value."""
-        return float(bool(self.old & self.reply) and not self.new & self.reply)
+def _states_new(case: Case) -> float | None:
+    """Return whether the reply has all right values and no wrong value; None if no right value is known."""
+    new, old, reply = _find_values(case)
+    return float(new <= reply and not old & reply) if new else None
 
 
-def _find_values(case: Case) -> StatedValues:
-    new, old = (keys_of(str(case.labels.get(name) or "")) for name in ("new", "old"))
-    return StatedValues(new, old - new, keys_of(case.reply.answer or ""))
+def _states_old(case: Case) -> float | None:
+    """Return whether the reply has a wrong value and no right value; None if no wrong value is known."""
+    new, old, reply = _find_values(case)
+    return float(bool(old & reply) and not new & reply) if old else None
+
+
+def _find_values(case: Case) -> list[frozenset[tuple[str, str]]]:
+    """Return the typed values of a question's labels and of its reply; a value in both labels counts only as new."""
+    texts = (case.labels.get("new"), case.labels.get("old"), case.reply.answer)
+    new, old, reply = (keys_of(str(text or "")) for text in texts)
+    return [new, old - new, reply]
 
 
 def _is_varied(case: Case, *kinds: str) -> bool:
@@ -46,7 +40,7 @@ def _is_varied(case: Case, *kinds: str) -> bool:
 
 @metric("Altered value read", "questions on altered clauses that are answered with the clause's new value")
 def read_value(case: Case) -> float | None:
-    return _find_values(case).only_new if _is_varied(case, "figures") else None
+    return _states_new(case) if _is_varied(case, "figures") else None
 
 
 @metric(
@@ -57,9 +51,8 @@ def read_value(case: Case) -> float | None:
 def remembered(case: Case) -> float | None:
     if not _is_varied(case, "figures", "removed"):
         return None
-    values = _find_values(case)
-    if values.old:
-        return values.only_old
+    if (known := _states_old(case)) is not None:
+        return known
     words = str(case.labels.get("old") or "")
     bare = words.strip().rstrip(".").lower() in ("yes", "no", "")
     stated = None if bare else states_answer(words, case.reply.answer or "")
@@ -70,7 +63,7 @@ def remembered(case: Case) -> float | None:
     "Value in force", "questions on amended contracts that are answered with the value in force on the question's day"
 )
 def in_force(case: Case) -> float | None:
-    return _find_values(case).only_new if _is_varied(case, "amended") else None
+    return _states_new(case) if _is_varied(case, "amended") else None
 
 
 @metric(
@@ -79,8 +72,7 @@ def in_force(case: Case) -> float | None:
     higher_is_better=False,
 )
 def superseded(case: Case) -> float | None:
-    values = _find_values(case)
-    return values.only_old if _is_varied(case, "amended") and values.new else None
+    return (_states_old(case) or 0.0) if _is_varied(case, "amended") and _states_new(case) is not None else None
 
 
 @metric(

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import Options, measure
-from exhibit.evaluation.metrics.parity import match_seed
-from exhibit.evaluation.metrics.retrieval import count_wrong_files, ranking_of
+from exhibit.evaluation.metrics.retrieval import count_wrong_files, match_seed, ranking_of
 from exhibit.evaluation.placement import find_gold_ranks, rank_found
 from exhibit.evidence import Span
 from tests.evaluation.metrics.build import apply, at, case, gold, quote
