@@ -10,7 +10,7 @@ from typing import Any
 
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.records import write_json
+from exhibit.evaluation.scoring import write_json
 from exhibit.evaluation.statistics import compute_mean
 from exhibit.evaluation.targets import NumberedReply, Target, TargetOptions
 from exhibit.evaluation.targets.builtin import renumber

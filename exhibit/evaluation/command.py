@@ -21,7 +21,7 @@ from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.outcomes import LABELS, describe_result
-from exhibit.evaluation.records import make_summary_json
+from exhibit.evaluation.runs import make_summary_json
 from exhibit.evaluation.settings import Settings, list_settings, parse_set, parse_settings, read_config_file
 from exhibit.evaluation.targets import list_targets
 from exhibit.evaluation.targets.recheck import describe_account, make_bundle

@@ -20,9 +20,9 @@ from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_di
 from exhibit.evaluation.datasets import Dataset, list_names, load_datasets
 from exhibit.evaluation.journal import Journal, text_of, to_probe
 from exhibit.evaluation.metrics import KS, Options, choose_figures, find_needing, import_metrics
-from exhibit.evaluation.records import make_summary_json, write_evaltools, write_json
 from exhibit.evaluation.registers import Register, write_account
-from exhibit.evaluation.scoring import Scored
+from exhibit.evaluation.runs import make_summary_json
+from exhibit.evaluation.scoring import Scored, write_evaltools, write_json
 from exhibit.evaluation.settings import Settings
 from exhibit.evaluation.stages import PreparedDocuments
 from exhibit.evaluation.statistics import Estimate, Table, summarise, summarise_run

@@ -4,15 +4,15 @@ run = RunResults("results/first")
 run.means["char_recall@8"].mean
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 from urllib.parse import urlsplit
 
-from exhibit.evaluation.records import compute_breakdown, read_tables
-from exhibit.evaluation.statistics import Table, summarise_run
+from exhibit.evaluation.statistics import Table, summarise_by, summarise_run
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.run import SUMMARY, Means
+from exhibit.schemas.run import COUNTS_FAILED, SUMMARY, Means, RunQuestion, RunReply
 from exhibit.schemas.run_folder import RunFolder, find_difference
 
 _OTHER_SETTINGS = ("format", "version", "datasets.")
@@ -82,3 +82,60 @@ class RunResults(RunFolder):
     def failed_count(self) -> int:
         """The number of questions with at least one failed reply."""
         return sum(table.errors for table in self.tables.values())
+
+
+# ---------------------------------------------------------------- means
+
+
+def make_summary_json(means: Means) -> dict[str, Any]:
+    return {name: estimate.as_json() for name, estimate in means.items()}
+
+
+def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str]:
+    """Return the names of the labels by which questions can be grouped."""
+    names = dict.fromkeys(name for row in labels for name in row)
+    seen = {name: {str(row[name]) for row in labels if row.get(name) is not None} for name in names}
+    return [name for name, values in seen.items() if 1 < len(values) <= min(most, max(2, len(labels) // 2))]
+
+
+def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
+    grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
+    names = dict.fromkeys([*kinds_of(table.labels), *grouped])
+    return {name: dict(summarise_by(table, name)) for name in names}
+
+
+# ---------------------------------------------------------------- tables
+
+
+def read_tables(folder: RunFolder) -> list[Table]:
+    rows: dict[str, list[RunQuestion]] = {name: [] for name in folder.rows.names}
+    contents: dict[str, list[str]] = {name: [] for name in rows}
+    for row in folder.rows:
+        contents[row.dataset].append(folder.content_of(row))
+        failed = bool(row.reply.error)
+        # a failed question has no other score, even if a score of −1 was requested
+        scores = {name: None if failed and name not in COUNTS_FAILED else value for name, value in row.scores.items()}
+        # the texts of all rows may not fit into memory
+        left_out = {"gold": [], "gold_stages": [], "reply": RunReply(error=row.reply.error), "scores": scores}
+        rows[row.dataset].append(row.model_copy(update=left_out))
+    return [_make_table(name, rows[name], contents[name], folder.config.datasets[name].groups) for name in rows]
+
+
+def _make_table(name: str, rows: Sequence[RunQuestion], contents: Sequence[str], groups: str | None) -> Table:
+    rounds = min((len(row.repeats) for row in rows), default=0)
+    return Table(
+        name,
+        [row.id for row in rows],
+        [row.document for row in rows],
+        _make_columns([row.scores for row in rows]),
+        [row.failed for row in rows],
+        [dict(row.labels) for row in rows],
+        groups,
+        contents,
+        [row.outcome for row in rows],
+        [_make_columns([row.repeats[number].scores for row in rows]) for number in range(rounds)],
+    )
+
+
+def _make_columns(rows: Sequence[Mapping[str, float | None]]) -> dict[str, list[float | None]]:
+    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}

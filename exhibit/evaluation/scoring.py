@@ -1,34 +1,39 @@
 """Score the replies to a dataset's questions, a few at a time, and write the dataset's result files."""
 
+import json
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import quote
 
 from exhibit.engine import track
-from exhibit.evaluation import records
-from exhibit.evaluation.cases import Case
+from exhibit.evaluation import outcomes
+from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.metrics import CEILING, Options, describe_metric, find_needing, limit_gold, measure
-from exhibit.evaluation.metrics.retrieval import count_wrong_files
+from exhibit.evaluation.metrics.retrieval import count_wrong_files, ranking_of
 from exhibit.evaluation.missing import Evidence
-from exhibit.evaluation.outcomes import (
-    LABELS,
-    MARK,
-    Chosen,
-    describe_choices,
-    find_outcome,
-    list_choices,
-    make_outcome_columns,
-)  # fmt: skip
-from exhibit.evaluation.stages import PreparedDocuments, ceilings_of, stages_of
+from exhibit.evaluation.runs import compute_breakdown, make_summary_json
+from exhibit.evaluation.stages import GoldStages, PreparedDocuments, ceilings_of, find_first_loss, stages_of
 from exhibit.evaluation.statistics import Table, Values, compute_macro_mean, summarise, summarise_confidences
-from exhibit.schemas.run import BREAKDOWN, CONFIDENCE, EVIDENCE, SUMMARY, Outcome
+from exhibit.law.refusals import is_refusal
+from exhibit.schemas import run as files
+from exhibit.schemas.run_folder import RunFolder
+from exhibit.storage.atomic import replace_file, write_whole
 
+PREDICTIONS = "predictions.json"
+"""The first ten passages of each question, in the format that score.py reads."""
+PARAMETERS = "evaluate_parameters.json"
+RUN, QRELS = "run.trec", "qrels.trec"
+"""The rankings for `ir_measures`, `ranx` and `trec_eval`."""
+_OURS = ("format", "version", "datasets", "measured", "target")
+_QUOTED = 10
+"""The number of passages that are written with their text."""
 BATCH = 64
 """The number of cases that are scored together."""
 JUDGED = 256
@@ -54,8 +59,8 @@ class Scored:
         self._place, self._dataset, self._options, self._names, self._tag = place, dataset, options, names, tag
         self._answers, self._prepared = answers, prepared
         self._values: dict[str, list[float | None]] = defaultdict(list)
-        self._outcomes: list[Outcome] = []
-        self._choices: list[Chosen] = []
+        self._outcomes: list[files.Outcome] = []
+        self._choices: list[outcomes.Chosen] = []
         self._known_stages = set[str]()
         self._confidences: list[float | None] = []
         self._drm = {f"drm@{k}": Counter[str]() for k in options.ks}
@@ -76,17 +81,17 @@ class Scored:
         columns = measure(cases, self._options, names=self._names)
         for name, column in columns.items():
             self._values[name] += column
-        for case, mark in zip(cases, columns.get(MARK) or [None] * len(cases), strict=True):
-            finding = find_outcome(case, mark=mark, answers=self._answers)
+        for case, mark in zip(cases, columns.get(outcomes.MARK) or [None] * len(cases), strict=True):
+            finding = outcomes.find_outcome(case, mark=mark, answers=self._answers)
             stages = stages_of(case, self._prepared, finding.outcome)
             notes = self.evidence.add(case)
-            self._rows.write(records.format_row(case, finding, stages, notes=notes, tag=self._tag))
+            self._rows.write(format_row(case, finding, stages, notes=notes, tag=self._tag))
             self._outcomes.append(finding.outcome)
             self.first_error = self.first_error or case.reply.error
             self._known_stages |= {key for gold in stages for key in gold}
             for name, left in ceilings_of(stages).items() if not self._names else ():
                 self._values[name].append(left)
-        self._choices += list_choices(cases)
+        self._choices += outcomes.list_choices(cases)
         self._confidences += [None if case.reply.error else case.reply.confidence for case in cases]
         needs = describe_metric("drm").needs
         for case in filter(None, (limit_gold(case, needs, self._options) for case in cases)):
@@ -103,7 +108,7 @@ class Scored:
         names = self._values
         # if no reply reports a stage, the share of gold after that stage is unknown
         unknown = {name for name in names if name.startswith(CEILING)} - {f"{CEILING}{s}" for s in self._known_stages}
-        failed = [outcome is Outcome.FAILED for outcome in self._outcomes]
+        failed = [outcome is files.Outcome.FAILED for outcome in self._outcomes]
         if not self.evidence.passages and not all(failed):
             needing = {*find_needing(names, "passages"), *find_needing(names, "passage files")}
             unknown |= needing
@@ -112,7 +117,7 @@ class Scored:
         nothing = [None] * len(self._dataset.cases)
         impossible = [case.is_impossible for case in self._dataset.cases]
         columns = {name: nothing if name in unknown else column for name, column in self._values.items()}
-        shares = make_outcome_columns(self._outcomes, impossible) if self._answers else {}
+        shares = outcomes.make_outcome_columns(self._outcomes, impossible) if self._answers else {}
         return table_of(
             self._dataset.cases, {**shares, **columns, **shares}, name=self.name, groups=self._dataset.groups,
             failed=failed, outcomes=self._outcomes,
@@ -123,25 +128,25 @@ class Scored:
             rows = [opened.enter_context(scored._rows) for scored in self._rounds]
             for file in rows:
                 file.seek(0)
-            records.write_rows(self._place, zip(*rows, strict=True), table, failed=failed)
+            write_rows(self._place, zip(*rows, strict=True), table, failed=failed)
         breakdown = {
-            label: {value: records.make_summary_json(means) for value, means in groups.items()}
-            for label, groups in records.compute_breakdown(table).items()
+            label: {value: make_summary_json(means) for value, means in groups.items()}
+            for label, groups in compute_breakdown(table).items()
         }
-        records.write_json(self._place / BREAKDOWN, breakdown)
+        write_json(self._place / files.BREAKDOWN, breakdown)
         means = summarise(table)
         for name, counts in self._drm.items():
             if counts and name in means:  # also the share over all passages, and the mean over documents
                 pooled = counts["wrong"] / counts["known"] if counts["known"] else None
                 macro = compute_macro_mean(table.values[name], table.documents)
                 means[name] = replace(means[name], pooled=pooled, macro=macro)
-        records.write_json(self._place / EVIDENCE, {"lines": self.evidence.lines(self.name)})
+        write_json(self._place / files.EVIDENCE, {"lines": self.evidence.lines(self.name)})
         if self._choices:
-            records.write_json(self._place / LABELS, describe_choices(self._choices))
+            write_json(self._place / outcomes.LABELS, outcomes.describe_choices(self._choices))
         answerable = [not case.is_impossible for case in self._dataset.cases]
         if confidence := summarise_confidences(self._confidences, answerable, table.values):
-            records.write_json(self._place / CONFIDENCE, confidence)
-        records.write_json(self._place / SUMMARY, records.make_summary_json(means))
+            write_json(self._place / files.CONFIDENCE, confidence)
+        write_json(self._place / files.SUMMARY, make_summary_json(means))
 
 
 def table_of(cases: Sequence[Case], values: Mapping[str, Values], **fields: Any) -> Table:
@@ -154,3 +159,156 @@ def table_of(cases: Sequence[Case], values: Mapping[str, Values], **fields: Any)
         values=values,
         **{"name": "", "failed": failed, **fields},
     )
+
+
+# ---------------------------------------------------------------- the rows of a dataset
+
+
+def write_json(path: Path, content: Any) -> None:
+    write_whole(path, json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+
+
+def format_row(
+    case: Case, finding: outcomes.Finding, stages: Sequence[GoldStages], *, notes: Sequence[str] = (), tag: str
+) -> bytes:
+    """Return a question's row for the results file."""
+    row: dict[str, Any] = {
+        "trec": format_trec(case, tag=tag),
+        "id": case.id,
+        "question": case.question,
+        "truth": case.truth,
+        "is_impossible": case.is_impossible,
+        "filename": case.filename,
+        "labels": case.labels,
+        "gold": [{name: getattr(gold, name) for name in files.RunGold.model_fields} for gold in case.gold],
+        "reply": format_reply(case),
+        "scores": {},
+        "outcome": finding.outcome,
+        "reason": finding.reason,
+        "supported": outcomes.find_support(case),
+        "lost_at": find_first_loss(stages),
+        "gold_stages": stages,
+        "notes": notes,
+    }
+    # a lone surrogate, as in damaged PDFs, becomes a question mark
+    return json.dumps(row, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace") + b"\n"
+
+
+def format_trec(case: Case, *, tag: str) -> tuple[str, str]:
+    """Return a question's lines for TREC's run and qrels files; names are percent-encoded, because they have no spaces.
+
+    A score is derived from the rank, because the system's own scores may have ties.
+    """
+    known = limit_gold(case, describe_metric("ndcg").needs, Options())
+    ranking = ranking_of(known) if known else None
+    if ranking is None:
+        return "", ""
+    query, name, order = quote(str(case.id), safe=""), quote(tag, safe=""), list(enumerate(ranking.order, 1))
+    run = (f"{query} Q0 {quote(unit, safe='')} {rank} {len(order) - rank + 1} {name}\n" for rank, unit in order)
+    judged = (f"{query} 0 {quote(unit, safe='')} {grade}\n" for unit, grade in ranking.grades.items())
+    return "".join(run), "".join(judged)
+
+
+def write_rows(folder: Path, rows: Iterable[Sequence[bytes]], table: Table, *, failed: float | None = None) -> None:
+    """Write the results of a dataset, one JSON object per question, with TREC files and a predictions file.
+
+    Each question has a row for each of its replies; the first reply that is not an error is written whole.
+    """
+    trec: dict[str, list[str]] = {RUN: [], QRELS: []}
+    predictions: list[str] = []
+    with replace_file(folder / files.RESULTS) as partial, partial.open("wb") as out:
+        for number, texts in enumerate(rows):
+            replies = [json.loads(text) for text in texts]
+            fields = next((reply for reply in replies if not reply["reply"]["error"]), replies[0])
+            error = fields["reply"]["error"]
+            fields["scores"] = {
+                name: failed if error and name not in files.COUNTS_FAILED else column[number]
+                for name, column in table.values.items()
+            }
+            if table.rounds:
+                fields["repeats"] = list(map(_make_repeat, replies, table.rounds, repeat(number)))
+            for written, lines in zip(trec.values(), fields.pop("trec"), strict=True):
+                written.append(lines)
+            row = files.QUESTION.validate_json(json.dumps(fields), strict=True)
+            out.write(files.QUESTION.dump_json(row, exclude_unset=True) + b"\n")
+            if not row.reply.error:
+                passages = [passage.text or "" for passage in row.reply.passages[:_QUOTED]]
+                entry = {"query": row.question, "retrieved_passages": passages}
+                predictions.append(f"\n{json.dumps(entry, ensure_ascii=False)}")
+    write_whole(folder / PREDICTIONS, f"[{','.join(predictions)}\n]\n" if predictions else "[]\n")
+    for name, written in trec.items():
+        write_whole(folder / name, "".join(written))
+
+
+def _make_repeat(row: Mapping[str, Any], columns: Mapping[str, Values], number: int) -> dict[str, Any]:
+    """Return one of several replies to a question, with its outcome and its scores."""
+    fields = {name: row["reply"][name] for name in ("answer", "seconds", "error")}
+    return {**fields, "outcome": row["outcome"], "scores": {name: column[number] for name, column in columns.items()}}
+
+
+def format_reply(case: Case) -> dict[str, Any]:
+    """Return a case's reply in the form for a run's files, with the text of the first and of the used passages only."""
+    reply, read = case.reply, frozenset(case.reply.context or ())
+    passages = [_format_passage(p, quoted=rank <= _QUOTED or rank in read) for rank, p in enumerate(reply.passages, 1)]
+    refused = reply.answer is not None and is_refusal(reply.answer)
+    # the ranks before the reranker are in the stages; the list itself would double the size of the row
+    fields = {name: value for name, value in vars(reply).items() if name not in ("retrieved", "cut_by")}
+    return {**fields, "refused": refused, "citations": outcomes.find_cited(case), "passages": passages}
+
+
+def _format_passage(passage: Passage, *, quoted: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {name: getattr(passage, name) for name in ("filename", "span", "page", "score")}
+    reported = ("also_in", "more", "added", "misnamed", "unplaced")
+    row |= {name: value for name in reported if (value := getattr(passage, name))}
+    row |= {"pages": passage.pages} if len(passage.pages) > 1 else {}
+    row |= {"told_page": passage.told_page} if passage.told_page is not None else {}
+    row |= {"told_filename": passage.told_filename} if passage.told_filename not in (None, passage.filename) else {}
+    return {**row, "text": passage.text} if quoted else row
+
+
+# ---------------------------------------------------------------- evaltools
+
+
+def write_evaltools(folder: Path) -> None:
+    """Write the two files that the tool evaltools needs for its commands `summary` and `diff`."""
+    run, count = RunFolder(folder), 0
+    # one row at a time: the text of all passages may not fit into memory
+    with (
+        replace_file(folder / files.RESULTS) as partial,
+        partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out,
+    ):
+        for count, row in enumerate(run.rows, 1):  # noqa: B007  (the last number is the number of rows)
+            out.write(json.dumps(_flatten_row(row), ensure_ascii=False) + "\n")
+    asked = run.config.model_dump(exclude_unset=True)
+    options = {key.removeprefix("target_"): value for key, value in asked.items() if key not in _OURS}
+    parameters = {
+        "evaluation_gpt_model": run.config.measured.judge,
+        "testdata_path": [dataset.path for dataset in run.config.datasets.values()],
+        "target_url": options.pop("url", run.config.target),
+        "target_parameters": options,
+        "num_questions": count,
+    }
+    write_json(folder / PARAMETERS, parameters)
+
+
+def _flatten_row(row: files.RunQuestion) -> dict[str, Any]:
+    """Return a row as the tool evaltools expects it: a column per metric, and any error message in `answer`."""
+    error = row.reply.error
+    context = "\n\n".join(f"{passage.filename or '?'}: {passage.text}" for passage in list_passages_read(row))
+    return {
+        "question": row.question,
+        "truth": row.truth,
+        "answer": error or row.reply.answer or "",
+        "context": error or context,
+        "latency": -1 if error else row.reply.seconds,
+        "dataset": row.dataset,
+        **{name: value for name, value in row.scores.items() if value is not None and not error},
+    }
+
+
+def list_passages_read(row: files.RunQuestion) -> list[files.RunPassage]:
+    """Return the passages with stored text that the answer used: `context`, else the first `selected`, else all."""
+    passages, context = row.reply.passages, row.reply.context
+    numbers = range(1, len(passages) + 1)
+    read = numbers[: row.reply.selected] if context is None else context
+    return [passages[number - 1] for number in read if number in numbers and passages[number - 1].text]

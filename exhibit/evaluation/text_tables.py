@@ -8,8 +8,7 @@ from typing import Any
 from exhibit.evaluation.bands import Bands, find_bands, read_scale
 from exhibit.evaluation.compare import NAMED
 from exhibit.evaluation.metrics import choose_headlines, describe_metric
-from exhibit.evaluation.records import kinds_of
-from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.runs import RunResults, kinds_of
 from exhibit.evaluation.statistics import Difference, Estimate, Overlap, Table, summarise, summarise_by
 from exhibit.runtime.command import align_rows
 from exhibit.schemas.errors import ToolkitError

@@ -17,9 +17,8 @@ from typing import Any
 from exhibit.evaluation import compare as regression
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.outcomes import describe_result
-from exhibit.evaluation.records import make_summary_json
 from exhibit.evaluation.result_exports import FORMS, export_results
-from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.runs import RunResults, make_summary_json
 from exhibit.evaluation.stages import count_losses, describe_losses
 from exhibit.evaluation.text_tables import ALL, choose_metrics, diff_lines, format_outcome_counts, table_of
 from exhibit.runtime import command as cli

@@ -10,8 +10,8 @@ import pytest
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.outcomes import find_outcome
-from exhibit.evaluation.records import format_row
 from exhibit.evaluation.replies import read_reply
+from exhibit.evaluation.scoring import format_row
 from exhibit.evaluation.stages import find_first_loss, stages_of
 from exhibit.evidence import Span
 from exhibit.schemas.run import QUESTION

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.runs import RunResults, read_tables
 from exhibit.evaluation.settings import parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
 from exhibit.evaluation.text_tables import format_cell

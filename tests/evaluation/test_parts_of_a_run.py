@@ -15,8 +15,7 @@ from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.journal import Journal, list_left_to_ask, to_probe
 from exhibit.evaluation.metrics import Options
-from exhibit.evaluation.records import format_reply, list_passages_read
-from exhibit.evaluation.scoring import Scored
+from exhibit.evaluation.scoring import Scored, format_reply, list_passages_read
 from exhibit.evaluation.settings import main as settings_command
 from exhibit.evaluation.settings import (
     parse_settings,

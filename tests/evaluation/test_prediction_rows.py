@@ -14,8 +14,8 @@ from exhibit.evaluation.evaluate import commit_of
 from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.placement import Documents, touches
-from exhibit.evaluation.records import kinds_of
 from exhibit.evaluation.replies import read_reply
+from exhibit.evaluation.runs import kinds_of
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets.predictions import Predictions, id_of, question_of, read_rows
 from exhibit.evidence import Span

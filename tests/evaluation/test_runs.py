@@ -12,8 +12,7 @@ import pytest
 from exhibit.evaluation import statistics
 from exhibit.evaluation.compare import count_outcomes
 from exhibit.evaluation.outcomes import BAD, GOOD, describe_result
-from exhibit.evaluation.records import make_summary_json
-from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.runs import RunResults, make_summary_json
 from exhibit.evaluation.statistics import summarise, summarise_run
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.review import Review, ReviewedCase

@@ -11,7 +11,7 @@ import pytest
 from exhibit.evaluation import scoring, targets
 from exhibit.evaluation.cases import Passage
 from exhibit.evaluation.evaluate import evaluate
-from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.runs import read_tables
 from exhibit.evaluation.scoring import BATCH
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.statistics import summarise_run

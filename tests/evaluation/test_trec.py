@@ -11,8 +11,7 @@ import pytest
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.outcomes import find_outcome
-from exhibit.evaluation.records import QRELS, RUN, format_row, write_rows
-from exhibit.evaluation.scoring import table_of
+from exhibit.evaluation.scoring import QRELS, RUN, format_row, table_of, write_rows
 from exhibit.evaluation.statistics import compute_mean
 from tests.evaluation.metrics.build import at, case, gold, quote
 

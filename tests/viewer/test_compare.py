@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from exhibit.evaluation.records import read_tables
-from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.runs import RunResults, read_tables
 from exhibit.evaluation.statistics import compare, summarise_run
 from exhibit.schemas.run import RunQuestion
 from exhibit.schemas.run_folder import RunFolder

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from exhibit.evaluation.records import read_tables
+from exhibit.evaluation.runs import read_tables
 from exhibit.evaluation.statistics import summarise, summarise_run
 from exhibit.schemas.run_folder import RunFolder
 

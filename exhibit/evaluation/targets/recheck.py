@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.records import write_json
 from exhibit.evaluation.replies import find_list, find_text, read_number, search
+from exhibit.evaluation.scoring import write_json
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets.predictions import Predictions, Row, read_table
 from exhibit.evidence import Document, is_readable, locate

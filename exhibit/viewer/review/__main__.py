@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.converters.core.patches import apply_patches
-from exhibit.evaluation.records import write_json
+from exhibit.evaluation.scoring import write_json
 from exhibit.runtime import command as cli
 from exhibit.runtime.command import add_json, parse_positive, print_note
 from exhibit.schemas.bundle import TRAIN
