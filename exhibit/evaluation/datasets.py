@@ -476,18 +476,18 @@ def write_testdata(path: Path) -> Path:
     """Write a bundle from a JSONL file of questions and expected answers; return the bundle's folder."""
     folder = find_cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
     rows, gold = list[dict[str, Any]](), ""
+    nowhere: dict[str, Any] = {"context": None, "filename": None, "pages": [], "spans": [], "alternatives": []}
     for id, (number, text) in enumerate(numbered_lines(path)):
         line = parse_json(text.removeprefix("\ufeff"), where=f"{path}: line {number}")
         fields = line if isinstance(line, dict) else {}
-        question = fields.get("question")
-        truth = next((fields[name] for name in _TRUTHS if isinstance(fields.get(name), str)), "")
-        if not isinstance(question, str) or not question.strip() or not truth.strip():
+        question, *truths = (str(fields.get(name) or "") for name in ("question", *_TRUTHS))
+        truth = next(filter(str.strip, truths), "")
+        if not question.strip() or not truth:
             raise SourceError(f"{path}: line {number}: 'question' and 'truth' must be texts that are not empty")
         rows.append({"id": id, "question": question, "answer": truth, "is_impossible": False, "contexts": []})
-        kept = fields.keys() - {"question", *_TRUTHS}
-        labels = {name: fields[name] for name in fields if name in kept and isinstance(fields[name], str | int | float)}
-        nowhere: dict[str, Any] = {"pages": [], "spans": [], "alternatives": [], "how": "absent", "score": None}
-        gold += json.dumps({"id": id, "context": None, "filename": None, **nowhere, "labels": labels}) + "\n"
+        others = {name: value for name, value in fields.items() if name not in ("question", *_TRUTHS)}
+        labels: dict[str, Any] = {n: value for n, value in others.items() if isinstance(value, str | int | float)}
+        gold += Gold(id=id, how="absent", labels=labels, **nowhere).model_dump_json() + "\n"
     if not rows:
         raise SourceError(f'{path}: has no questions; a line must be {{"question": …, "truth": …}}')
     (folder / CORPUS).mkdir(parents=True, exist_ok=True)

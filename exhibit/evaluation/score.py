@@ -82,8 +82,7 @@ def score(predictions: Path, gold: Path, *, k: int = K, parity: Literal["", "see
 
 def _pair_cases(predictions: Path, gold: Path) -> list[Case]:
     """Return a case for each prediction, with the gold of the test that has the same query."""
-    predicted: list[_Prediction] = _read(predictions, _PREDICTIONS)
-    tests: list[_Test] = _read(gold, _GOLD).tests
+    predicted, tests = _read(predictions, _PREDICTIONS), _read(gold, _GOLD).tests
     waiting: dict[str, list[tuple[GoldPassage, ...]]] = defaultdict(list)
     for number, test in enumerate(tests):
         where = f"{gold}: test {number}"
@@ -91,15 +90,13 @@ def _pair_cases(predictions: Path, gold: Path) -> list[Case]:
         if not any(passage.text and passage.text.strip() for passage in golds):
             raise ToolkitError(f"{where}: no snippet has an answer to compare with; correct the gold file")
         waiting[test.query].append(golds)
-    cases: list[Case] = []
-    unknown: list[str] = []
-    for prediction in predicted:
-        if golds_of_query := waiting[prediction.query]:
-            reply = Reply(passages=tuple(map(Passage, prediction.retrieved_passages)))
-            cases.append(Case(len(cases), prediction.query, "", golds_of_query.pop(0), reply=reply))
-        else:
-            unknown.append(prediction.query)
-    if unknown:
+    paired = [(one, waiting[one.query].pop(0) if waiting[one.query] else None) for one in predicted]
+    cases = [
+        Case(number, one.query, "", golds, reply=Reply(passages=tuple(map(Passage, one.retrieved_passages))))
+        for number, (one, golds) in enumerate(paired)
+        if golds is not None
+    ]
+    if unknown := [one.query for one, golds in paired if golds is None]:
         first = f"(the first: {unknown[0][:80]!r})"
         if not cases:
             raise ToolkitError(f"{predictions}: none of its queries is in {gold} {first}; is this the right gold file?")
