@@ -95,13 +95,12 @@ def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[s
 
 def _make_record(run: EvaluatedRun) -> dict[str, Any]:
     """Return the results as values for JSON: every metric of every dataset with its interval, and the failures."""
-    failures = run.failures
     return {
         "results": str(run.folder),
         "report": str(run.report),
         "datasets": {name: make_summary_json(means) for name, means in run.compute_means_by_dataset().items()},
         "summary": make_summary_json(run.summary),
-        "failures": {"asked": failures.asked, "failed": failures.failed, "first": failures.first or None},
+        "failures": {**run.counts, "first": run.first_error or None},
         "judge_failures": dict(run.judge_faults),
     }
 
@@ -113,11 +112,11 @@ def _report_failures(run: EvaluatedRun, settings: Settings) -> int:
         count, first = sum(run.judge_faults.values()), max(run.judge_faults, key=lambda fault: run.judge_faults[fault])
         message = f"the judge gave no mark {count} times; rules judge these answers. The commonest reason: {first}"
         errors.append(f"{message}\nrepair the judge (--judge), then continue with --resume")
-    asked, failed, first = run.failures
+    asked, failed = run.counts.values()
     if failed:
         times = "" if settings.repeat == 1 else f" in one of {settings.repeat} rounds or more"
         message = f"{failed} of {asked} questions failed{times}; they count as not right, and in no other mean"
-        message = f"{message}. The first: {first}"
+        message = f"{message}. The first: {run.first_error}"
         if failed / asked > settings.max_failures:
             limit = f"that is {100 * failed / asked:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"
             again = f"ask the failed ones again with --resume --run-name {run.folder.name}"

@@ -126,7 +126,6 @@ def describe_better(names: Sequence[str], differences: Mapping[str, Difference],
     difference, metric = differences[name], describe_metric(name)
     change = difference.mean or 0.0
     values = [f"{metric.in_words(value)}{metric.report_unit}" for value in (difference.first, difference.second)]
-    ends = f", 95% interval {' to '.join(map(metric.change_in_words, difference.ci95))}" if difference.ci95 else ""
     if not change:
         verdict = f"{second} and {first} are equally good"
     elif difference.ci95 is None:
@@ -136,7 +135,7 @@ def describe_better(names: Sequence[str], differences: Mapping[str, Difference],
     else:
         verdict = " is better than ".join((second, first) if metric.improves(change) else (first, second))
     figures = f"{metric.title} {values[0]} in {first}, {values[1]} in {second}"
-    return f"{verdict}: {figures} ({metric.change_in_words(change)}{ends}; {difference.n:,} questions)."
+    return f"{verdict}: {figures} ({metric.describe_change(difference)}; {difference.n:,} questions)."
 
 
 def check_comparable(names: Sequence[object], differences: Mapping[str, Difference], shared: Overlap) -> None:

@@ -345,7 +345,7 @@ def read_grades(lines: Iterable[Gold], *, where: str) -> dict[Id, dict[str, int]
     for line in lines:
         grades: dict[str, int] = {}
         grade = line.labels.get(GRADE)
-        if line.filename and isinstance(grade, int) and 0 <= grade <= 4:
+        if line.filename and type(grade) is int and 0 <= grade <= 4:
             grades[line.filename] = grade
         if isinstance(label := line.labels.get(GRADES), str):
             try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from exhibit.engine import apply_limits, check_engine, track
 from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
@@ -48,14 +48,6 @@ Draw = Callable[..., Path]
 """The function that writes the report of a finished run: `exhibit.viewer.write_report`."""
 
 
-class Failures(NamedTuple):
-    """The numbers of all replies and of failed ones, and the error message of the first failure."""
-
-    asked: int
-    failed: int
-    first: str = ""
-
-
 @dataclass(frozen=True)
 class EvaluatedRun:
     """The result of an evaluation: its folder, its scores, the mean of each metric, and the failed questions."""
@@ -63,11 +55,17 @@ class EvaluatedRun:
     folder: Path
     tables: tuple[Table, ...]
     summary: dict[str, Estimate]
-    failures: Failures
+    first_error: str = ""
+    """The error message of the first failed question."""
     judge_faults: Mapping[str, int] = field(default_factory=dict)
     """The number of times the judge failed or gave no readable mark, by message."""
     notes: tuple[str, ...] = ()
     """The data that is missing for a full judgement of the system, in words."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The numbers of all questions and of failed ones."""
+        return {"asked": sum(len(one.ids) for one in self.tables), "failed": sum(one.errors for one in self.tables)}
 
     @property
     def report(self) -> Path:
@@ -119,10 +117,9 @@ def evaluate(
                 roots = {dataset.name: dataset.root for dataset in run.datasets}
                 how = {"cases": settings.report_cases, "jobs": settings.jobs, "limits": settings.limits}
                 draw(folder, datasets=roots, **how, say=say)
-    asked, failed = sum(len(part.ids) for part in tables), sum(part.errors for part in tables)
-    failures = Failures(asked, failed, next((part.first_error for part in scored if part.first_error), ""))
+    first_error = next((part.first_error for part in scored if part.first_error), "")
     notes = tuple(line for part in scored for line in part.evidence.lines(part.name))
-    return EvaluatedRun(folder, tuple(tables), summary, failures, dict(run.options.judge_faults), notes)
+    return EvaluatedRun(folder, tuple(tables), summary, first_error, dict(run.options.judge_faults), notes)
 
 
 class _Evaluation:

@@ -76,8 +76,7 @@ def describe_fall(metric: str, step: Difference) -> str:
     """Return how much a metric got worse, in words."""
     about, verb = describe_metric(metric), "fell" if (step.mean or 0) < 0 else "rose"
     old, new = format_value(metric, step.first), format_value(metric, step.second)
-    ends = f", 95% interval {' to '.join(map(about.change_in_words, step.ci95))}" if step.ci95 else ""
-    return f"{format_title(metric)} {verb} from {old} to {new} ({about.change_in_words(step.mean or 0.0)}{ends})"
+    return f"{format_title(metric)} {verb} from {old} to {new} ({about.describe_change(step)})"
 
 
 def format_title(metric: str) -> str:

@@ -287,12 +287,12 @@ def test_resume_asks_only_failed_questions_again(run, server):
     bad = "Which law governs the agreement of Alder Ltd?"
     server.reply = lambda question: (500, b"out of memory") if question == bad else chat("fine", [])
     first = run("again", target_url=server.url, metrics="answer_length", retries=0)
-    assert first.failures.failed == 1 and first.failures.first == "HTTP 500 Internal Server Error: out of memory"
+    assert first.counts["failed"] == 1 and first.first_error == "HTTP 500 Internal Server Error: out of memory"
     server.bodies.clear()
     server.reply = lambda question: chat("mended", [])
     second = run("again", target_url=server.url, metrics="answer_length", retries=0, resume=True)
     assert server.questions[-1] == bad and server.questions.count(bad) == 1, "the probe asks what was answered before"
-    assert second.failures.failed == 0 and second.summary["answer_length"].n == 9
+    assert second.counts["failed"] == 0 and second.summary["answer_length"].n == 9
     server.bodies.clear()
     done = run("again", target_url=server.url, resume=True, metrics="answer_f1", retries=0)
     assert server.bodies == [], "other metrics need no question"
@@ -407,7 +407,7 @@ def test_repeat_counts_questions_not_replies_as_failed(run, server):
     done = run(target_url=server.url, metrics="answer_length", repeat=3, retries=0)
     found = done.summary["answer_length"]
     assert (found.mean, found.n, found.errors) == (4.0, 9, 1)
-    assert (done.failures.asked, done.failures.failed) == (9, 1) and "500" in done.failures.first
+    assert done.counts == {"asked": 9, "failed": 1} and "500" in done.first_error
     assert summarise_run(read_tables(RunFolder(done.folder))) == done.summary
     [row] = [row for row in rows_of(done.folder / "leases" / "eval_results.jsonl") if row["question"] == bad]
     assert [bool(one["error"]) for one in row["repeats"]] == [False, True, True] and row["reply"]["answer"] == "four"

@@ -60,7 +60,7 @@ def test_journal_restores_replies_and_rejects_damaged_data(tmp_path):
     passages = (Passage("The rent", "a.txt", Span(0, 8)), Passage("no place", "a.txt"))
     replies = (Reply("yes", passages), Reply(error="down"))
     texts = {"a.txt": "THE RENT IS DUE"}
-    documents = SimpleNamespace(place=lambda passage, gold: passage, get=lambda name: None)
+    documents = SimpleNamespace(place=lambda passage, golds: passage, get=lambda name: None)
     some = SimpleNamespace(name="d", cases=(case(1), case(2)), refused={}, documents=documents)
     for exact, kept in ((False, "The rent"), (True, "THE RENT")):
         place, asked = tmp_path / str(exact), []

@@ -33,6 +33,7 @@ from exhibit.schemas.run import MAX_SCORE
 
 if TYPE_CHECKING:
     from exhibit.evaluation.registers import Register
+    from exhibit.evaluation.statistics import Difference
     from exhibit.law.references import Reference
 
 KS = (1, 2, 4, 8, 16, 32, 64)  # the cutoffs at which retrieval is measured; each is a prefix of one ranking
@@ -52,6 +53,7 @@ Need = Literal[
 ]  # fmt: skip
 Parity = Literal["", "legalbenchrag", "seed"]  # the project whose definition of a metric replaces ours if they differ
 _UNIT_SIGNS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
+_DIGITS = {"share": ".3f", "number": ".3f", "tokens": ",.0f", "characters": ",.0f", "currency": ",.4f"}  # else ".2f"
 
 
 @dataclass(frozen=True)
@@ -116,14 +118,9 @@ class Metric:
         """Return a value as text for the terminal, without its unit: a share of 12.3% as "0.123"; "–" if missing."""
         if value is None or not math.isfinite(value):
             return "–"
-        if self.unit in ("tokens", "characters"):
-            digits = ",.0f"
-        elif self.unit == "currency":
-            digits = ",.6f" if abs(value) < 0.01 else ",.4f"
-        elif self.unit in ("share", "number"):
-            digits = ".3f" if abs(value) < 10 else ",.0f"
-        else:
-            digits = ".2f"
+        digits = _DIGITS.get(self.unit, ".2f")
+        if self.unit == "currency" and abs(value) < 0.01:
+            digits = ",.6f"
         return f"{value:{'+' if signed else ''}{digits}}"
 
     def in_words(self, value: float | None) -> str:
@@ -135,6 +132,11 @@ class Metric:
     def change_in_words(self, change: float) -> str:
         """Return a change as the report shows it, with plus or minus; for a share, in percentage points."""
         return f"{'+' if change > 0 else '−' if change < 0 else '±'}{self.in_words(abs(change))}"
+
+    def describe_change(self, step: "Difference") -> str:
+        """Return the change between two runs with its interval: `+1.2, 95% interval +0.3 to +2.1`."""
+        ends = f", 95% interval {' to '.join(map(self.change_in_words, step.ci95))}" if step.ci95 else ""
+        return f"{self.change_in_words(step.mean or 0.0)}{ends}"
 
     def list_figures(self, options: Options) -> list[tuple[str, int | None]]:
         """Return the names of the metric's values, each with its cutoff: `("recall@10", 10)`."""

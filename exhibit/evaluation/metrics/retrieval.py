@@ -192,13 +192,10 @@ class Ranking(NamedTuple):
     grades: Mapping[str, int]
     least: int
 
-    @property
-    def gold_ranks(self) -> list[int]:
-        return [rank for rank, item in enumerate(self.order, 1) if self.grades.get(item, 0) >= self.least]
-
-    @property
-    def golds(self) -> int:
-        return sum(grade >= self.least for grade in self.grades.values())
+    def list_gold_ranks(self) -> list[int | None]:
+        """Return the rank of each gold item; None for an item that was not retrieved."""
+        ranks = {item: rank for rank, item in enumerate(self.order, 1)}
+        return [ranks.get(item) for item, grade in self.grades.items() if grade >= self.least]
 
 
 @once_per_case
@@ -229,10 +226,8 @@ def recall(case: Case, options: Options, k: int) -> float | None:
     if options.parity == "seed":
         matched, golds = match_seed(case, k)
         return len({gold for golds_there in matched for gold in golds_there}) / golds if golds else None
-    if case.grades:
-        ranking = ranking_of(case)
-        return sum(rank <= k for rank in ranking.gold_ranks) / ranking.golds if ranking and ranking.golds else None
-    ranks = find_gold_ranks(case)
+    ranking = ranking_of(case) if case.grades else None
+    ranks = ranking.list_gold_ranks() if ranking else find_gold_ranks(case)
     return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else None
 
 
@@ -254,9 +249,10 @@ def _sum_gains(grades: Sequence[int]) -> float:
 @on_text("First gold's rank (MRR)", "the reciprocal rank of the first gold passage", at=(10,))
 def mrr(case: Case, k: int) -> float | None:
     ranking = ranking_of(case)
-    if ranking is None or not ranking.golds:
+    ranks = ranking.list_gold_ranks() if ranking else []
+    if not ranks:
         return None
-    first = next(iter(ranking.gold_ranks), k + 1)
+    first = min(filter(None, ranks), default=k + 1)
     return 1 / first if first <= k else 0.0
 
 
