@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     if not settings.dataset_paths:
         raise ToolkitError("no dataset given; name a folder, such as datasets_out/cuad")
     if analysed is not None:
-        datasets, _ = load_datasets(settings.dataset_paths, settings.selection)
+        datasets, _ = load_datasets(settings.dataset_paths, settings)
         labels = [case.labels for dataset in datasets for case in dataset.cases]
         print("\n".join(text_tables.format_distribution(labels)))
         return 0

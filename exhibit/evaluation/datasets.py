@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from exhibit.engine import Limits, track
 from exhibit.evaluation.cases import Case, GoldPassage, with_choices
@@ -21,7 +21,7 @@ from exhibit.evidence.read import ending_of
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, LooseContext, Question, numbered_lines
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.schemas.layout import ANSWER_FROM
-from exhibit.schemas.models import Gold
+from exhibit.schemas.models import Gold, Positive
 from exhibit.schemas.parsing import format_faults, parse_json
 from exhibit.schemas.validate import advise_drafting
 from exhibit.storage.atomic import write_whole
@@ -33,23 +33,28 @@ ALL_TYPES = "all"
 Id = int | str
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Which documents and questions of each dataset are used."""
+class Selection(BaseModel):
+    """The settings of a run that choose the documents and the questions of each dataset."""
 
-    file_types: tuple[str, ...] = ()
-    """The file extensions, without the dot; empty = PDF if all gold is in PDFs, otherwise `all`."""
-    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The accepted values of each label; a question is used if it has an accepted value of every label."""
-    limit: int | None = None
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    file_type: tuple[str, ...] = ()
+    """ingest only files with these extensions, and count their pages: pdf, or txt,html"""
+    ask_label: str = ""
+    """the label that questions ask for, besides their answer"""
+    where: dict[str, tuple[str, ...]] = {}
+    """only questions with this label, as LABEL=VALUE"""
+    limit: Positive | None = None
+    """ask at most this many questions of each dataset"""
     sample_seed: int | None = None
-    """The seed for drawing a limited number of questions at random; None = take the first ones."""
+    """draw the questions at random with this seed; without it, the first ones are asked"""
     allow_changed_corpus: bool = False
-    """Whether questions are scored although their documents differ from bundle.json."""
-    label: str = ""
-    """The label that systems are asked to choose; empty = none."""
-    needs_documents: bool = True
-    """Whether a dataset without documents is an error; a server may already have them."""
+    """score questions although their documents differ from bundle.json"""
+
+    @property
+    def needs_documents(self) -> bool:
+        """Whether a dataset without documents is an error; a server may already have them."""
+        return True
 
 
 @dataclass(frozen=True)
@@ -162,14 +167,14 @@ def load_datasets(
         bundles.append(bundle)
         files, questions = choose_files(bundle, selection), choose_questions(bundle, selection)
         if not files and (bundle.files or selection.needs_documents):
-            wanted = " or ".join(selection.file_types) or "readable"
+            wanted = " or ".join(selection.file_type) or "readable"
             endings = Counter(ending_of(path) or "no ending" for path in bundle.files.values())
             has = ", ".join(f"{count} {ending}" for ending, count in sorted(endings.items())) or "none"
             left_out.append(f"{bundle.address}: no {wanted} file in corpus/; it has {has}")
         elif not questions:
             left_out.append(f"{bundle.address}: no question is selected")
         else:
-            others = 0 if selection.file_types else sum(map(is_readable, bundle.files.values())) - len(files)
+            others = 0 if selection.file_type else sum(map(is_readable, bundle.files.values())) - len(files)
             what = f"{others} files that are not PDFs are left out; use --file-type all to include them"
             warnings += [f"{bundle.address}: {what}"] if others else []
             digests, changed = _check_files(bundle, files, selection, warnings, problems)
@@ -219,12 +224,12 @@ def find_lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Location]:
     """Return the files to ingest: those of the selected types; a file without an extension counts by its content."""
-    if selection.file_types and selection.file_types != (ALL_TYPES,):
-        return {n: path for n, path in bundle.files.items() if ending_of(path).lstrip(".") in selection.file_types}
+    if selection.file_type and selection.file_type != (ALL_TYPES,):
+        return {n: path for n, path in bundle.files.items() if ending_of(path).lstrip(".") in selection.file_type}
     files = {name: path for name, path in bundle.files.items() if is_readable(path)}
     pdfs = {name: path for name, path in files.items() if ending_of(path) == ".pdf"}
     named = {context.filename for question in bundle.questions for context in question.contexts} - {None}
-    return pdfs if not selection.file_types and pdfs and named <= pdfs.keys() else files
+    return pdfs if not selection.file_type and pdfs and named <= pdfs.keys() else files
 
 
 def choose_questions(bundle: BundleFolder, selection: Selection) -> list[Question]:
@@ -252,7 +257,7 @@ def _add_cases(
     lines: dict[tuple[Id, int | None], Gold] = {(line.id, line.context): line for line in bundle.gold}
     labels: Mapping[Any, Mapping[str, Any]] = bundle.labels
     grades = read_grades(bundle.gold, where=f"{bundle.address}/{GOLD}")
-    offers = offers_of(selection.label, labels, where=bundle.address) if selection.label else {}
+    offers = offers_of(selection.ask_label, labels, where=bundle.address) if selection.ask_label else {}
     cases = []
     quoted = 0
     for question in track(questions, total=len(questions), label=f"{dataset.name}: gold", unit="question"):

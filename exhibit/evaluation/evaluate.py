@@ -138,7 +138,7 @@ class _Evaluation:
             target = open_target(settings.target_name, options, settings.target_settings)
             self.target: Target = with_answers(target, options)
         with _collect(problems):
-            self.datasets, warnings = load_datasets(settings.dataset_paths, settings.selection, limits=settings.limits)
+            self.datasets, warnings = load_datasets(settings.dataset_paths, settings, limits=settings.limits)
             parsed, chunks = settings.parsed, settings.chunks
             having = self.datasets if parsed or chunks else []
             self._files = {dataset.name: FileDocuments(dataset, parsed, chunks, say) for dataset in having}

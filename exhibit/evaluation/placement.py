@@ -41,8 +41,6 @@ class Documents:
 
     def __init__(self, files: Mapping[str, Location], *, limits: Limits | None = None) -> None:
         self.files = dict(files)
-        self.faults: dict[str, str] = {}
-        """The reasons why documents could not be read, by file name."""
         self._limits = limits or Limits()
         self._read: dict[str, Document | None] = {}
         self._placement = lru_cache(_MAX_CACHED_TEXTS)(self._find_placement)
@@ -54,9 +52,8 @@ class Documents:
         if filename not in self._read:
             try:
                 self._read[filename] = read_within(self.files[filename], self._limits)
-            except DocumentError as error:
+            except DocumentError:
                 self._read[filename] = None
-                self.faults[filename] = str(error)
         return self._read[filename]
 
     def with_texts(self, texts: Mapping[str, Document]) -> "Documents":

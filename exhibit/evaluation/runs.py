@@ -101,7 +101,7 @@ def kinds_of(labels: Sequence[Mapping[str, Any]], *, most: int = 60) -> list[str
 def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
     grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
     names = dict.fromkeys([*kinds_of(table.labels), *grouped])
-    return {name: dict(summarise_by(table, name)) for name in names}
+    return {name: summarise_by(table, name) for name in names}
 
 
 # ---------------------------------------------------------------- tables

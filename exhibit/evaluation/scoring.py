@@ -114,13 +114,13 @@ class Scored:
             unknown |= needing
             if needing:
                 say(f"{self.name}: no reply has passages, so retrieval is not measured")
-        nothing = [None] * len(self._dataset.cases)
-        impossible = [case.is_impossible for case in self._dataset.cases]
+        cases, nothing = self._dataset.cases, [None] * len(self._dataset.cases)
+        impossible = [case.is_impossible for case in cases]
         columns = {name: nothing if name in unknown else column for name, column in self._values.items()}
         shares = outcomes.make_outcome_columns(self._outcomes, impossible) if self._answers else {}
-        return table_of(
-            self._dataset.cases, {**shares, **columns, **shares}, name=self.name, groups=self._dataset.groups,
-            failed=failed, outcomes=self._outcomes,
+        return Table(
+            self.name, [case.id for case in cases], [case.document for case in cases], {**shares, **columns, **shares},
+            failed, [case.labels for case in cases], self._dataset.groups, outcomes=self._outcomes,
         )  # fmt: skip
 
     def write(self, table: Table, *, failed: float | None) -> None:
@@ -147,18 +147,6 @@ class Scored:
         if confidence := summarise_confidences(self._confidences, answerable, table.values):
             write_json(self._place / files.CONFIDENCE, confidence)
         write_json(self._place / files.SUMMARY, make_summary_json(means))
-
-
-def table_of(cases: Sequence[Case], values: Mapping[str, Values], **fields: Any) -> Table:
-    """Return a table with the values of metrics for a list of cases; `fields` are further fields of the table."""
-    failed = [bool(case.reply.error) for case in cases]
-    return Table(
-        ids=[case.id for case in cases],
-        documents=[case.document for case in cases],
-        labels=[case.labels for case in cases],
-        values=values,
-        **{"name": "", "failed": failed, **fields},
-    )
 
 
 # ---------------------------------------------------------------- the rows of a dataset

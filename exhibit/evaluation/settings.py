@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from exhibit.engine import Limits, make_limits
 from exhibit.evaluation.datasets import Selection, write_testdata
@@ -26,9 +26,8 @@ from exhibit.runtime.command import add_json, build_parser, guarded, print_resul
 from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.models import Positive
 from exhibit.schemas.parsing import format_faults, parse_json, parse_pair, parse_toml
-
-Positive = Annotated[int, Field(ge=1)]
 
 TARGET = "target_"
 """The prefix of the keys of a target's own settings."""
@@ -40,32 +39,18 @@ OTHER_SETTINGS = {
 """Keys of evaltools' config files and of the seeds' commands, with our names."""
 
 
-class Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
+class Settings(Selection):
     dataset_paths: tuple[str, ...] = ()
     """the bundles: folders, hf://OWNER/NAME@REVISION, s3://, gs://"""
-    file_type: tuple[str, ...] = ()
-    """ingest only files with these extensions, and count their pages: pdf, or txt,html"""
-    ask_label: str = ""
-    """the label that questions ask for, besides their answer"""
-    where: dict[str, tuple[str, ...]] = {}
-    """only questions with this label, as LABEL=VALUE"""
-    limit: Positive | None = None
-    """ask at most this many questions of each dataset"""
-    sample_seed: int | None = None
-    """draw the questions at random with this seed; without it, the first ones are asked"""
-    allow_changed_corpus: bool = False
-    """score questions although their documents differ from bundle.json"""
     preset: str = DEFAULT
     """the recipe of the built-in pipeline: a name or a .toml file"""
-    pipeline: dict[str, Any] = {}
+    pipeline: dict[str, Any] = Field(default={})
     """single settings of the pipeline, which overrule the preset's"""
     llm: str | None = None
     """the model that writes answers, as NAME:MODEL; none: retrieval only; not given: sentences of the documents"""
     target: str = "builtin"
     """the system under test: a name, NAME:ARGUMENT or a .toml file"""
-    target_settings: dict[str, Any] = {}
+    target_settings: dict[str, Any] = Field(default={})
     """the target's own settings: `target_url` is its `url`"""
     threads: Positive = 4
     """the number of requests at the same time"""
@@ -161,10 +146,8 @@ class Settings(BaseModel):
         return Config.preset(self.preset, **self.pipeline, **model)
 
     @property
-    def selection(self) -> Selection:
-        needs_documents = self.target_name == "builtin" or self.ingest in ("auto", "fresh")
-        what = (self.file_type, self.where, self.limit, self.sample_seed, self.allow_changed_corpus)
-        return Selection(*what, label=self.ask_label, needs_documents=needs_documents)
+    def needs_documents(self) -> bool:
+        return self.target_name == "builtin" or self.ingest in ("auto", "fresh")
 
     @property
     def limits(self) -> Limits:

@@ -74,7 +74,7 @@ def test_limit_takes_first_questions_or_seeded_sample(tmp_path):
 def test_file_type_excludes_files_and_warns_about_their_gold(tmp_path):
     folder = write_bundle(tmp_path / "leases")
     (folder / "corpus" / "alder.txt").rename(folder / "corpus" / "alder.html")
-    dataset, warnings = one(folder, file_types=("html",))
+    dataset, warnings = one(folder, file_type=("html",))
     assert list(dataset.files) == ["alder.html"]
     assert "6 of 9 questions fail: the gold is in 2 files that are left out by their type" in warnings[0]
     assert "2 of 9 questions fail: the gold is in 1 files that are not in corpus/: alder.txt" in warnings[1]
@@ -90,7 +90,7 @@ def test_load_datasets_reports_all_problems_together(tmp_path):
     write_bundle(tmp_path / "other" / "good")
     paths = [tmp_path / "good", tmp_path / "empty", bad, tmp_path / "other" / "good", tmp_path / "none*"]
     with pytest.raises(BundleError) as caught:
-        load_datasets(paths, Selection(file_types=("pdf",)))
+        load_datasets(paths, Selection(file_type=("pdf",)))
     told = str(caught.value)
     for part in ("none*: matches nothing", "empty/train.json: missing", "bad/train.json: row 0: question",
                  "another dataset has the name 'good'", "good: no pdf file in corpus/; it has 3 .txt"):  # fmt: skip
@@ -111,7 +111,7 @@ def test_file_type_skips_dataset_without_files_of_that_type(tmp_path):
     texts, pages = write_bundle(tmp_path / "texts"), write_bundle(tmp_path / "pages")
     for path in (pages / "corpus").iterdir():
         path.rename(path.with_suffix(".html"))
-    datasets, warnings = load_datasets([texts, pages], Selection(file_types=("txt",)))
+    datasets, warnings = load_datasets([texts, pages], Selection(file_type=("txt",)))
     assert [dataset.name for dataset in datasets] == ["texts"]
     assert any("pages: no txt file in corpus/; it has 3 .html; left out" in warning for warning in warnings)
 
@@ -125,7 +125,7 @@ def test_file_type_defaults_to_pdf_when_all_gold_is_in_pdfs(converted, tmp_path)
         "notes.txt" not in dataset.files
         and "1 files that are not PDFs are left out; use --file-type all to include them" in warnings[0]
     )
-    assert "notes.txt" in one(bundle, file_types=("all",))[0].files
+    assert "notes.txt" in one(bundle, file_type=("all",))[0].files
     leases = write_bundle(tmp_path / "leases")
     shutil.copy(next((bundle / "corpus").glob("*.[pP][dD][fF]")), leases / "corpus" / "more.pdf")
     assert len(one(leases)[0].files) == 4, "its gold is in text files"
@@ -144,12 +144,12 @@ def test_file_type_pdf_recognises_pdf_without_extension_by_content(converted, tm
             context["filename"] = names[context["filename"]]
     (bundle / "train.json").write_text(json.dumps(rows), encoding="utf-8")
     (bundle / "corpus" / "Notes_2023").write_text("Notes on the mergers.", encoding="utf-8")
-    pdfs, _ = one(bundle, file_types=("pdf",))
+    pdfs, _ = one(bundle, file_type=("pdf",))
     assert sorted(pdfs.files) == sorted(names.values())
     assert any(gold.pages for case in pdfs.cases for gold in case.gold)
     usual, notes = one(bundle)
     assert usual.files == pdfs.files and "1 files that are not PDFs" in notes[0]
-    assert list(one(bundle, file_types=("txt",))[0].files) == ["Notes_2023"]
+    assert list(one(bundle, file_type=("txt",))[0].files) == ["Notes_2023"]
 
 
 @pytest.mark.parametrize(

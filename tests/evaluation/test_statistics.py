@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from exhibit.evaluation.bands import Bands
 from exhibit.evaluation.cases import Case, GoldPassage, Reply
-from exhibit.evaluation.scoring import table_of
 from exhibit.evaluation.statistics import (
     Difference,
     Estimate,
@@ -25,6 +24,7 @@ from exhibit.evaluation.statistics import (
     summarise_run,
 )
 from exhibit.evaluation.text_tables import format_cell
+from tests.evaluation.metrics.build import table_of
 
 
 @pytest.fixture(autouse=True)

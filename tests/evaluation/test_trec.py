@@ -11,9 +11,9 @@ import pytest
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.outcomes import find_outcome
-from exhibit.evaluation.scoring import QRELS, RUN, format_row, table_of, write_rows
+from exhibit.evaluation.scoring import QRELS, RUN, format_row, write_rows
 from exhibit.evaluation.statistics import compute_mean
-from tests.evaluation.metrics.build import at, case, gold, quote
+from tests.evaluation.metrics.build import at, case, gold, quote, table_of
 
 
 def write_replies(folder: Path, questions: list[list[Case]]) -> None:

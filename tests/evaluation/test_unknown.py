@@ -260,7 +260,7 @@ def stale(folder, tmp_path, name, change):
     """Copy the bundle, apply `change` to the copy, and load it."""
     copy = shutil.copytree(folder, tmp_path / name)
     change(copy)
-    return load_datasets([copy], Selection(file_types=("all",)))
+    return load_datasets([copy], Selection(file_type=("all",)))
 
 
 def append(path, text=" "):

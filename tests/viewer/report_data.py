@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, Request
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.outcomes import make_outcome_columns
-from exhibit.evaluation.records import format_reply
+from exhibit.evaluation.scoring import format_reply
 from exhibit.evidence import Document, Span, read_document
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.run import Outcome

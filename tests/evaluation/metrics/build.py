@@ -7,6 +7,7 @@ from typing import Any
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, Values
 from exhibit.evaluation.metrics import Options, measure
+from exhibit.evaluation.statistics import Table
 from exhibit.evidence import Span
 
 Ends = tuple[int, int]
@@ -42,6 +43,13 @@ def case(
     ranking = tuple(Passage(passage) if isinstance(passage, str) else passage for passage in passages)
     reply = Reply(answer=answer, passages=ranking, seconds=seconds, error=error, confidence=confidence)
     return Case(**{"id": 0, "question": "What is the rent?", "truth": "", "gold": tuple(golds), **fields}, reply=reply)
+
+
+def table_of(cases: Sequence[Case], values: dict[str, Values], *, name: str = "") -> Table:
+    """Return a table with the values of metrics for a list of cases."""
+    failed = [bool(case.reply.error) for case in cases]
+    labels, documents = [case.labels for case in cases], [case.document for case in cases]
+    return Table(name, [case.id for case in cases], documents, values, failed, labels)
 
 
 def apply(names: str | Sequence[str], cases: Sequence[Case], options: Options | None = None) -> dict[str, Values]:
