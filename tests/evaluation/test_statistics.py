@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exhibit.evaluation.bands import Bands
-from exhibit.evaluation.cases import Case, GoldPassage, Reply
 from exhibit.evaluation.statistics import (
     Difference,
     Estimate,
@@ -19,12 +18,10 @@ from exhibit.evaluation.statistics import (
     compute_macro_mean,
     compute_mean,
     count_overlap,
-    summarise,
     summarise_by,
     summarise_run,
 )
 from exhibit.evaluation.text_tables import format_cell
-from tests.evaluation.metrics.build import table_of
 
 
 @pytest.fixture(autouse=True)
@@ -145,19 +142,6 @@ def test_summarise_by_groups_metrics_by_label_value():
         "Patents": (0.0, 1, 0),
         "TCC": (0.5, 2, 0),
     }
-
-
-def test_score_table_takes_documents_errors_and_labels_from_cases():
-    cases = [
-        Case(1, "?", "", filename="a.pdf", labels={"clause": "Term"}),
-        Case(2, "?", "", (GoldPassage("b.pdf", "rent"),), reply=Reply(error="no reply")),
-        Case(3, "?", "", (GoldPassage(None, "rent"),)),
-        Case(4, "?", ""),
-    ]
-    found = table_of(cases, {"latency": [0.5, None, 1.5, None]}, name="cuad")
-    assert found.documents[:2] == ["a.pdf", "b.pdf"] and len(set(found.documents)) == 4
-    assert (found.ids, found.errors, found.labels[0]) == ([1, 2, 3, 4], 1, {"clause": "Term"})
-    assert summarise(found)["latency"].mean == 1.0
 
 
 def test_compute_macro_mean_averages_group_means():

@@ -186,15 +186,7 @@ def test_rank_found_requires_half_of_the_gold(passage, gold, mended, seed):
         ([gold([(0, 50), (200, 250)])], [at(0, 25), at(225, 250)], [2]),
         # one passage may find several
         ([gold((0, 50)), gold((60, 100))], [at(300, 400), at(0, 100)], [2, 2]),
-    ],
-)
-def test_find_gold_ranks_by_span(golds, passages, ranks):
-    assert find_gold_ranks(case(golds, passages)) == ranks
-
-
-@pytest.mark.parametrize(
-    ("golds", "passages", "ranks"),
-    [
+        # by text
         ([RENT], ["x", RENT], [2]),
         ([RENT], [RENT[:40], RENT[40:]], [2]),
         ([RENT], [RENT[:40]], [None]),
@@ -209,8 +201,9 @@ def test_find_gold_ranks_by_span(golds, passages, ranks):
         ([RENT, "", "  "], [RENT], [1]),
     ],
 )
-def test_find_gold_ranks_by_text(golds, passages, ranks):
-    assert find_gold_ranks(case([quote(words) for words in golds], passages)) == ranks
+def test_find_gold_ranks_by_span_and_by_text(golds, passages, ranks):
+    golds = [quote(one) if isinstance(one, str) else one for one in golds]
+    assert find_gold_ranks(case(golds, passages)) == ranks
 
 
 def test_find_gold_ranks_requires_right_file():
@@ -359,10 +352,7 @@ PAGE = GoldPassage("a.pdf", None, pages=(7,))
 )
 def test_page_hit_equals_hand_computed_values(passages, value):
     assert hit(PAGE, *passages) == value
-
-
-def test_page_hit_is_none_without_pages():
-    assert hit(GoldPassage("a.pdf", "words"), Passage("x", "a.pdf", Span(0, 9), pages=(7,))) is None
+    assert hit(GoldPassage("a.pdf", "words"), *passages) is None, "no page of the gold is known"
 
 
 # ---------------------------------------------------------------- grades
