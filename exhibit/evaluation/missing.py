@@ -4,7 +4,6 @@ A metric is None if its data is missing; this module reports the missing data.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evidence.place import MIN_SHARED_LETTERS, letters_of
@@ -38,46 +37,42 @@ QUESTIONS = {
 """What a question or its reply may lack."""
 
 
-def passage_lacks(passage: Passage) -> Iterator[str]:
-    """Yield the keys of `PASSAGES` (kinds of missing data) that apply to a passage."""
-    name = passage.told_filename
+def passage_lacks(passage: Passage) -> list[str]:
+    """Return the keys of `PASSAGES` (kinds of missing data) that apply to a passage."""
+    name, worded = passage.told_filename, bool(passage.text.strip())
     files = [passage.filename] if passage.filename else passage.also_in
-    if passage.misnamed:
-        yield "misnamed"
-    elif name and not FileNames(files).find_all(name):
-        yield "foreign"
-    if name == "" or (name is None and passage.filename is None):
-        yield "nameless"
-    if passage.also_in:
-        yield "ambiguous"
-    elif not passage.text.strip():
-        yield "wordless"
-    elif passage.span is None:
-        few = passage.unplaced and len(letters_of(passage.text).text) < MIN_SHARED_LETTERS
-        yield "few" if few else "nowhere"
-    if passage.added:
-        yield "added"
+    lost = worded and passage.span is None and not passage.also_in
+    few = lost and passage.unplaced and len(letters_of(passage.text).text) < MIN_SHARED_LETTERS
+    lacks = {
+        "foreign": bool(name) and not passage.misnamed and not FileNames(files).find_all(str(name)),
+        "nameless": name == "" or (name is None and passage.filename is None),
+        "ambiguous": bool(passage.also_in),
+        "misnamed": passage.misnamed,
+        "added": bool(passage.added),
+        "few": few,
+        "nowhere": lost and not few,
+        "wordless": not worded and not passage.also_in,
+    }
+    return [kind for kind, lacking in lacks.items() if lacking]
 
 
-def question_lacks(case: Case) -> Iterator[str]:
-    """Yield the kinds of data that an answered question or its reply lacks, as keys of `QUESTIONS`."""
+def question_lacks(case: Case) -> list[str]:
+    """Return the kinds of data that an answered question or its reply lacks, as keys of `QUESTIONS`."""
     passages, gold = case.reply.passages, () if case.is_impossible else case.gold
     ambiguous, absent = any(passage.ambiguous for passage in gold), any(passage.absent for passage in gold)
-    worded = any(passage.worded for passage in gold)
-    if ambiguous:
-        yield "ambiguous gold"
-    if gold and not worded and not ambiguous:
-        yield "gold" if absent else "quote"
-    elif absent:
-        yield "some gold"
-    if not passages:
-        yield "passages"
-    elif not any(passage.filename for passage in passages):
-        yield "file"
-    elif not any(passage.text.strip() or passage.span for passage in passages):
-        yield "words"
-    if case.reply.answer is None:
-        yield "answer"
+    unknown = bool(gold) and not ambiguous and not any(passage.worded for passage in gold)
+    named = any(passage.filename for passage in passages)
+    lacks = {
+        "ambiguous gold": ambiguous,
+        "gold": unknown and absent,
+        "quote": unknown and not absent,
+        "some gold": absent and not unknown,
+        "passages": not passages,
+        "file": bool(passages) and not named,
+        "words": named and not any(passage.text.strip() or passage.span for passage in passages),
+        "answer": case.reply.answer is None,
+    }
+    return [kind for kind, lacking in lacks.items() if lacking]
 
 
 class Evidence:
@@ -93,10 +88,10 @@ class Evidence:
         """Count what a question and its reply lack, and return it as notes; a failed reply is not counted."""
         if case.reply.error:
             return []
-        lacks = list(question_lacks(case))
+        lacks = question_lacks(case)
         counts, total = Counter[str](), len(case.reply.passages)
         for passage in case.reply.passages:
-            kinds = list(passage_lacks(passage))
+            kinds = passage_lacks(passage)
             counts.update(kinds)
             if "foreign" in kinds and len(self._examples) < _EXAMPLES:
                 self._examples[str(passage.told_filename)] = None

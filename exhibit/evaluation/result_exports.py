@@ -13,9 +13,11 @@ import yaml
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.outcomes import GOOD, describe_result
 from exhibit.evaluation.runs import RunResults
+from exhibit.evaluation.scoring import write_json
 from exhibit.hub.shelves import QUESTIONS_TASK
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import ANSWERED_RIGHTLY, Estimate, RunQuestion
+from exhibit.storage.atomic import write_whole
 
 SCHEMA_VERSION = "0.3.0"
 """The version of Every Eval Ever's schema whose fields are written."""
@@ -57,8 +59,7 @@ def _write_eval_results(run: RunResults, name: str, out: Path, model: str, repos
         "notes": f"{model}: {describe_result([run.tables[name]])}",
     }
     path = out / ".eval_results" / f"{name}.yaml"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump([result], sort_keys=False, allow_unicode=True), encoding="utf-8")
+    write_whole(path, yaml.safe_dump([result], sort_keys=False, allow_unicode=True))
     return path
 
 
@@ -108,10 +109,8 @@ def _write_every_eval_ever(
             "total_rows": len(samples),
         },
     }
-    (out / folder).mkdir(parents=True, exist_ok=True)
-    (out / path).write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    lines = "".join(f"{json.dumps(sample, ensure_ascii=False)}\n" for sample in samples)
-    (out / samples_path).write_text(lines, encoding="utf-8", newline="\n")
+    write_json(out / path, record)
+    write_whole(out / samples_path, "".join(f"{json.dumps(sample, ensure_ascii=False)}\n" for sample in samples))
     return [out / path, out / samples_path]
 
 
