@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -100,8 +99,8 @@ def evaluate(
             run.probe(folder)
             (folder / SUMMARY).unlink(missing_ok=True)  # a summary marks a finished run
             write_json(folder / CONFIG, run.config)
-            started = RunFolder(folder).provenance.started if (folder / PROVENANCE).is_file() else ""
-            write_json(folder / PROVENANCE, describe_run(run.datasets, run.inputs, started=started))
+            started = RunFolder(folder).provenance.started  # of a resumed run, when it was started first
+            write_json(folder / PROVENANCE, describe_run(run.datasets, run.inputs, started))
             scored = [run.evaluate_dataset(folder, dataset) for dataset in run.datasets]
             tables = [part.table(say) for part in scored]
             if not settings.metrics:  # leave out the metrics that apply to no question
@@ -328,10 +327,9 @@ _COMMITS = ("EXHIBIT_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA")
 _GIT_SECONDS = 10.0  # git answers in milliseconds, unless its disk is unavailable
 
 
-def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], *, started: str = "") -> dict[str, Any]:
-    """Return the provenance of a run; `started` is the original start time of a run that is resumed."""
+def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], started: str) -> dict[str, Any]:
     return {
-        "started": started or datetime.now(UTC).isoformat(timespec="seconds"),
+        "started": started,
         "version": __version__,
         **commit_of(Path.cwd(), os.environ),
         "machine": {  # without its name, because results are shared

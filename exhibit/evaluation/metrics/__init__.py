@@ -279,10 +279,8 @@ _SHOWN = 6
 
 def choose_headlines(names: Iterable[str]) -> list[str]:
     """Return the six most important of the named metrics, for the terminal and the top of the report."""
-    families = _group_families(names)
-    wanted = [(family, int(depth or 0)) for family, _, depth in (name.partition("@") for name in _HEADLINES)]
-    chosen = [_find_nearest(families[family], [depth])[0] for family, depth in wanted if family in families]
-    return chosen[:_SHOWN]
+    families = (name.partition("@") for name in _HEADLINES)
+    return _choose_nearest(list(names), [(family, (int(depth or 0),)) for family, _, depth in families])[:_SHOWN]
 
 
 def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list[str]:
@@ -290,24 +288,21 @@ def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list
 
     With `all_families`, metrics that a short table normally omits are included.
     """
-    families = [(describe_metric(family), figures) for family, figures in _group_families(names).items()]
-    chosen = [(about, figures) for about, figures in families if all_families or about.short]
-    chosen.sort(key=lambda pair: (GROUPS.index(pair[0].group), not pair[0].short))
-    return [name for about, figures in chosen for name in _find_nearest(figures, about.depths)]
+    names = list(names)
+    families = map(describe_metric, dict.fromkeys(name.partition("@")[0] for name in names))
+    chosen = [about for about in families if all_families or about.short]
+    chosen.sort(key=lambda about: (GROUPS.index(about.group), not about.short))
+    return _choose_nearest(names, [(about.name, about.depths) for about in chosen])
 
 
-def _group_families(names: Iterable[str]) -> dict[str, list[str]]:
-    families: dict[str, list[str]] = {}
-    for name in names:
-        families.setdefault(name.partition("@")[0], []).append(name)
-    return families
-
-
-def _find_nearest(figures: Sequence[str], wanted: Iterable[int]) -> list[str]:
-    by_depth = {int(depth): name for name in figures if (depth := name.partition("@")[2]).isdecimal()}
-    if not by_depth:
-        return list(figures)
-    return list(dict.fromkeys(by_depth[min(by_depth, key=lambda k: (abs(k - depth), k))] for depth in wanted))
+def _choose_nearest(names: Sequence[str], wanted: Iterable[tuple[str, Sequence[int]]]) -> list[str]:
+    """Return, for each wanted family, its names with the cutoffs nearest to the wanted ones."""
+    chosen: dict[str, None] = {}
+    for family, depths in wanted:
+        own = {name: int(name.partition("@")[2] or 0) for name in names if name.partition("@")[0] == family}
+        for depth in depths if own else ():
+            chosen[min(own, key=lambda name: (abs(own[name] - depth), own[name]))] = None
+    return list(chosen)
 
 
 # ---------------------------------------------------------------- measuring
