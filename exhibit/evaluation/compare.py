@@ -52,21 +52,20 @@ def count_outcomes(tables: Sequence[Table]) -> Counter[str]:
     return Counter(str(outcome) for table in tables for outcome in table.outcomes)
 
 
-def is_worse(name: str, difference: Difference, *, max_fall: float = MAX_FALL) -> bool:
-    """Return whether a metric is worse beyond chance; without an interval, whether it fell by more than `max_fall`.
+def explain_fall(name: str, difference: Difference, max_fall: float = MAX_FALL) -> str:
+    """Return in what way a metric is worse: beyond chance or, without an interval, by more than `max_fall`; else "".
 
     A metric of passages or right answers is also worse if most of its questions no longer have a value.
     """
-    if _is_lost(name, difference, max_fall):
-        return True
+    if _must_stay(name) and difference.lost > max_fall * (difference.lost + difference.n):
+        return "no longer measured for most questions"
     change = difference.mean
     if change is None or describe_metric(name).improves(change) is not False:
-        return False
-    return difference.beyond_chance if difference.ci95 else measure_fall(name, difference) > max_fall
-
-
-def _is_lost(name: str, difference: Difference, max_fall: float) -> bool:
-    return _must_stay(name) and difference.lost > max_fall * (difference.lost + difference.n)
+        return ""
+    if difference.ci95:
+        return "worse beyond chance" if difference.beyond_chance else ""
+    few = f"worse by more than {max_fall:g}, with too few documents for an interval"
+    return few if measure_fall(name, difference) > max_fall else ""
 
 
 def measure_fall(name: str, difference: Difference) -> float:
@@ -85,7 +84,7 @@ def find_regressions(
     others = [] if asked else [n for n in differences if n not in named and describe_metric(n).gate]
     beyond = _apply_holm({name: p for name in others if (p := differences[name].p) is not None})
     tested = {*named, *(name for name in others if name in beyond or differences[name].p is None)}
-    return [name for name, delta in differences.items() if name in tested and is_worse(name, delta, max_fall=max_fall)]
+    return [name for name, delta in differences.items() if name in tested and explain_fall(name, delta, max_fall)]
 
 
 def _apply_holm(values: Mapping[str, float]) -> set[str]:
@@ -101,13 +100,8 @@ def _apply_holm(values: Mapping[str, float]) -> set[str]:
 def describe_regressions(
     differences: Mapping[str, Difference], worse: Sequence[str], *, max_fall: float = MAX_FALL
 ) -> list[str]:
-    few = f"worse by more than {max_fall:g}, with too few documents for an interval"
-    rules: dict[str, list[str]] = {"worse beyond chance": [], few: [], "no longer measured for most questions": []}
-    beyond, fallen, lost = rules.values()
-    for name in worse:
-        difference = differences[name]
-        (lost if _is_lost(name, difference, max_fall) else beyond if difference.ci95 else fallen).append(name)
-    return [f"{words}: {', '.join(names)}" for words, names in rules.items() if names]
+    reasons = {name: explain_fall(name, differences[name], max_fall) for name in worse}
+    return [f"{why}: {', '.join(n for n in worse if reasons[n] == why)}" for why in dict.fromkeys(reasons.values())]
 
 
 def describe_better(names: Sequence[str], differences: Mapping[str, Difference], worse: Sequence[str] = ()) -> str:

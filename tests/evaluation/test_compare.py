@@ -10,8 +10,8 @@ from exhibit.evaluation.compare import (
     count_outcomes,
     describe_better,
     describe_regressions,
+    explain_fall,
     find_regressions,
-    is_worse,
 )
 from exhibit.evaluation.outcomes import make_outcome_columns
 from exhibit.evaluation.statistics import Difference, Table
@@ -73,7 +73,7 @@ def test_find_regressions_ignores_chance_drop_among_many_metrics():
     assert find_regressions(fallen, ["answer_f1"]) == ["answer_f1"] and "answer_f1" not in NAMED
 
 
-def test_is_worse_requires_drop_beyond_chance():
-    assert is_worse("answer_f1", Difference(0.7, 0.5, 9, (-0.3, -0.1)))
+def test_explain_fall_requires_drop_beyond_chance():
+    assert explain_fall("answer_f1", Difference(0.7, 0.5, 9, (-0.3, -0.1))) == "worse beyond chance"
     for other in (Difference(0.5, 0.7, 9, (0.1, 0.3)), Difference(0.7, 0.5, 9, (-0.3, 0.0)), Difference(None, 0.5, 0)):
-        assert not is_worse("answer_f1", other)
+        assert not explain_fall("answer_f1", other)
