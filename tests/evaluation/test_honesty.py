@@ -34,13 +34,6 @@ def summary(folder):
 # ---------------------------------------------------------------- a server that cannot be asked
 
 
-def test_evaluate_does_not_count_blank_answer_as_failed(start, server, dataset):
-    blank = dataset.cases[0].question
-    server.reply = lambda question: chat("" if question == blank else "fine", ["x"])
-    code, _, _, folder = start("--target-url", server.url)
-    assert code == 0 and summary(folder)["answer_length"]["errors"] == 0, "an empty reply is a refusal, not a failure"
-
-
 # ---------------------------------------------------------------- a server that fails in part
 
 
@@ -82,12 +75,13 @@ def test_evaluate_measures_only_retrieval_when_replies_have_no_answers(start, se
     assert "answer_f1" not in summary(folder) and summary(folder)["recall@10"]["n"] == 6
 
 
-def test_evaluate_counts_a_null_answer_as_wrongly_refused(start, server, dataset):
-    mute = dataset.cases[3].question
-    server.reply = lambda question: {"answer": None if question == mute else "fine", "passages": ["words"]}
+def test_evaluate_counts_a_null_or_blank_answer_as_wrongly_refused(start, server, dataset):
+    mute = {dataset.cases[3].question: None, dataset.cases[4].question: ""}
+    server.reply = lambda question: {"answer": mute.get(question, "fine"), "passages": ["words"]}
     code, _, _, folder = start("--target-url", server.url)
     rows = rows_of(folder / "leases" / "eval_results.jsonl")
-    assert code == 0 and [row["id"] for row in rows if row["outcome"] == "wrongly refused"] == [3]
+    assert code == 0 and [row["id"] for row in rows if row["outcome"] == "wrongly refused"] == [3, 4]
+    assert summary(folder)["answer_length"]["errors"] == 0, "an empty reply is a refusal, not a failure"
 
 
 # ---------------------------------------------------------------- what cannot be told is not counted

@@ -22,7 +22,6 @@ from tests.evaluation.ferry import (
     halves,
     honest,
     nothing_told,
-    passage,
     run_ferry,
     write_chunks,
 )
@@ -114,13 +113,6 @@ def told(**fields: Any) -> Callable[[str], Reply]:
     A citation would prove that the passage reached the model.
     """
     return lambda question: {**honest(question), "answer": ANSWERS[QUESTIONS.index(question)], **fields}
-
-
-def test_gold_stages_record_rank_before_and_after_reranking(run: Run) -> None:
-    before = [passage(one) for one in reversed(CLAUSES)]
-    stages = rows(run(function=told(retrieved=before)))[2]["gold_stages"][0]
-    assert stages["retrieved"] == {"rank": 2}
-    assert stages["reranked"] == {"rank": 3, "before": 2}
 
 
 # ---------------------------------------------------------------- the built-in pipeline

@@ -73,12 +73,9 @@ def listed(answer: str, **labels: list[object]) -> Case:
     ],
 )
 def test_answer_must_contain_gives_share_of_required_items_in_answer(answer, items, expected):
-    assert apply("answer_must_contain", [listed(answer, must_contain=items)]) == {"answer_must_contain": [expected]}
-
-
-def test_answer_must_contain_reads_label_without_list_as_single_text():
-    row = case(answer="The buyer gives notice [1].", labels={"must_contain": "[the] buyer"})
-    assert apply("answer_must_contain", [row]) == {"answer_must_contain": [1.0]}
+    one_text = case(answer="The buyer gives notice [1].", labels={"must_contain": "[the] buyer"})
+    rows = [listed(answer, must_contain=items), one_text]
+    assert apply("answer_must_contain", rows) == {"answer_must_contain": [expected, 1.0]}
 
 
 @pytest.mark.parametrize(
@@ -135,13 +132,9 @@ def test_judged_metric_reads_marks_and_counts_unreadable_replies(metric: str) ->
 
 
 @JUDGED
-def test_judged_metric_is_none_without_a_judge(metric: str) -> None:
+def test_judged_metric_is_none_without_a_judge_or_an_answer(metric: str) -> None:
     assert all(values == [None] for values in apply(metric, [judged_row()]).values())
     assert describe_metric(metric).prompt_version == f"{metric}-1"
-
-
-@JUDGED
-def test_judge_gets_no_request_for_a_case_without_answer(metric: str) -> None:
     judge = Judge()
     apply(metric, [judged_row(None), judged_row(error="timed out")], Options(judge=judge))
     assert judge.asked == []
@@ -151,23 +144,15 @@ def test_groundedness_prompt_contains_selected_passages_and_answer() -> None:
     judge = Judge("1")
     apply("groundedness", [judged_row(passages=("first", "second", "third"), selected=2)], Options(judge=judge))
     shown = judge.asked[0].user
-    assert "[1] first" in shown
-    assert "[2] second" in shown
-    assert "third" not in shown
-    assert "Twenty-one days." in shown
-
-
-def test_groundedness_is_none_for_refusal_or_missing_passages() -> None:
+    assert "[1] first" in shown and "[2] second" in shown and "Twenty-one days." in shown and "third" not in shown
     rows = [judged_row("Not found in provided documents"), judged_row(passages=())]
     assert apply("groundedness", rows, Options(judge=Judge()))["groundedness"] == [None, None]
 
 
 def test_relevance_prompt_contains_only_question_and_answer() -> None:
     judge = Judge("5")
-    assert apply("relevance", [judged_row(), judged_row(is_impossible=True)], Options(judge=judge))["relevance"] == [
-        5.0,
-        None,
-    ]
+    marks = apply("relevance", [judged_row(), judged_row(is_impossible=True)], Options(judge=judge))
+    assert marks == {"relevance": [5.0, None]}
     assert "How long is the period?" in judge.asked[0].user
     assert "The period is 21 days." not in judge.asked[0].user
     assert "21 days" not in judge.asked[0].user.replace("Twenty-one days", "")
