@@ -83,7 +83,7 @@ def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[s
     if label:
         yield from ("", *text_tables.format_comparison(run.tables, label, metrics=settings.metrics, width=width))
     if settings.flag_below is not None:
-        yield from ("", *text_tables.format_flags(run.tables, settings.flag_below))
+        yield f"\n{text_tables.describe_flags(run.tables, settings.flag_below)}"
     folder = RunFolder(run.folder)
     for name in folder.datasets:
         if (confidence := folder.read_file(CONFIDENCE, name)).questions:

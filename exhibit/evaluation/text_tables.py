@@ -96,7 +96,6 @@ def _format_title(name: str) -> str:
 _WITHOUT = "none"
 _MAX_KINDS = 20
 """A label with more values than this identifies single questions, not kinds of questions."""
-_MAX_IDS = 10
 
 
 def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
@@ -153,16 +152,11 @@ def find_question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted(kinds_of(labels, most=_MAX_KINDS), key=lambda name: name != "source_type")
 
 
-def format_flags(tables: Sequence[Table], below: float) -> list[str]:
+def describe_flags(tables: Sequence[Table], below: float) -> str:
     flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
     if not flags:
-        return [f"flag_below {below:g}: no reply has a confidence, so nothing is flagged"]
-    lines = [f"{sum(map(bool, flags))} of {len(flags)} answers have a confidence below {below:g}: flagged for review"]
-    for table in tables:
-        ids = [str(id) for id, flag in zip(table.ids, table.values.get("flagged", ()), strict=False) if flag]
-        more = [f"… and {len(ids) - _MAX_IDS} more"] if len(ids) > _MAX_IDS else []
-        lines += [f"  {table.name}: {', '.join([*ids[:_MAX_IDS], *more])}"] if ids else []
-    return lines
+        return f"flag_below {below:g}: no reply has a confidence, so nothing is flagged"
+    return f"{sum(map(bool, flags))} of {len(flags)} answers have a confidence below {below:g}: flagged for review"
 
 
 def describe_confidence(name: str, sure: Confidence) -> str:
