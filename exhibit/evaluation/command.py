@@ -75,8 +75,8 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
 
 
 def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
-    means, width = run.compute_means_by_dataset(), command.measure_text_width()
-    means |= {text_tables.ALL: run.summary} if len(means) > 1 else {}
+    means = run.means | ({text_tables.ALL: run.summary} if len(run.means) > 1 else {})
+    width = command.measure_text_width()
     yield from describe_account(run.folder)
     yield f"{describe_result(run.tables)}\n"
     yield text_tables.table_of(means, text_tables.choose_metrics(run.summary, settings.metrics), width=width)
@@ -98,7 +98,7 @@ def _make_record(run: EvaluatedRun) -> dict[str, Any]:
     return {
         "results": str(run.folder),
         "report": str(run.report),
-        "datasets": {name: make_summary_json(means) for name, means in run.compute_means_by_dataset().items()},
+        "datasets": {name: make_summary_json(means) for name, means in run.means.items()},
         "summary": make_summary_json(run.summary),
         "failures": {**run.counts, "first": run.first_error or None},
         "judge_failures": dict(run.judge_faults),

@@ -24,7 +24,7 @@ from exhibit.evaluation.runs import make_summary_json
 from exhibit.evaluation.scoring import Scored, write_evaltools, write_json
 from exhibit.evaluation.settings import Settings
 from exhibit.evaluation.stages import PreparedDocuments
-from exhibit.evaluation.statistics import Estimate, Table, summarise, summarise_run
+from exhibit.evaluation.statistics import Table, summarise_run
 from exhibit.evaluation.system_documents import FileDocuments, TargetDocuments
 from exhibit.evaluation.targets import Target, open_target
 from exhibit.evaluation.targets.recheck import Recheck
@@ -34,7 +34,7 @@ from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Provenance
+from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Means, Provenance
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import lock_folder, refuse_links
 from exhibit.storage.bundle import sha256_of
@@ -53,7 +53,9 @@ class EvaluatedRun:
 
     folder: Path
     tables: tuple[Table, ...]
-    summary: dict[str, Estimate]
+    summary: Means
+    means: dict[str, Means]
+    """The mean of each metric by dataset."""
     first_error: str = ""
     """The error message of the first failed question."""
     judge_faults: Mapping[str, int] = field(default_factory=dict)
@@ -70,9 +72,6 @@ class EvaluatedRun:
     def report(self) -> Path:
         """The path of the report; the file exists only if a report was written."""
         return self.folder / REPORT
-
-    def compute_means_by_dataset(self) -> dict[str, dict[str, Estimate]]:
-        return {table.name: summarise(table) for table in self.tables}
 
 
 def evaluate(
@@ -107,8 +106,8 @@ def evaluate(
                 columns = [pair for table in tables for pair in table.values.items()]
                 known = {name for name, column in columns if any(value is not None for value in column)}
                 tables = [table.with_metrics(known) for table in tables]
-            for table, part in zip(tables, scored, strict=True):
-                part.write(table, failed=-1.0 if settings.legacy_minus_one else None)
+            failed = -1.0 if settings.legacy_minus_one else None
+            means = {table.name: part.write(table, failed=failed) for table, part in zip(tables, scored, strict=True)}
             summary = summarise_run(tables)
             run.write_extras(folder)
             write_json(folder / SUMMARY, make_summary_json(summary))
@@ -118,7 +117,7 @@ def evaluate(
                 draw(folder, datasets=roots, **how, say=say)
     first_error = next((part.first_error for part in scored if part.first_error), "")
     notes = tuple(line for part in scored for line in part.evidence.lines(part.name))
-    return EvaluatedRun(folder, tuple(tables), summary, first_error, dict(run.options.judge_faults), notes)
+    return EvaluatedRun(folder, tuple(tables), summary, means, first_error, dict(run.options.judge_faults), notes)
 
 
 class _Evaluation:

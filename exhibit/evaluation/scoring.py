@@ -123,7 +123,8 @@ class Scored:
             failed, [case.labels for case in cases], self._dataset.groups, outcomes=self._outcomes,
         )  # fmt: skip
 
-    def write(self, table: Table, *, failed: float | None) -> None:
+    def write(self, table: Table, *, failed: float | None) -> files.Means:
+        """Write the dataset's files and return the mean of each metric."""
         with ExitStack() as opened:
             rows = [opened.enter_context(scored._rows) for scored in self._rounds]
             for file in rows:
@@ -147,6 +148,7 @@ class Scored:
         if confidence := summarise_confidences(self._confidences, answerable, table.values):
             write_json(self._place / files.CONFIDENCE, confidence)
         write_json(self._place / files.SUMMARY, make_summary_json(means))
+        return means
 
 
 # ---------------------------------------------------------------- the rows of a dataset
