@@ -31,9 +31,6 @@ def summary(folder):
     return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
 
 
-# ---------------------------------------------------------------- a server that cannot be asked
-
-
 # ---------------------------------------------------------------- a server that fails in part
 
 
@@ -94,17 +91,8 @@ def test_report_counts_only_right_answers_for_gold_without_quotes(server, tmp_pa
     bundle = write_bundle(tmp_path / "cpr", rows=rows, gold=False)
     words = {"Which part governs offer 0?": "alder.txt: governed by the law of Norway"}
     server.reply = lambda question: chat("Part 36 [1].", [words.get(question, "birch.txt: the law of Ohio")])
-    flags = [
-        "--dataset-paths",
-        str(bundle),
-        "--target-url",
-        server.url,
-        "--output-dir",
-        str(tmp_path),
-        "--run-name",
-        "r",
-    ]
-    assert evaluate_rag.main([*flags, "--report-cases", "0"]) == 0
+    flags = ["--target-url", server.url, "--output-dir", str(tmp_path), "--run-name", "r", "--report-cases", "0"]
+    assert evaluate_rag.main([str(bundle), *flags]) == 0
     found = rows_of(tmp_path / "r" / "cpr" / "eval_results.jsonl")
     assert [one["outcome"] for one in found] == ["right", "right"]
     report = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")

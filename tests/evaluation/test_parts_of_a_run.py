@@ -17,9 +17,7 @@ from exhibit.evaluation.journal import Journal, list_left_to_ask, to_probe
 from exhibit.evaluation.metrics import Options
 from exhibit.evaluation.scoring import Scored, format_reply, list_passages_read
 from exhibit.evaluation.settings import main as settings_command
-from exhibit.evaluation.settings import (
-    parse_settings,
-)
+from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, ask_all
 from exhibit.evidence import Span
 from exhibit.hub import pull

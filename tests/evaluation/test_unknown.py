@@ -109,16 +109,11 @@ def test_passages_without_file_names_count_in_passage_metrics_only(dataset):
 
 
 def test_evaluate_notes_missing_file_names_in_terminal_and_report(folder, dataset, tmp_path, capsys):
-    lines = [
-        {
-            "id": case.id,
-            "answer": "By 90 days' notice.",
-            "passages": [NOTICE, {"text": TERM, "source": f"doc-{case.id}"}],
-        }
-        for case in dataset.cases
-    ]
     path = tmp_path / "replies.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    with path.open("w", encoding="utf-8") as file:
+        for case in dataset.cases:
+            passages = [NOTICE, {"text": TERM, "source": f"doc-{case.id}"}]
+            file.write(json.dumps({"id": case.id, "answer": "By 90 days' notice.", "passages": passages}) + "\n")
     flags = ["--dataset-paths", str(folder), "--target", f"predictions:{path}", "--output-dir", str(tmp_path)]
     assert evaluate_rag.main([*flags, "--run-name", "r", "--metrics", "char-recall,document-hit,answer-contained"]) == 0
     told = capsys.readouterr()

@@ -44,9 +44,7 @@ def test_every_metric_is_described_and_scores_a_case():
 @pytest.mark.parametrize(
     ("name", "group", "better", "needs_judge"),
     [
-        ("recall@10", "Retrieval", "more", False),
         ("drm@8", "Retrieval", "less", False),
-        ("answer_length", "Cost", "neither", False),
         ("groundedness", "Answers", "more", True),
         ("ceiling_chunks", "Stages", "more", False),
         ("from_elsewhere@3", "Other", "neither", False),
