@@ -257,26 +257,24 @@ def _collect(problems: list[str]) -> Iterator[None]:
 
 def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
     """Return the options of the metrics; the judge is opened by its name in the settings if none is given."""
+    cache_folder = find_cache_folder()
     depth = settings.config.depth if settings.target_name == "builtin" else max(KS)
     timeout = {} if settings.timeout == Settings.model_fields["timeout"].default else {"timeout": settings.timeout}
     if judge is None and settings.judge:
         try:
             module, argument = load_plugin("exhibit.models.llms", settings.judge)
-            judge = module.open(argument, {"cache": (parts.get("cache") or find_cache_folder()) / "llm", **timeout})
+            judge = module.open(argument, {"cache": (parts.get("cache") or cache_folder) / "llm", **timeout})
         except ToolkitError as error:
             example = "--judge NAME:MODEL, such as openai:gpt-4o-mini"
             raise ToolkitError(f"--judge {settings.judge}: {error}; write {example}") from error
     prices = (settings.config.price_in, settings.config.price_out)
-    register = (
-        Register(find_cache_folder() / "officials", settings.registers_url) if settings.check_references else None
-    )
     return Options(
         # a cutoff beyond the ranking's depth would only repeat the last value
         ks=tuple(k for k in KS if k <= depth) or (depth,),
         parity=settings.parity,
         judge=judge,
         prices=None if prices == (None, None) else (prices[0] or 0.0, prices[1] or 0.0),
-        officials=register,
+        officials=Register(cache_folder / "officials", settings.registers_url) if settings.check_references else None,
         flag_below=settings.flag_below,
     )
 
