@@ -110,20 +110,14 @@ def test_find_in_chunks_reports_gold_cut_by_every_chunk(words: str) -> None:
     assert follow(words, in_chunks=1.0)["lost_at"] is None
 
 
-def test_find_in_chunks_reports_gold_in_no_chunk() -> None:
+def test_find_in_chunks_compares_letters_with_each_single_chunk() -> None:
     assert find_in_chunks(gold(LIGHTS).places, [(Span(0, 40),)], PORT) == 0.0
     assert follow(LIGHTS, in_chunks=0.0)["reason"] == "in no chunk"
-
-
-def test_find_in_chunks_ignores_missing_punctuation_at_edge() -> None:
     start, end = gold(LIGHTS).places[0][0]
-    assert find_in_chunks(gold(LIGHTS).places, [(Span(start, end - 1),)], PORT) == 1.0
-
-
-def test_find_in_chunks_requires_both_spans_of_gold_in_same_chunk() -> None:
+    assert find_in_chunks(gold(LIGHTS).places, [(Span(start, end - 1),)], PORT) == 1.0, "only its full stop is cut"
     place = (*gold(BERTH).places[0], *gold(TOLL).places[0])
     assert find_in_chunks([place], [place], PORT) == 1.0
-    assert find_in_chunks([place], [place[:1], place[1:]], PORT) < 1.0
+    assert find_in_chunks([place], [place[:1], place[1:]], PORT) < 1.0, "no chunk has both spans"
 
 
 # ---------------------------------------------------------------- the lists, the citations and the answer
@@ -141,9 +135,8 @@ def test_loss_at_answer_stage_has_reason_of_outcome(outcome: Outcome, reason: st
 
 
 def test_follow_gold_counts_loss_in_search_despite_right_answer() -> None:
-    assert (
-        follow(LIGHTS, LIST[:2], outcome=Outcome.RIGHT)["lost_at"] == "retrieved"
-    )  # the answer may come from elsewhere
+    # the answer may come from elsewhere
+    assert follow(LIGHTS, LIST[:2], outcome=Outcome.RIGHT)["lost_at"] == "retrieved"
     assert follow(LIGHTS, LIST, LIST, LIST, LIST[2:3], outcome=Outcome.RIGHT)["lost_at"] is None
 
 
