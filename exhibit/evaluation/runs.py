@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
+from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.statistics import Table, summarise_by, summarise_run
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.run import COUNTS_FAILED, SUMMARY, Means, RunQuestion, RunReply
+from exhibit.schemas.run import COUNTS_FAILED, RESULTS, SUMMARY, Means, RunQuestion, RunReply
 from exhibit.schemas.run_folder import RunFolder, find_difference
 
 _OTHER_SETTINGS = ("format", "version", "datasets.")
@@ -24,6 +25,12 @@ class RunResults(RunFolder):
     def tables(self) -> dict[str, Table]:
         """The scores by dataset; reading them raises an error if they do not match a summary.json of the run."""
         tables = {table.name: table for table in read_tables(self)}
+        for table in tables.values() if not self.config.measured.parity else ():  # other projects' shares may exceed 1
+            for name, column in table.values.items():
+                outside = next((value for value in column if value is not None and not 0 <= value <= 1), None)
+                if outside is not None and describe_metric(name).unit == "share":
+                    fault = f"{name} is {outside:g} for a question, not from 0 to 1"
+                    raise BundleError(f"{self.folder / table.name / RESULTS}: {fault}; evaluate again")
         self._means = {"": self._compute_means("", list(tables.values()))}
         self._means |= {name: self._compute_means(name, [table]) for name, table in tables.items()}
         return tables

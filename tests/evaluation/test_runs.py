@@ -109,3 +109,10 @@ def test_run_results_rejects_summary_that_differs_from_rows(folder):
     write_rows(folder, **{"recall@10": 1.0})
     with pytest.raises(BundleError, match="does not match the rows of the run: recall@10"):
         RunResults(folder).means  # noqa: B018
+
+
+@pytest.mark.parametrize("value", [2.0, -0.5])
+def test_run_results_rejects_share_outside_0_to_1(folder, value):
+    write_rows(folder, **{"recall@10": value})
+    with pytest.raises(BundleError, match=r"recall@10 is .* not from 0 to 1"):
+        RunResults(folder).tables  # noqa: B018
