@@ -498,6 +498,8 @@ LEASED, LAWS = "harbour-lease.txt", "bootmg.md"
 ROW_BY_ID = f"{{question: {ASK}, answer: x, quote: '{RENT}', file: {LEASED}}}"
 QUOTED: dict[str, tuple[str, Any]] = {
     "a sheet with a quote": ("t.csv", f'question,answer,file,quote\n{ASK},"EUR 1,200",{LEASED},"{RENT}"\n'),
+    "semicolons in an answer": ("t.csv", f'question,answer,file,quote\n{ASK},a; b; c; d; e; f,{LEASED},"{RENT}"\n'),
+    "semicolons between cells": ("t.csv", f'Leases, 2024\nquestion;answer;quote\n{ASK};1, 2, 3, 4;"{RENT}"\n'),
     "FinanceBench": ("t.jsonl", [{
         "financebench_id": "f1", "question": ASK, "answer": "x", "justification": "as said",
         "doc_name": "harbour-lease", "evidence": [{"evidence_text": RENT, "evidence_page_num": 0}]}]),

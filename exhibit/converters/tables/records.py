@@ -159,10 +159,10 @@ def decode_table(path: Path, data: bytes, tally: Tally) -> str:
 
 
 def _read_delimited(path: Path, text: str, tally: Tally) -> Iterator[Record]:
-    first = text.split("\n", MAX_HEADER_ROW)[:MAX_HEADER_ROW]  # a title above the header has no delimiter
-
-    def measure(mark: str) -> int:
-        return max(len(next(iter(split_cells(line, mark)), [])) for line in first)
+    def measure(mark: str) -> tuple[int, int]:
+        # rows of a table have equally many cells; the semicolons of an answer do not give such rows
+        widths = Counter(len(row) for row in split_cells(text, mark) if len(row) > 1)
+        return max(((count, width) for width, count in widths.items()), default=(0, 0))
 
     try:
         # spreadsheets of many countries write semicolons, and a .csv file may contain tabs
