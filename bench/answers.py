@@ -69,7 +69,7 @@ def read_held_out(path: Path) -> set[str]:
 
 
 def make_key(name: str) -> str:
-    """Return the letters and digits of a file name without its ending: releases differ in the rest."""
+    """Return a file name's lower-case letters and digits without its ending: releases differ in punctuation."""
     stem = name.rpartition(".")[0] if name[-4:].lower() in (".pdf", ".txt") else name
     return "".join(character for character in stem.lower() if character.isalnum())
 

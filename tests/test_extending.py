@@ -67,7 +67,7 @@ def exhibit(folder: Path, *commands: list[str], last: int = 0) -> list[str]:
 
 
 @pytest.mark.slow
-def test_extending_page_commands_use_installed_plugins(installed):
+def test_commands_on_page_extending_md_work_with_installed_plugins(installed):
     [block] = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
     install, *commands = [shlex.split(line) for line in block.splitlines()]
     assert install == ["pip", "install", "./exhibit-leases"]

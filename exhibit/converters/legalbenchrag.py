@@ -164,7 +164,7 @@ def _make_unique_names(files: dict[str, Path], tally: Tally) -> dict[str, str]:
     for key, path in files.items():
         name = " - ".join(PurePosixPath(key).parts) if counts[path.name] > 1 else path.name
         if name in names.values():
-            raise SourceError(f"corpus/{key}: a second document would be {name!r}; rename one")
+            raise SourceError(f"corpus/{key}: another file already gets the name {name!r}; rename one of the two")
         if name != path.name:
             tally.note("two files with the same name, distinguished by their folder", f"{key} -> {name}")
         names[key] = name

@@ -1,7 +1,7 @@
 """Asks the questions of a playbook about one document.
 
-The result for a question is a list of passages that answer it, or that the document has no answer; each result has
-a confidence.
+The result for a question is either a list of passages that answer it, or the finding that the document has no answer.
+Each result has a confidence.
 """
 
 from collections.abc import Sequence

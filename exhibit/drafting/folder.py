@@ -225,7 +225,8 @@ def _cap_impossible(rows: Sequence[RawRow], share: float, tally: Tally) -> list[
     most = len(impossible) if share >= 1 else int(answered * share / (1 - share) + 1e-9)
     dropped = {row.id for row in impossible[most:]}
     if dropped:
-        tally.note(f"impossible questions above the share of {share:.2f} (--impossible)", f"{len(dropped)} questions")
+        reason = f"impossible questions left out above their share of {share:.2f} (--impossible)"
+        tally.note(reason, f"{len(dropped)} questions")
     return [row for row in rows if row.id not in dropped]
 
 

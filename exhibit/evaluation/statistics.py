@@ -276,7 +276,7 @@ def _match_rows(first: Table, second: Table) -> list[tuple[int, int]]:
 
 
 def _number_repeats(contents: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield each content with the number of times that it has occurred so far: a question may be asked twice."""
+    """Yield the content of each question with the number of its earlier occurrences: a question may be asked twice."""
     seen: Counter[str] = Counter()
     for content in contents:
         seen[content] += 1

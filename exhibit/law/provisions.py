@@ -511,7 +511,7 @@ def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
 
 
 def _find_numbered_part(text: str, span: Span, number: str) -> Span | None:
-    """Return the span of `(b) any breach;` up to `(c)`, else of the list item from the line `2. …` to `3. …`."""
+    """Return the span of a numbered part: from `(b)` to the next such label, or else from the line `2.` to `3.`."""
     escaped, bracketed = re.escape(number), r"\d{1,3}" if number.isdigit() else "[A-Za-z]{1,5}"
     listed = r"\d{1,3}[a-z]?" if number[0].isdigit() else "[A-Za-z]{1,2}"
     for begins, ends in (

@@ -1,8 +1,9 @@
 """MiniLM: its files, weights with low-rank additions, tokenizer, ONNX graphs, and sessions.
 
-A graph turns token ids into unit vectors. With a head, it reads a question and a passage together and outputs a score;
-with a span head, also the log-odds of a yes, and six numbers for each token: whether it is inside, begins or ends the
-quote that answers, and the same for the short answer. Texts of a batch have equal lengths, so padding is not needed.
+A graph turns token ids into unit vectors. With a head, it reads a question and a passage together and outputs a score.
+With a span head, it also outputs the log-odds that the answer is yes, and six numbers for each token: whether it is
+inside, begins or ends the quote that answers, and the same for the short answer. Texts of a batch have equal lengths,
+so padding is not needed.
 """
 
 import hashlib

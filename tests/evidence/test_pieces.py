@@ -115,7 +115,7 @@ def test_locate_returns_the_same_span_with_markup_between_words(start, length, s
         assert abs(marked[0].span.start - plain[0].span.start) <= 3 and abs(marked[0].span.end - plain[0].span.end) <= 3
 
 
-def test_markup_is_removed_from_cells_and_letters():
+def test_letters_of_drops_markup_and_cells_of_finds_table_cells():
     text = "A & \\multicolumn{2}{l}{B} \\\\ [C](u) &amp; D"
     assert letters_of(text).text == "abcd"
     assert next(text[slice(*cell)].strip() for cell in cells_of(text)) == "A" and cells_of("plain words") == []

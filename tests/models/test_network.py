@@ -41,7 +41,7 @@ def test_group_by_length_groups_equal_lengths_longest_first():
     assert group_by_length(ids, 6) == [[1], [4], [0, 2], [3]]
 
 
-def test_load_tokenizer_cuts_texts_between_special_tokens_to_limit():
+def test_load_tokenizer_truncates_to_limit_and_keeps_special_tokens():
     cut, whole = network.load_tokenizer(max_tokens=8), network.load_tokenizer()
     text = "This Agreement\n is made (30) days’ notice"
     assert cut.encode(text).ids == [*whole.encode(text).ids[:7], whole.encode(text).ids[-1]]

@@ -80,7 +80,7 @@ def test_legal_reranker_gives_the_same_ranking_in_int8_and_fp32():
         reranker.open("int4")
 
 
-def test_legal_reranker_confidence_grows_with_best_score_between_0_and_1():
+def test_legal_reranker_confidence_is_between_0_and_1_and_grows_with_best_score():
     model = opened(reranker, "int8")
     sure, unsure = model.confidence([4.0, -6.0, -7.0]), model.confidence([-6.0, -6.5, -7.0])
     assert 0 < unsure < 0.5 < sure < 1

@@ -95,7 +95,7 @@ def test_figures_kind_changes_every_statement_of_a_single_fact():
     assert max(edit.end for edit in changes.edits) < text.index("Claims")
 
 
-def test_figures_kind_chooses_a_number_that_fits_the_article():
+def test_figures_kind_chooses_a_number_that_fits_a_preceding_a_or_an():
     text = "The tenant has an eight (8) day period to pay."
     for seed in range(8):
         for edit in changed(text, "8 days", text, seed=seed).edits:

@@ -94,7 +94,7 @@ class Shelf:
         return self.find_named(cell) is not None
 
     def _find_spelling(self, name: str) -> str | None:
-        """Return the only file with the same key, or with the same letters around each `__` of the name."""
+        """Return the only file with the same normalised name, or with the same letters around each `__` of the name."""
         base = _cut_folder(name)
         if file := self._keys.get(make_file_key(base)):
             return file

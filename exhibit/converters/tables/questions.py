@@ -323,7 +323,7 @@ class GoldReader:
         return [number for value in values if (number := read_number(value)) is not None]
 
     def _describe(self, role: str, plain: str = "") -> list[dict[str, Any]]:
-        """Return the parts of each value of a cell by role; a value that is not an object has the role `plain`."""
+        """Return the parts of each value of a cell by role; a text or number gets the role `plain`, if given."""
         column = self._paths[role][0]
         return [
             self._read_object(flatten_object(value), column)

@@ -84,7 +84,7 @@ class Builtin:
                 return self._reuse(dataset, folder)
             if self._options.ingest == "never":
                 raise BundleError(
-                    f"{folder}: no index of {dataset.name} with these settings; remove --ingest never to build it"
+                    f"{folder}: no index of {dataset.name} with these settings; to build it, omit --ingest never"
                 )
             return self._build(dataset, folder)
 
@@ -191,7 +191,7 @@ def _find_ranks(hit: Hit, ranked: Sequence[Hit]) -> list[int]:
 
 
 def renumber(text: str, ranks: dict[int, int]) -> str:
-    """Return an answer with the source number in each citation replaced by the rank of a passage."""
+    """Return an answer in which each cited source's number is replaced by its rank; a number without a rank stays."""
     if all(number == rank for number, rank in ranks.items()):
         return text
 

@@ -1,4 +1,4 @@
-"""An embedder without a model: it hashes words into a vector, the lexical baseline for trained embedders."""
+"""An embedder without a model, the lexical baseline for trained embedders: it hashes words into a vector."""
 
 import zlib
 from collections.abc import Sequence

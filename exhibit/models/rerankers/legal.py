@@ -1,4 +1,4 @@
-"""The reranker `legal`: MiniLM with our low-rank weights and a head reads question and passage together."""
+"""The reranker `legal`: MiniLM with our low-rank weights and a head. It reads a question and a passage together."""
 
 import json
 import math

@@ -19,7 +19,7 @@ _MAX_QUERIES = 4  # most queries that are compared without threads: a question i
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "FaissStore":
     if argument not in (None, "flat"):
-        raise ToolkitError(f"--store faiss:{argument}: no such kind of index; there is faiss, which is exact")
+        raise ToolkitError(f"--store faiss:{argument}: no such FAISS index; use --store faiss, whose search is exact")
     return FaissStore(folder / f"{name}.faiss", dimensions)
 
 

@@ -50,7 +50,7 @@ def _make_parser() -> cli.Parser:
     make.add_argument("--seed", type=int, default=1, metavar="N", help="the seed of the sample (default: 1)")
     make.add_argument("--out", type=Path, metavar="FILE", help=f"the page (default: RUN/{NAME})")
 
-    read = commands.add_parser("read", help="the reviewers' agreement, and corrected gold as patches")
+    read = commands.add_parser("read", help="measure how far the reviewers agree, and write corrected gold as patches")
     read.set_defaults(work=_read)
     read.add_argument("files", nargs="+", type=Path, metavar="FILE", help="the saved reviews, one file per reviewer")
     read.add_argument("--run", type=Path, metavar="RUN", help="the run that was reviewed (default: results/NAME)")
