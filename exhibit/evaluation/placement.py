@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from exhibit.engine import Limits
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Place
 from exhibit.evidence import Document, Match, Span, fold, locate, subtract_spans
+from exhibit.evidence.fold import with_latin_letters
 from exhibit.evidence.locate import is_ambiguous, place_text, prefer_whole_words, spans_of
 from exhibit.evidence.place import PlacedPiece, Placement, letters_of
 from exhibit.evidence.read import read_within
@@ -170,11 +171,19 @@ class Documents:
     def _find_placement(self, words: str, filename: str) -> Placement:
         """Return the fragments of a text that a file contains, with their positions in the file."""
         document = self.get(filename)
-        return Placement((), (), 0) if document is None else place_text(words, document)
+        if document is None:
+            return Placement((), (), 0)
+        placement, latin = place_text(words, document), with_latin_letters(words)
+        if latin == words or placement.share >= _ACCEPTED_SHARE:
+            return placement
+        return max(placement, place_text(latin, document), key=lambda candidate: candidate.share)
 
     def _find_all_holders(self, words: str) -> list[str]:
         """Return the files with the largest share of a text, and the files with most of the remaining text."""
         whole, part = self._find_likely(words)
+        if not whole:
+            whole, others = self._find_likely(with_latin_letters(words))
+            part = part or others
         shares = {document.filename: self._placement(words, document.filename).share for document in whole or part}
         best = max(shares.values(), default=0.0)
         files = [name for name, share in shares.items() if share and share >= best]

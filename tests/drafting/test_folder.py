@@ -178,7 +178,7 @@ def test_folder_limits_impossible_questions_to_a_share(contracts, monkeypatch, s
     Written(monkeypatch, (*sure, *absent, a_draft(name="open", status="unsure")))
     benchmark, tally = read(contracts[0], impossible=share)
     assert sum(row.is_impossible for row in benchmark.rows) == impossible and len(benchmark.rows) == impossible + 5
-    noted = [note for note in tally.noted if "impossible questions above the share" in note]
+    noted = [note for note in tally.noted if "impossible questions left out above their share" in note]
     assert bool(noted) is (impossible < 9)
 
 
