@@ -189,7 +189,7 @@ def escape_terminal() -> Iterator[None]:
     stream: Any = sys.stdout
     if hasattr(stream, "reconfigure"):  # escape a character that an older encoding (cp1252, latin-1) lacks
         stream.reconfigure(errors="backslashreplace")
-    if isinstance(stream, ChangedStream) or not stream.isatty():
+    if not stream.isatty():
         yield
         return
     sys.stdout = ChangedStream(stream, without_controls)

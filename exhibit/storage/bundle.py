@@ -117,9 +117,9 @@ def mirror_bundle(root: Location) -> Path:
         identity = hashlib.sha256(f"{root}\n{digest}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
         folder = cache / (re.sub(r"[^\w.-]", "_", root.name) + f"-{identity}")
         info = read_info(partial / INFO)
-        if not (folder / ORIGIN).is_file():  # written last
+        if not _is_complete(folder, info):
             _fetch_rest(root, partial, info)
-            remove_below(cache, folder.name)  # the cache folder is damaged
+            remove_below(cache, folder.name)  # an incomplete or damaged copy
             try:
                 partial.rename(folder)
             except OSError:
@@ -147,6 +147,13 @@ def _fetch_rest(root: Remote, folder: Path, info: BundleInfo) -> None:
         except DocumentError as error:
             raise BundleError(str(error)) from error
     (folder / ORIGIN).write_text(json.dumps({"url": root.url.rstrip("/")}), encoding="utf-8")
+
+
+def _is_complete(folder: Path, info: BundleInfo) -> bool:
+    return (folder / ORIGIN).is_file() and all(
+        (folder / name).is_file() and name in info.files and digest_of(folder / name) == info.files[name].sha256
+        for name in (TRAIN, GOLD)
+    )
 
 
 def validate_at(root: Location) -> list[Problem]:

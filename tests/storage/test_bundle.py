@@ -43,6 +43,13 @@ def test_mirror_downloads_only_small_files(bundle, tmp_path):
         assert file == Remote(f"{bundle}/corpus/{name}", entry.sha256, entry.bytes)
 
 
+def test_mirror_replaces_a_damaged_copy(bundle):
+    folder = mirror_bundle(bundle)
+    questions = (folder / "train.json").read_bytes()
+    (folder / "train.json").write_bytes(questions[: len(questions) // 2])
+    assert (mirror_bundle(bundle) / "train.json").read_bytes() == questions
+
+
 def test_mirror_refuses_questions_with_another_checksum(bundle, tmp_path):
     put(bundle / "train.json", b"[]")
     with pytest.raises(BundleError, match=r"train.json: the content differs from the sha256 in bundle.json"):
