@@ -98,6 +98,10 @@ def test_add_locations_cites_the_section_of_the_quote(form):
     assert add_locations(f"{second} [1]", [source]).endswith("[1] Deal.pdf, 1.5 Governing Law, page 3")
     first = form.format("The term is five years from today.")
     assert add_locations(f"{first} [1]", [source]).endswith("[1] Deal.pdf, 1.4 Term, page 2")
+    across = form.format("from today. The laws of Ohio govern this Agreement. Notices are in writing.")
+    assert add_locations(f"{across} [1]", [source]).endswith("[1] Deal.pdf, 1.4 Term, page 2")
+    at_end = form.format("Ohio govern this Agreement. Notices are in writing.")
+    assert add_locations(f"{at_end} [1]", [source]).endswith("[1] Deal.pdf, 1.5 Governing Law, page 3")
     assert add_locations("A paraphrase [1].", [source]).endswith("[1] Deal.pdf, 1.4 Term, page 2")
 
 

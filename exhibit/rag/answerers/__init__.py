@@ -160,9 +160,11 @@ def _locate(source: Source, words: str) -> tuple[str, int | None]:
     """Return the section and page of the quote in an answer's words, or else of the words, or else of the source."""
     quotes = [match[1] for pattern in _QUOTES if (match := pattern.search(words))]
     for part in (*quotes, words):
-        first = [re.escape(word) for word in part.strip(" …").split()[:_LOCATING_WORDS]]
-        match = re.search(r"\s+".join(first), source.text) if first else None
-        if match is not None:
+        first = part.strip(" …").split()[:_LOCATING_WORDS]
+        wanted = ""
+        for word in reversed(first):  # the source may end within the quote, for instance after its heading
+            wanted = re.escape(word) + (rf"(?:\s+{wanted}|\s*\Z)" if wanted else "")
+        if wanted and (match := re.search(wanted, source.text)):
             return source.locate(source.span.start + match.start())
     return source.section, source.page
 
