@@ -27,8 +27,8 @@ MAX_READ_CHUNKS = 3
 On the tuning documents, at the threshold that finds half of the experts' gold, the precision with 1, 2 and 3 chunks
 is 0.87, 0.93 and 0.96 on CUAD, and 0.89, 0.92 and 0.95 on ContractNLI.
 """
-_MIN_VECTOR_PROBABILITY = 0.02  # if the vectors give an answer at most this probability, no chunk is read
-_MIN_READ_PROBABILITY = 0.05  # if the chunks read so far give an answer at most this probability, no other is read
+_MIN_VECTOR_PROBABILITY = 0.02  # no chunk is read if the probability of an answer, by the vectors, is not above this
+_MIN_READ_PROBABILITY = 0.05  # no further chunk is read if the probability of an answer is not above this
 _MIN_CHUNK_ODDS = -3.0
 """After the best chunk, a chunk is read only if the log-odds from its own vector are at least this value.
 
@@ -43,10 +43,10 @@ On the 15 agreements for tuning, the reader and the vectors are certain of 80 ab
 this check 65 are left, of which 1 is wrong.
 """
 _MAX_DISPUTED_CONFIDENCE = 0.5  # the greatest confidence of a draft if the models disagree
-_COSINE_WEIGHT = 5.0  # the weight of a cosine, added to a chunk's log-odds, in the choice of chunks to read
+_COSINE_WEIGHT = 5.0  # factor of the cosine that is added to a chunk's log-odds to rank chunks for reading
 MAX_PROPOSED_PASSAGES = 3  # most passages of an uncertain draft that a reviewer sees
-_SENTENCE_CHARS = 700  # characters around a passage in which the rest of a cut sentence is searched
-_MAX_ODDS_BELOW_BEST = 1.5  # most log-odds below the best chunk at which a further chunk's passages are also gold
+_SENTENCE_CHARS = 700  # most characters by which a passage is extended to complete a sentence
+_MAX_ODDS_BELOW_BEST = 1.5  # a chunk's passages are gold if its log-odds are at most this far below the best chunk's
 
 
 class Judged(NamedTuple):
@@ -132,8 +132,8 @@ class Asker:
         odds = np.zeros(len(chunks), np.float32)
         spot: float | None = None
         kind = self._find_kind(wordings[0])
-        # the vector of a page with all clauses shows none of them, so a document that is read completely is left to
-        # the reader
+        # A short document is read completely and needs no choice by vectors: the vector of a page with many clauses
+        # represents none of them.
         if kind.number >= 0 and len(chunks) > MAX_READ_CHUNKS:
             odds = shared_kinds().answers(kind, chunks)
             near, spot = near + odds, shared_kinds().together(kind, odds)

@@ -73,7 +73,7 @@ def construct_questions(document: Document, root: Section, profile: Profile) -> 
         *_make_drafts(document.filename, "parties", _find_parties(text, sentences, profile)),
         *_make_drafts(document.filename, "definition", _find_absent_terms(text), status="absent"),
     ]
-    # letters and notes have no headings
+    # letters and notes have none of these; ask about their values
     return drafts or _choose_few(_draft_on_values(document.filename, text, sentences))
 
 
@@ -92,7 +92,7 @@ def _choose_few(drafts: Iterable[Draft]) -> list[Draft]:
 def _find_absent_terms(text: str) -> Topics:
     """Yield terms that contracts often define but this document lacks."""
     folded = " ".join(text.casefold().split())
-    if _DEFINED.search(text):  # without definitions in the document, the absence would be too easy to recognise
+    if _DEFINED.search(text):  # in a document without any definition, the absence would be too easy to recognise
         yield from ((term, ()) for term in _TERMS if term.casefold() not in folded)
 
 

@@ -33,7 +33,7 @@ class Draft:
     name: str = ""
     """The topic of the question, such as the name of the playbook's question, the term or the heading."""
     spans: tuple[Span, ...] = ()
-    """The spans of the passages in the document's text; empty if nothing answers."""
+    """The spans of the passages in the document's text; empty if no passage answers."""
     confidence: float = 1.0
     """The probability that the passages answer; without passages, the probability of an absence."""
     labels: dict[str, Label] = field(default_factory=dict)

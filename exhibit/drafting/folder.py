@@ -74,7 +74,8 @@ IMPOSSIBLE = 1 / 3
 """The greatest share of impossible questions. CUAD has more, because its experts looked for every clause; but a system
 that refuses everything must not score well.
 """
-VERSION = 13  # increase it when the same folder gives other drafts: cached drafts of other versions are not used
+# increase it when the code drafts other questions from the same folder: older cached drafts are then not used
+VERSION = 13
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -145,14 +146,14 @@ class Drafted:
 def prepare_document(preparation: Preparation, path: Path) -> tuple[Prepared, list[Draft]]:
     """Read a document, find its sections, and split it into chunks; also make questions from its own text."""
     prepared = preparation(path)
-    assert prepared.whole is not None  # nothing summarises the document here
+    assert prepared.whole is not None  # only a summarised document has none, and drafting makes no summaries
     questions = construct_questions(*prepared.whole, prepared.entry.profile)
     return replace(prepared, whole=None, words=None), questions
 
 
 def open_asker(pipeline: Pipeline) -> Asker:
     """Return the object that asks the playbooks' questions."""
-    assert pipeline.reranker is not None  # see Drafter
+    assert pipeline.reranker is not None  # Drafter sets one
     return Asker(pipeline.embedder, shared_reader(), pipeline.reranker)
 
 
@@ -202,7 +203,7 @@ class Drafter:
         generated = self._generator.draft(prepared) if self._generator else []
         drafts = [replace(draft, filename=filename) for draft in (*made, *asked, *generated)]
         text, profile = prepared.text, prepared.entry.profile
-        if only_mentions_agreement(profile, text):  # people know a mail by its file name
+        if only_mentions_agreement(profile, text):  # its title names an agreement
             profile = replace(profile, title=Path(filename.removesuffix(".pdf")).stem)
         words = {draft.key: tuple(text[span.start : span.end] for span in draft.spans) for draft in drafts}
         return Drafted(filename, profile, playbook.name if playbook else "", words, tuple(drafts))

@@ -33,11 +33,11 @@ class PlaybookQuestion(_Model):
     seek: Words | None = None
     """The wording for the models, if the wording for people is not precise enough."""
     trained: str = ""
-    """The name of a wording in the reader's training, such as `maud/No-Shop`; it is `seek`, with a capital."""
+    """The name of a wording in the reader's training data, such as `maud/No-Shop`; `seek` is set to that wording."""
 
     @property
     def wordings(self) -> list[str]:
-        """The question's wordings that the models get, the most precise one first."""
+        """The question's wordings for the models, the most precise wording first."""
         return [self.seek, self.ask] if self.seek else [self.ask]
 
 
@@ -51,7 +51,7 @@ class Playbook(_Model):
     rules …
     """
     words: list[Words] = []
-    """Words of which the title must contain at least one, unless the list is empty."""
+    """The title must contain at least one of these words, unless the list is empty."""
     sure: Annotated[float, Field(ge=0, le=1)] = SURE
     absent: Annotated[float, Field(ge=0, le=1)] = ABSENT
     """The thresholds, which depend on the kind of document: the confidence above which an answer is certain (`sure`),
@@ -60,7 +60,7 @@ class Playbook(_Model):
     again: bool = True
     """Whether a reranker checks apparent absences, which takes time and is unnecessary for some kinds."""
     trained: str = ""
-    """The dataset of the reader's training that has the field `seek` for each question, by the question's name."""
+    """A dataset of the reader's training data; `seek` is set to its wording with the question's name."""
     questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -111,7 +111,7 @@ _OPERATIVE = re.compile(
     re.IGNORECASE,
 )
 _MIN_OPERATIVE_WORDS, _MAX_NOTE_CHARS = 2, 1500
-"""The fewest words of obligation in an agreement; they are counted only in texts up to the second length."""
+"""A text of at most this many characters needs at least this many words of obligation to be an agreement."""
 _MAIL = re.compile(r"\s*(?:(?:from|to|cc|sent|date|subject):[^\n]*\n\s*){2}", re.IGNORECASE)
 """Matches the head of a mail, which may be about an agreement but is not an agreement."""
 

@@ -19,8 +19,8 @@ from exhibit.schemas.errors import LimitError
 _MIB = 1 << 20  # bytes
 SECONDS = 120.0  # for one document: the longest of 200 CUAD contracts (111 pages) is read and split in 0.5 s
 MEMORY = 2 << 30  # bytes for one document: the same 111 pages take 12 MB
-_MIN_SECONDS = 5.0  # processor seconds for every file: the first file of a kind also loads its library
-_TIME_SHARE, _FULL_TIME_BYTES = 1 / 12, 2_400_000  # share for any file; size of a file that gets the whole limit
+_MIN_SECONDS = 5.0  # processor seconds for even the smallest file: the first file of a kind also loads its library
+_TIME_SHARE, _FULL_TIME_BYTES = 1 / 12, 2_400_000  # base share of the limit; bytes that add one whole limit
 
 
 class MemoryShare(NamedTuple):
@@ -28,9 +28,9 @@ class MemoryShare(NamedTuple):
     whole: int
 
 
-PLAIN = MemoryShare(1 / 16, 8_000_000)  # 128 MiB, which decompressing an image needs, plus 256 bytes for each byte
-PAGES = MemoryShare(1 / 48, 90_000_000)  # files read page by page: 43 MiB, plus 24 bytes for each byte
-PACKED = MemoryShare(1 / 48, 2_000_000)  # archives of XML: 43 MiB, plus 1 KiB for each byte
+PLAIN = MemoryShare(1 / 16, 8_000_000)  # 128 MiB, to decompress an image, plus 256 times the file's size
+PAGES = MemoryShare(1 / 48, 90_000_000)  # files read page by page: 43 MiB, plus 24 times the file's size
+PACKED = MemoryShare(1 / 48, 2_000_000)  # archives of XML: 43 MiB, plus 1,000 times the file's size
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def run_program(
         try:
             stdout, stderr = process.communicate(given, timeout=seconds)
         except BaseException:
-            with suppress(OSError, MemoryError):  # the output used up all memory: kill the program here
+            with suppress(OSError, MemoryError):  # MemoryError: the program's output has used up all memory
                 end_programs(process.pid)
             process.kill()
             raise

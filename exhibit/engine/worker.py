@@ -20,7 +20,7 @@ from exhibit.engine.limits import Limits, end_programs, serve_within
 from exhibit.engine.outcome import DIED, TRIES, In, Out, Outcome, attempt_within, name_item, report_death
 from exhibit.schemas.errors import ToolkitError
 
-dump = pickle.dumps  # the local engines' only pickling: messages to a worker and back
+dump = pickle.dumps  # every message to a worker and back is pickled here
 
 
 class MapWork(NamedTuple):
@@ -82,7 +82,7 @@ _FAULTS = [
     -getattr(signal, name)
     for name in ("SIGSEGV", "SIGABRT", "SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE")
     if hasattr(signal, name)
-]  # exit codes after an abort by a library, which would recur for the same file: PDFium without memory
+]  # exit codes after a library aborts, such as PDFium without memory; a second attempt would abort, too
 _TIME_SPENT = -getattr(signal, "SIGPROF", 0) or None  # too much processor time was spent on a file
 _NO_THREAD_DATA = 127  # the C library ended the process: no memory for thread-local data
 _START_SECONDS = 300.0  # seconds for a worker's imports on a busy machine
@@ -93,7 +93,7 @@ _lock = threading.Lock()
 
 
 class Worker(Generic[In, Out]):
-    """A worker process that applies a function to one item at a time; one that dies is replaced."""
+    """A worker process that applies a function to one item at a time; a new process replaces one that dies."""
 
     def __init__(self, work: MapWork, *, script: bool = False) -> None:
         self._work, self._limits, self._script = dump(work), work.limits, script
@@ -148,7 +148,7 @@ class Worker(Generic[In, Out]):
     def _exchange(self, data: bytes, seconds: float | None) -> tuple[bool, bytes | None]:
         """Send data; return whether the process answered or died within `seconds`, and its answer (None if it died)."""
         began = time.monotonic()
-        with suppress(OSError):  # the process has died: the answer is missing, too
+        with suppress(OSError):  # the process has died: `recv_bytes` below fails, too
             self._pipe.send_bytes(data)
         while not wait([self._pipe], _CHECK_SECONDS):
             if not self.open:

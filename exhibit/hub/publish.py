@@ -56,7 +56,7 @@ ADVICE: dict[type[BaseException] | int | None, str] = {
     412: "somebody else has published in the meantime; run the same command again to build on it",
     429: "the Hub reports too many requests; wait a few minutes",
 }
-"""What to do, by the error or its HTTP status."""
+"""The advice for each error of the Hub's client, by its class or its HTTP status."""
 
 
 class HubError(ServiceError):
@@ -197,7 +197,7 @@ def prepare_card(card: bytes, repo_id: str) -> bytes:
     """Return the card with the repository's name."""
     path, repo = _LOADED.search(card), f'"{repo_id}"'.encode()
     named = card.replace(path[1], repo) if path else card
-    # `exhibit pull` must be able to undo it
+    # `exhibit pull` must be able to restore the original card
     return named if path and named.replace(repo, path[1]) == card else card
 
 
@@ -215,14 +215,14 @@ def restore_card(card: bytes, sha256: str, name: str) -> bytes | None:
 
 
 def read_remote(api: huggingface_hub.HfApi, repo_id: str) -> huggingface_hub.DatasetInfo | None:
-    """Return what the main branch holds; None if the repository does not exist or is not visible."""
+    """Return the Hub's description of the main branch; None if the repository is missing or not visible."""
     with explain_errors(f"looking at {repo_id}"):
         try:
             return api.dataset_info(repo_id, revision="main")
         except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
             return None
         except errors.HfHubHTTPError as error:
-            if error.response.status_code == 401 and not api.token:  # the repository is private or missing
+            if error.response.status_code == 401 and not api.token:  # missing, or private
                 return None
             raise
 

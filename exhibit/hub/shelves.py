@@ -39,7 +39,7 @@ def make_shelf_files(info: BundleInfo) -> dict[str, bytes]:
 
 
 def _describe_benchmark(info: BundleInfo) -> dict[str, object]:
-    """Return the benchmark in the form for the Hub and Inspect, which accept no other keys and names."""
+    """Return the benchmark's description; the Hub and Inspect accept only these keys and names."""
     tasks = [
         {
             "id": name,

@@ -17,7 +17,7 @@ ORIGIN = ".exhibit-origin.json"
 How = Literal["exact", "folded", "parts", "fuzzy", "section", "answer", "absent"]
 """How a gold passage was located, best first.
 `section`: under the heading or number that the source cites.
-`answer`: the source has no quote, and the words of its answer occur exactly once in the named document.
+`answer`: the source has no quote, but the words of its answer occur exactly once in the named document.
 """
 
 LONGEST_NAME = 255  # the longest file name in bytes that every file system in use accepts

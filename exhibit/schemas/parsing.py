@@ -23,7 +23,7 @@ LARGEST_FILE = 64 << 20  # default size limit of a file in bytes: settings, patc
 
 def read_regular(path: Path, *, most: int | None = LARGEST_FILE) -> bytes:
     """Return a file's bytes; raise OSError for a pipe, a socket or a device, and for a file above `most` bytes."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe is opened without blocking
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # do not wait if the path is a pipe
     with os.fdopen(os.open(path, flags), "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if not stat.S_ISREG(mode):

@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 
     INVENTED = "invented"  # answered although the documents do not answer
     WRONG = "wrong"
-    WRONGLY_REFUSED = "wrongly refused"  # an empty reply refuses
+    WRONGLY_REFUSED = "wrongly refused"  # an empty reply also counts as a refusal
     FAILED = "failed"
     MISSED = "missed"  # `missed` and `found` are for systems that return passages and no answer
     NOT_JUDGED = "not judged"
@@ -64,8 +64,8 @@ class Estimate:
     errors: int = 0  # The number of questions with a failed reply; only the shares of right answers include them
     ci95: Annotated[Interval | None, BeforeValidator(_read_interval)] = None
     """The 95% confidence interval; None with fewer than two documents, from which no variance can be estimated."""
-    datasets: int = 1  # The number of datasets whose means are averaged; `n` and `errors` are then sums over them
-    repeats: int = 1  # How many times every question was asked; its value is then the mean over its replies
+    datasets: int = 1  # The number of datasets whose means are averaged; `n` and `errors` are sums over these datasets
+    repeats: int = 1  # The number of replies to every question; a question's value is the mean over its replies
     spread: FiniteFloat | None = None
     """The standard deviation between the means of the rounds: how much the figure varies by chance."""
     std: FiniteFloat | None = None  # The standard deviation of the questions' values
@@ -112,7 +112,7 @@ class RunPassage(_Part):
     text: str | None = None
     told_page: int | None = None
     told_filename: str | None = None  # The file name that the system reported, if it differs from the file's own
-    also_in: tuple[str, ...] = ()  # a tuple: a list would be copied for each of 64 passages
+    also_in: tuple[str, ...] = ()  # a tuple, because a list would be copied for each of 64 passages
     """Other files that contain the same text: the passage may come from any of them."""
     more: tuple[tuple[int, int], ...] = ()  # The spans of the passage's other pieces; `span` is the longest piece
     pages: tuple[int, ...] = ()

@@ -214,7 +214,7 @@ def _flatten_counts(counts: Counts) -> dict[str, int]:
 def count_gold(rows: Sequence[Row], gold: Iterable[Gold], *, documents: int, hows: Collection[str]) -> Counts:
     """Return the counts for bundle.json; methods in `hows` are listed even if they located nothing."""
     impossible = sum(row.is_impossible for row in rows)
-    # a file without a quote counts as a context, but not as a quote that was not found
+    # a context that only names a file has no quote that could be located
     quotes = {(row.id, index) for row in rows for index, context in enumerate(row.contexts) if context.text}
     located = Counter(line.how for line in gold if (line.id, line.context) in quotes)
     return Counts(

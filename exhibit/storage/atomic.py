@@ -1,7 +1,7 @@
 """Writes folders and files completely or not at all, and removes only folders that this program made.
 
-A new folder is written beside its final path and renamed at the end. A record in the user's cache lets the next run
-find what a killed run left; no folder is removed for its name alone.
+A new folder is written beside its final path and renamed at the end. Its identity is recorded in the user's cache, so
+that the next run can find and remove the unfinished folder of a killed run. A folder's name alone never has it removed.
 """
 
 import errno
@@ -93,7 +93,7 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
             digest = sha256(os.fsencode(out.absolute())).hexdigest()[:32]
             record = find_cache_folder() / "unfinished" / f"{digest}.json"
             _clear_unfinished(out, record, kind)
-            check_free(out, force=force, kind=kind)  # again, because a folder that a killed run had moved is back now
+            check_free(out, force=force, kind=kind)  # again: the old folder may have been restored
             partial = name_beside(out, f".{secrets.token_hex(8)}{_PARTIAL}")  # a name that cannot be guessed in advance
             partial.mkdir()  # mkdir fails if the name exists, even as a link
             old = partial.with_suffix(_OLD)
@@ -123,7 +123,7 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
 
 
 def _clear_unfinished(out: Path, record: Path, kind: FolderKind) -> None:
-    """Remove the files that a killed run left beside `out`, and move back the old folder that it had renamed."""
+    """Remove the unfinished folder that a killed run left beside `out`, and restore the old folder if necessary."""
     try:
         noted = json.loads(record.read_bytes())
         partial = out.with_name(Path(str(noted["name"])).name)

@@ -188,8 +188,8 @@ class Retries:
 
 ACCEPT = {"Accept-Encoding": "gzip"}  # the request header with the encoding that this module can decode
 STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl", "application/json-lines")
-"""Content types of streams."""
-_MAX_EVENT_LINES = 1000  # most lines of an event, which is parsed again at each line; printed objects have some dozens
+"""The content types of replies that arrive as a stream of objects."""
+_MAX_EVENT_LINES = 1000  # most lines of one JSON object; the text so far is parsed again after each line
 
 
 class BodyError(HttpError):
@@ -240,7 +240,7 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
         text = rest.strip() if field in ("data", "event") else line.strip()
         if field == "event":
             name = text
-            if name == "end":  # some events have only a name
+            if name == "end":  # such an event may have no data
                 yield Event(name, None, done=True)
         elif text == "[DONE]":
             yield Event(name, None, done=True)
@@ -306,7 +306,7 @@ class HttpClient:
                 url = urljoin(url, target)
 
     def _without_secrets(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return the headers without a key, which may be sent to another server."""
+        """Return the headers that contain no secret: only these may be sent to another server."""
         return {
             name: value
             for name, value in headers.items()
@@ -347,7 +347,7 @@ class HttpClient:
         if self._given is not None:
             return self._given
         parts = urlsplit(url)
-        # a policy checks the server's address, but a proxy would resolve the address itself
+        # no proxy with a policy: the proxy would look up the server's address, and the policy could not check it
         proxy = "" if self._policy else _find_proxy(parts.scheme, parts.hostname or "")
         with self._lock:
             if proxy not in self._pools:
@@ -355,7 +355,7 @@ class HttpClient:
             return self._pools[proxy]
 
     def _open(self, proxy: str) -> Any:
-        import httpx  # import here: it takes 0.1 s, which a command without requests can save
+        import httpx  # import here: the import takes 0.1 s, and many commands send no request
 
         kept: dict[str, Any] = {
             "ssl_context": httpx.create_ssl_context(),
@@ -430,7 +430,7 @@ class Response:
 
 # ---------------------------------------------------------------- a deadline for the whole exchange
 
-AddressPolicy = Callable[[str, int], Sequence[str]]  # addresses of a host; HttpError if it is forbidden
+AddressPolicy = Callable[[str, int], Sequence[str]]  # returns a host's addresses, or raises HttpError
 
 
 class BoundedBackend(httpcore.SyncBackend):
@@ -498,5 +498,5 @@ class Rules:
         return max(0.0, self._parsed.crawl_delay(self._robot) or 0.0)
 
     def allow(self, path: str) -> bool:
-        # add a host, which the rules ignore, because the x of a path such as //x would be parsed as a host
+        # add a host, which the rules ignore: without it, the x of a path such as //x would be parsed as the host
         return bool(self._parsed.can_fetch(f"http://host{path}", self._robot))

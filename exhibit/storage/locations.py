@@ -26,7 +26,7 @@ _LOGIN = {
     "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login",
     "hf": "set HF_TOKEN, or run hf auth login",
 }
-_UNLISTED = frozenset({"http", "https", "data", "ftp"})  # their folders cannot be listed, or they may contain passwords
+_UNLISTED = frozenset({"http", "https", "data", "ftp"})  # folders cannot be listed, or URLs may contain passwords
 _MAX_MESSAGE_CHARS = 300  # characters of a library's message that an error quotes: a longer message is a page of XML
 
 
@@ -177,7 +177,7 @@ def fetch_file(file: Location) -> Iterator[Path]:
     try:
         yield held.path
     except DocumentError as error:
-        # the reader's message names a temporary path: name the URL instead; the cause determines whether to retry
+        # show the URL instead of the temporary path; keep the cause, which determines whether the step is retried
         raise DocumentError(str(error).replace(str(held.path), str(file))) from error.__cause__
     finally:
         del held
@@ -215,7 +215,7 @@ class StorageError(ServiceError):
 def open_filesystem(scheme: str) -> Any:
     if scheme in _UNLISTED:
         raise StorageError(f"{scheme}:// cannot list a folder; use s3://, gs://, hf:// or a path")
-    import fsspec  # import here: it takes 0.3 s, which runs on local folders can save
+    import fsspec  # import here: the import takes 0.3 s, and local folders do not need it
 
     try:
         return fsspec.filesystem(scheme)

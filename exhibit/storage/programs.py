@@ -10,7 +10,7 @@ from pathlib import Path
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.atomic import make_scratch_folder
 
-_GIT_SECONDS = 600.0  # for one command; the log of a repository with 20,000 commits takes about ten
+_GIT_SECONDS = 600.0  # timeout of a command; the log of 20,000 commits takes about ten seconds
 
 
 def find_program(name: str) -> str | None:
@@ -26,7 +26,7 @@ def find_program(name: str) -> str | None:
 
 
 class GitRepository:
-    """Reads a repository through a bare clone, whose configuration, unlike the original, names no programs to run."""
+    """Reads a repository through a bare clone, because the original's configuration can make Git run programs."""
 
     def __init__(self, clone: Path, folder: Path) -> None:
         self._clone, self._folder = clone, folder
@@ -47,7 +47,7 @@ def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepos
     git = folder / ".git" if os.path.lexists(folder / ".git") else folder
     if confined:
         _refuse_ways_out(folder, git)
-    if not any((folder / name).is_file() for name in (".git", ".git/HEAD", "HEAD")):  # reading a pipe would never end
+    if not any((folder / name).is_file() for name in (".git", ".git/HEAD", "HEAD")):  # not a pipe: Git would hang
         raise SourceError(f"{folder}: this Git repository has no commit; make one")
     _refuse_strangers(folder, git)
     with make_scratch_folder() as scratch:
@@ -103,13 +103,13 @@ def _refuse_strangers(folder: Path, git: Path) -> None:
 def _run_git(
     folder: Path, arguments: tuple[str, ...], extra: Mapping[str, str] | None = None, seconds: float = _GIT_SECONDS
 ) -> bytes:
-    """Return the output of a Git command that runs without any user's, system's or repository's configuration."""
+    """Run a Git command without the configuration of the user and the system, and return its output."""
     names = ("PATH", "SYSTEMROOT", "TMPDIR", "TEMP")
     environment = {name: os.environ[name] for name in names if name in os.environ} | {
         "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1", "HOME": os.devnull,
         "GIT_NO_REPLACE_OBJECTS": "1", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat",
         "LC_ALL": "C",
-        # `_refuse_strangers` has checked the owner
+        # accept any owner: `_refuse_strangers` has checked the owner
         "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
         **(extra or {}),
     }  # fmt: skip
@@ -126,7 +126,7 @@ def _start_git(
     program = find_program("git")
     if program is None:
         raise SourceError(f"{folder}: is a Git repository, and the program `git` is missing; install it")
-    try:  # the root folder is not in a repository whose configuration Git would read
+    try:  # run in the root folder: elsewhere Git could find a repository and read its configuration
         return subprocess.run(
             [program, *arguments], cwd=Path("/").resolve(), env=environment, capture_output=True, check=False,
             stdin=subprocess.DEVNULL, timeout=seconds,

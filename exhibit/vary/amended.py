@@ -133,7 +133,7 @@ def _list_changes(
     versions: Mapping[int, Sequence[ClauseVersion]],
     result: ValueChanges,
 ) -> list[ClauseChange]:
-    """Return the changes that an amendment can make, without clauses that would get an earlier value again."""
+    """Return the changes that an amendment can make, except changes that would repeat an earlier value of a clause."""
     stay = {
         clause.number
         for row, clause in eligible

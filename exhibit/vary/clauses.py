@@ -19,7 +19,7 @@ _STRAY = re.compile(
 )
 """Matches text outside clauses: signatures, a page number, a row of a table of contents."""
 _UNFINISHED = re.compile(r"\n.*(?<!\band)(?<!\bor)(?<![^\w\s])\Z")
-"""Matches a clause of several lines without a final mark: it is cut off, or the next clause's heading follows."""
+"""Matches a clause of several lines without final punctuation: it is cut off, or the next heading follows."""
 _MAX_CLAUSE_CHARS = 4_000
 """The most characters of a clause: a longer text contains several clauses, or the schedules after the last clause."""
 NO_CLAUSE = "its gold is not in a numbered clause"

@@ -81,7 +81,7 @@ def with_labels(row: RawRow, **labels: Label) -> RawRow:
 
 
 def replace_answer(row: RawRow, answer: str, **labels: Label) -> RawRow:
-    """Return a row with a new answer, also in the labels that repeat it, and with further labels."""
+    """Return a row with a new answer and further labels; labels that repeat the old answer get the new one, too."""
     repeated = {name: answer for name, value in row.labels.items() if value == row.answer}
     return with_labels(replace(row, answer=answer), **repeated, **labels)
 

@@ -156,7 +156,7 @@ NO_LINE = "the document has no line end outside its gold"
 def inject_instructions(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     """Return the corpus with an instruction and a unique word (a canary) in each document; no question is changed.
 
-    Without an argument, the ways to inject it alternate from document to document. A system that repeats the canary
+    Without an argument, the method of injection changes from document to document. A system that repeats the canary
     has followed the instruction.
     """
     if request.argument is not None and request.argument not in WAYS:
@@ -195,7 +195,7 @@ def _find_line_end(document: RawDocument, rows: Sequence[RawRow]) -> int | None:
 
 
 def add_documents(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus with documents from `--others`, N times as large for `growth:N`; no question is changed."""
+    """Add documents from `--others` until the corpus has N times its size (`growth:N`); no question is changed."""
     given = request.argument or "2"
     times = int(given) if given.isdecimal() else 0
     if times < 2:
@@ -241,7 +241,7 @@ def _read_others(folder: Path, seed: int, tally: Tally) -> Iterator[RawDocument]
 
 
 def add_scans(corpus: TextCorpus, request: VaryRequest, _: Tally) -> TextCorpus:
-    """Return the corpus with the seed of its scans, which are made when its documents are written."""
+    """Set the seed of the simulated scans, which are made only when the documents are written."""
     return replace(corpus, rows=tuple(with_labels(row, scanned=True) for row in corpus.rows), scan_seed=request.seed)
 
 

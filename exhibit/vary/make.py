@@ -48,7 +48,7 @@ def make_variant(
     checksums |= {f"{CORPUS}/{name}": sha256_of(path) for name, path in sorted(bundle.files.items())}
     done = "+".join(kinds)
     words = [done, str(options.seed), *(f"{name} {digest}" for name, digest in checksums.items())]
-    pair = hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]  # only a variant and its control share it
+    pair = hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]  # unique to a variant and its control
 
     def write(corpus: TextCorpus, kind: str, tally: Tally, out: Path) -> BundleInfo:
         info = _make_info(bundle, done, [name for name, _ in steps], options.seed, is_control=kind == CONTROL)

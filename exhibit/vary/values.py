@@ -14,7 +14,7 @@ from exhibit.law.language import list_content_words
 from exhibit.law.values import GROUPS, Value, ValueKind, find_values, takes_an, write_value
 from exhibit.vary.corpus import Edit, EditedText, list_gold
 
-_find_values = lru_cache(maxsize=4)(find_values)  # a contract with amendments is changed several times
+_find_values = lru_cache(maxsize=4)(find_values)  # cached: a contract with amendments is read several times
 
 Key = tuple[str, str]
 UNSURE_WORDING = "no rule can write the sentence with another value"
@@ -28,11 +28,11 @@ _SHIFTS = tuple(months for months in range(5, 32) if months % 12)
 """The numbers of months by which all dates of a document may move: never whole years, so that the month also changes.
 """
 _MIN_SHARE_SAME, _MIN_SHARE_UNSURE = 0.5, 0.3
-"""The shares of common words around two equal values that decide whether both state the same fact: they do from the
-first share on and do not below the second; between the shares, the question is omitted. On 196 real contracts this
-omits 14 of 523 questions.
+"""Two equal values state the same fact if at least the first share of the words around them is the same, and different
+facts if less than the second share is. Between the two shares, the question is omitted: 14 of 523 questions on 196 real
+contracts.
 """
-_CONTEXT_CHARS = 70  # characters on either side of a value that show its subject: a printed line
+_CONTEXT_CHARS = 70  # characters on either side of a value that show its subject: about a printed line
 _SENTENCE_END = re.compile(r"[.;:]\s")
 _ARTICLE = re.compile(r"\ban?\s+$", re.IGNORECASE)
 _LAW_BEFORE = re.compile(
@@ -70,7 +70,7 @@ class ValueChanger:
     def __init__(self, document: RawDocument, rows: Sequence[RawRow], *, seed: int, later: bool = False) -> None:
         self._document, self._rows, self._seed = document, rows, seed
         self._text = document.text or ""
-        sign = 1 if later else self._make_random("sign").choice((1, -1))  # an amendment moves a day to a later one
+        sign = 1 if later else self._make_random("sign").choice((1, -1))  # amendments move dates only forward
         self._months = self._make_random("months").choice(_SHIFTS) * sign
         self._values = _find_values(self._text)
         self._taken = {value.same for value in self._values}
@@ -118,7 +118,7 @@ class ValueChanger:
         stated = find_values(row.answer)
         if not stated:
             raise UnsureError(NO_VALUE)
-        # "1 year" may not be the "twelve (12) months" of the gold
+        # compare units, too: an answer of "1 year" does not occur in a gold passage that states "twelve (12) months"
         if not {(v.same, v.unit) for v in stated} <= {(v.same, v.unit) for v in self._find_held(row)}:
             raise UnsureError(DERIVED)
         keys = {value.same for value in stated}
@@ -133,21 +133,21 @@ class ValueChanger:
             if any(span.start <= value.span.start and value.span.end <= span.end for span in spans):
                 yield value
 
-    # ------------------------------------------------------------ the places of a value
+    # ------------------------------------------------------------ the occurrences of a value
 
     def _edits_of(self, key: Key, rows: Sequence[RawRow]) -> list[Edit]:
         if key[0] == "date":
             return self._edit_dates(key)
         gold = {value for row in rows for value in self._find_held(row) if value.same == key}
         if key[0] == "place":
-            # exchange only states: countries have adjectives, and provinces also have federal laws
+            # replace only states: a country also occurs as an adjective, and federal laws also apply in a province
             units = {value.unit for row in rows for value in self._find_held(row) if value.kind == "place"}
             gold = {value for value in gold if self._is_law(value)}
             if not gold or units - set(_STATES):
                 raise UnsureError(UNSURE_WORDING)
         chosen = sorted(gold | set(self._find_elsewhere(key, gold)), key=lambda value: value.span)
         if len({value.unit for value in chosen}) > 1:
-            # "one year" and "twelve months" would become 4 years and 4 months
+            # with one new number, "one year" and "twelve months" would become 4 years and 4 months
             raise UnsureError(UNSURE_WORDING)
         new = self._choose_another(chosen)
         self._new[key] = new
@@ -247,7 +247,7 @@ def list_options(value: Value) -> Sequence[Decimal | str]:
         return [name for name in GROUPS[value.unit] if name != value.key]
     if value.kind == "period":
         if number != int(number) or number <= 1:
-            raise UnsureError(UNSURE_WORDING)  # "one year" would become plural, and sometimes "a two-year term"
+            raise UnsureError(UNSURE_WORDING)  # "one year" would need a plural
         near = [Decimal(n) for n in _CHOICES[value.unit] if Decimal("0.4") <= n / number <= 2]
         return [n for n in near if n != number]
     if value.kind == "percentage" and not 0 < number < 100:

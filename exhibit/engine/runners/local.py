@@ -27,7 +27,7 @@ class Runner:
         def answer(item: bytes, name: str) -> Outcome[Out]:
             try:
                 worker = free.pop()
-            except IndexError:  # there are at most as many workers as threads
+            except IndexError:  # all workers are busy: each thread has at most one
                 worker = Worker.of(function, limits=self._limits)
                 workers.append(worker)
             try:
@@ -49,5 +49,5 @@ class Runner:
             for worker in workers:
                 worker.open = False
             threads.shutdown()
-            for worker in workers:  # idle processes are kept for the next call
+            for worker in workers:  # keep the idle processes for the next call
                 worker.rest()

@@ -21,8 +21,8 @@ from exhibit.engine.worker import MapWork, Worker, read_outcome
 from exhibit.runtime.command import ChangedStream
 from exhibit.schemas.errors import ServiceError, ToolkitError
 
-# Ray reads this once. A cluster that is started here listens only on the loopback interface, as on macOS and Windows; a
-# cluster that is joined has its own address.
+# Ray reads this once. A cluster that is started here listens only on the loopback interface, as it does by default on
+# macOS and Windows. The address of an existing cluster stays unchanged.
 os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 
 import ray

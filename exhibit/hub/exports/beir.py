@@ -24,7 +24,7 @@ def write(export: Export, folder: Path) -> None:
     write_lines(folder / "queries.jsonl", queries)
     (folder / "qrels").mkdir()
     with (folder / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="") as out:
-        # BEIR's own reader undoes minimal quoting, which names with a quotation mark need
+        # a name with a quotation mark needs quotes around it; BEIR's reader removes them again
         table = csv.writer(out, delimiter="\t", lineterminator="\n")
         table.writerow(["query-id", "corpus-id", "score"])
         for question in questions:
