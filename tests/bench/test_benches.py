@@ -119,7 +119,7 @@ def test_measure_conversion_locates_every_quote_of_the_sample(monkeypatch):
 # ---------------------------------------------------------------- scale
 
 
-def test_repeat_documents_writes_different_copies(tmp_path):
+def test_repeat_documents_writes_13_files_with_different_content(tmp_path):
     paths = scale.repeat_documents(scale.CONTRACTS, 13, tmp_path)
     assert len(paths) == len({path.read_bytes() for path in paths}) == 13
 
@@ -131,7 +131,7 @@ def test_make_mixture_returns_clustered_vectors_of_unit_length():
 
 
 @pytest.mark.slow
-def test_scale_prints_a_row_for_each_size_and_store(capsys):
+def test_scale_bench_prints_a_row_for_the_corpus_size_and_vector_store(capsys):
     words = ["--documents", "6", "--jobs", "1", "--rows", "1000", "--stores", "faiss"]
     assert scale.main(words) == 0
     printed = capsys.readouterr().out

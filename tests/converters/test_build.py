@@ -58,7 +58,7 @@ def test_card_command_leaves_out_empty_flags():
     )
 
 
-def test_statutes_account_counts_excluded_versions_by_reason(convert, tmp_path):
+def test_statutes_converter_counts_excluded_versions_by_reason(convert, tmp_path):
     law = "# Hafengesetz\n\n## § 1 Begriff\n\nEin Hafen ist ein Ort für Schiffe und Boote, die {} sind oder waren.\n"
     folder = tmp_path / "laws" / "harbour"
     folder.mkdir(parents=True)
@@ -97,7 +97,7 @@ def test_table_uses_an_answer_that_quotes_a_clause_as_gold(convert, tmp_path):
     ("name", "file"),
     [("Soci__t__ G__n__rale", "Société Générale.pdf"), ("A__B", "A & B.pdf"), ("Soci__t__", None), ("x__y", None)],
 )
-def test_find_named_matches_underscores_with_special_characters(name, file, tmp_path):
+def test_find_named_accepts_underscores_in_place_of_special_characters(name, file, tmp_path):
     for known in ("Société Générale.pdf", "A & B.pdf", "C.pdf"):
         (tmp_path / known).write_bytes(b"%PDF-")
     found = Shelf(tmp_path / "t.csv", tmp_path, True, None).find_named(name)

@@ -260,7 +260,7 @@ def test_cpr_check_fails_on_an_unresolved_citation(samples, tmp_path, capsys):
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_cpr_resolves_or_lists_every_citation_of_the_real_rows(data):
+def test_cpr_resolves_or_lists_every_citation_of_the_published_rows(data):
     benchmark, tally = read_source(cpr, data / "cpr")
     assert [row.id for row in benchmark.rows] == list(range(62))
     assert len(benchmark.documents) == 237  # 232 in the flattened export, of which 20 have no file of their own

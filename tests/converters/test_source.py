@@ -64,7 +64,7 @@ LINK.external_attr = (stat.S_IFLNK | 0o777) << 16
         ({"MAX_FILES": 1}, [("a", b"x"), ("b", b"y")], "in 2 parts; the limits are 8192 MiB and 1 parts"),
     ],
 )
-def test_unpack_refuses_links_bombs_and_archives_above_the_limits(
+def test_unpack_refuses_links_zip_bombs_and_archives_above_the_limits(
     archive, tmp_path, monkeypatch, limits, entries, message
 ):
     for name, most in limits.items():

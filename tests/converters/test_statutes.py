@@ -173,7 +173,7 @@ def test_read_law_reads_the_structure_of_a_czech_law():
     assert parse("# A\n\nb").title == "A" and parse("---\nTitle: C\n---\nb").title == "C"
 
 
-def test_version_ends_the_day_before_the_next_begins(tmp_path: Path):
+def test_version_of_a_law_ends_the_day_before_the_next_version_begins(tmp_path: Path):
     for name, text in {
         "mola/2020-01-01.md": "first",
         "mola/2021-03-01.md": "second",

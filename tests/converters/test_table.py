@@ -567,7 +567,7 @@ def test_table_locates_named_provisions_with_their_text(shape, documents, tmp_pa
     assert all(line["labels"]["provision"] for line in gold_of(bundle))
 
 
-def test_table_notes_provisions_that_are_absent_or_of_no_document(documents, tmp_path, convert):
+def test_table_notes_cited_provisions_that_no_document_contains(documents, tmp_path, convert):
     rows = [
         {"question": "a", "answer": "x", "citations": ["§ 77 BootMG"]},
         {"question": "b", "answer": "x", "citations": ["§ 3 StGB"]},

@@ -176,7 +176,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("host", "path", "printed", "words"), PRINTED)
-def test_fetch_all_prints_pages_of_misbehaving_servers(hostile, host, path, printed, words):
+def test_fetch_all_prints_pages_of_slow_or_faulty_servers(hostile, host, path, printed, words):
     line = hostile[1][path]
     assert (bool(line.printer), line.reason) == (printed, "")
     assert words in read_document(line.path).text

@@ -97,7 +97,7 @@ def draft(source, out, *flags):
     return rows, gold, waiting
 
 
-def test_draft_writes_a_valid_bundle_with_located_gold_and_its_counts_from_a_folder(contracts):
+def test_draft_of_a_folder_writes_a_valid_bundle_with_located_gold_and_counts(contracts):
     source, out, _ = contracts
     rows, gold, waiting = draft(source, out)
     assert validate(out) == []

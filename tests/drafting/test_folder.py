@@ -52,7 +52,7 @@ def a_draft(name="rent", status="sure", asks="Who pays the Rent?", spans=HEAD, s
     return Draft("", asks, kind, status, name, spans, sure)
 
 
-def test_folder_row_has_the_fields_of_its_draft(contracts, monkeypatch):
+def test_draft_is_converted_to_a_row_with_its_question_answer_and_labels(contracts, monkeypatch):
     spans = Span(0, 16), Span(18, 39)
     unsure, absent = (
         a_draft(asks="Who pays under the {title}?", status="unsure", spans=spans, sure=0.4),
@@ -73,7 +73,7 @@ def test_folder_row_has_the_fields_of_its_draft(contracts, monkeypatch):
     assert second.is_impossible and second.answer == "" and second.quotes == ()
 
 
-def test_folder_notes_documents_without_playbook(contracts, monkeypatch, tmp_path):
+def test_draft_notes_documents_that_match_no_playbook(contracts, monkeypatch, tmp_path):
     source = tmp_path / "recipes"
     source.mkdir()
     for name in ("a", "b"):
@@ -100,7 +100,7 @@ def test_draft_refuses_a_folder_that_is_missing_or_unreadable(contracts, monkeyp
         read(tmp_path / "broken")
 
 
-def test_folder_reuses_drafts_only_for_same_settings_and_file_name(contracts, monkeypatch):
+def test_cached_drafts_are_reused_only_for_same_settings_and_file_name(contracts, monkeypatch):
     source, *_ = contracts
     (source / "Birch.txt").unlink()
     written = Written(monkeypatch, *[(a_draft(),)] * 4)
@@ -115,7 +115,7 @@ def test_folder_reuses_drafts_only_for_same_settings_and_file_name(contracts, mo
     assert not written.left, "a draft is of a file of its name"
 
 
-def test_folder_records_the_language_model_and_dropped_replies(contracts, monkeypatch):
+def test_draft_records_the_language_model_and_dropped_replies(contracts, monkeypatch):
     class Model:
         name = "told-llm"
 
@@ -171,7 +171,7 @@ def test_choose_playbook_skips_a_text_that_only_mentions_an_agreement(text, aske
 
 
 @pytest.mark.parametrize(("share", "impossible"), [(1 / 3, 2), (0.5, 4), (1.0, 9), (0.0, 0)])
-def test_folder_limits_impossible_questions_to_a_share(contracts, monkeypatch, share, impossible):
+def test_draft_limits_the_share_of_impossible_questions(contracts, monkeypatch, share, impossible):
     sure = [a_draft(name=f"sure {n}", asks=f"Who pays {n}?") for n in range(4)]
     absent = [a_draft(name=f"absent {n}", status="absent", spans=(), asks=f"Who burns {n}?") for n in range(9)]
     (contracts[0] / "Birch.txt").unlink()
@@ -195,7 +195,7 @@ def test_mail_about_an_agreement_has_its_file_name_as_title(contracts, monkeypat
     ]
 
 
-def test_folder_account_counts_every_excluded_file(contracts, monkeypatch, tmp_path):
+def test_draft_counts_every_excluded_file(contracts, monkeypatch, tmp_path):
     source, *_ = contracts
     (tmp_path / "elsewhere.txt").write_text("a private note", encoding="utf-8")
     (source / "link.txt").symlink_to(tmp_path / "elsewhere.txt")
@@ -207,7 +207,7 @@ def test_folder_account_counts_every_excluded_file(contracts, monkeypatch, tmp_p
     assert sum(map(len, tally.left_out.values())) == files.given - files.kept == 2
 
 
-def test_draft_function_stays_callable_and_refuses_an_existing_bundle_without_chained_traceback(contracts, monkeypatch):
+def test_draft_function_writes_a_bundle_and_refuses_to_overwrite_it(contracts, monkeypatch):
     Written(monkeypatch, (a_draft(),), (a_draft(),))
     done = exhibit.draft(contracts[0], out=contracts[1], jobs=1)
     importlib.import_module("exhibit.drafting.folder")

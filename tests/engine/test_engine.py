@@ -76,7 +76,7 @@ def test_map_returns_outcomes_and_errors_in_order(name):
 
 
 @ALL
-def test_map_raises_bug_with_its_traceback(name):
+def test_map_raises_a_programming_error_with_its_traceback(name):
     with pytest.raises(ZeroDivisionError) as caught:
         list(run(name, bug, [1, 0, 1]))
     told = "".join([str(caught.value), str(caught.value.__cause__), *(str(line) for line in caught.traceback)])

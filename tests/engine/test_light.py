@@ -47,7 +47,7 @@ PLAIN, GUARDED = "if True:", 'if __name__ == "__main__":'  # a script copied fro
         ("-m program", GUARDED, "str, [Pair(4, 5)]", "['Pair(one=4, other=5)']"),
     ],
 )
-def test_workers_run_the_functions_of_a_program_but_not_the_program(tmp_path, start, guard, work, printed):
+def test_workers_call_functions_of_a_program_without_running_the_program_again(tmp_path, start, guard, work, printed):
     (tmp_path / "program.py").write_text(PROGRAM.format(guard=guard, work=work))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, *start.split()]

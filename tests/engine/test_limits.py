@@ -78,7 +78,7 @@ def test_nested_block_cannot_raise_the_memory_limit():
     assert len(bytearray(1 << 29)) == 1 << 29
 
 
-def test_value_that_cannot_be_pickled_is_an_error_with_its_traceback():
+def test_run_in_worker_reports_a_result_that_cannot_be_pickled():
     for what in ("error", "value"):
         with pytest.raises(RuntimeError, match="the result of a worker cannot be sent: ") as caught:
             run_in_worker(what_cannot_travel, what)

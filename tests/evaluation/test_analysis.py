@@ -59,7 +59,7 @@ def test_compute_auroc_counts_ties_as_half():
     assert compute_auroc([(0.5, True)]) is None
 
 
-def test_describe_weights_means_by_confidence():
+def test_summarise_confidences_weights_means_by_confidence():
     answerable = [True, False, True, True]
     values = {"answered_rightly": [1.0, 0.0, None, 1.0], "map": [None, None, 0.5, 0.5]}
     described = summarise_confidences([0.9, 0.3, 0.5, None], answerable, values)

@@ -234,7 +234,7 @@ def test_resume_after_stop_during_report_asks_no_questions(run, server):
         run(None, **told, resume=True)
 
 
-def test_resume_of_finished_run_removes_summary_when_stopped(run, server):
+def test_stopped_resume_of_a_finished_run_leaves_no_summary(run, server):
     told = {"target_url": server.url, "metrics": "answer_length", "retries": 0}
     bad = "Which law governs the agreement of Alder Ltd?"
     server.reply = lambda question: (500, b"out of memory") if question == bad else chat("fine", [])

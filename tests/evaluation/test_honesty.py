@@ -84,7 +84,7 @@ def test_evaluate_counts_a_null_or_blank_answer_as_wrongly_refused(start, server
 # ---------------------------------------------------------------- what cannot be told is not counted
 
 
-def test_report_counts_only_right_answers_for_gold_without_quotes(server, tmp_path, capsys):
+def test_report_counts_outcomes_when_gold_has_no_quotes(server, tmp_path, capsys):
     rows = [
         row(number, f"Which part governs offer {number}?", "Part 36", {"filename": "alder.txt"}) for number in (0, 1)
     ]

@@ -242,11 +242,11 @@ def test_read_passages_rejects_values_without_passages(given):
         ({"passages": [{"confidence": 0.9}]}, None),
     ],
 )
-def test_read_reply_accepts_only_its_own_confidence_from_0_to_1(reply, confidence):
+def test_read_reply_reads_only_a_reply_confidence_from_0_to_1(reply, confidence):
     assert read_reply({"answer": "A b.", **reply}, FILES.get).confidence == confidence
 
 
-def test_http_target_numbers_the_passages_of_context_and_reranking(dataset):
+def test_http_target_returns_numbers_of_context_and_reranked_passages(dataset):
     first, second = {"text": "one two", "filename": "alder.txt"}, {"text": "three", "filename": "birch.txt"}
     body = {"answer": RENT, "passages": [first, second], "retrieved": [second, first]}
     body |= {"context": [second], "reranked": [2, 1]}

@@ -169,7 +169,7 @@ def test_fetched_dataset_is_named_after_its_address(tmp_path, monkeypatch):
         (["a", "b", "c"], {"context": []}, []),
     ],
 )
-def test_passages_read_are_those_in_context_else_the_first_selected(texts, reply, read):
+def test_list_passages_read_returns_context_or_selected_passages(texts, reply, read):
     recorded = RunReply(passages=[RunPassage(text=text) for text in texts], error="", **reply)
     row = RunQuestion(id=1, question="?", truth="", reply=recorded, outcome=Outcome.RIGHT)
     assert [one.text for one in list_passages_read(row)] == read

@@ -88,7 +88,7 @@ def test_chunk_formatting_does_not_change_metrics(documents, form, clause):
     assert figures(case)["char_recall@8"] == figures(case)["char_precision@8"] == 1.0
 
 
-def test_text_added_to_passage_is_named(documents):
+def test_words_added_to_a_chunk_are_marked_and_reported(documents):
     case = asked(documents, RENT, FORMS["a context in front"](RENT))
     [passage] = case.reply.passages
     words = "This chunk is from a lease of a mill and deals with its money"

@@ -143,7 +143,7 @@ def test_context_budget_is_named_as_reason_for_lost_gold(run: Run) -> None:
 # ---------------------------------------------------------------- two runs
 
 
-def test_diff_reports_regression_when_stage_keeps_less_gold(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_reports_regression_when_a_stage_loses_more_gold(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     before = run("before", function=told(reranked=[1, 2, 3, 4]))
     after = run("after", function=told(reranked=[1, 2]))
     folders = [str(before.folder), str(after.folder)]

@@ -47,7 +47,7 @@ def imitation(dataset):
 
 
 @pytest.mark.parametrize(("name", "stream"), KINDS, ids=[f"{n}{', streamed' if s else ''}" for n, s in KINDS])
-def test_system_targets_score_1_when_single_requests_fail(imitation, dataset, tmp_path, name, stream):
+def test_system_targets_retry_failed_requests_and_score_1(imitation, dataset, tmp_path, name, stream):
     half = "half" if stream else "break"
     with imitation(name, stream) as system:
         system.exists = True
@@ -127,7 +127,7 @@ def uploads(system):
 
 
 @pytest.mark.parametrize("name", UPLOADS)
-def test_ingest_auto_uploads_whole_corpus(imitation, dataset, name):
+def test_ingest_set_to_auto_uploads_the_whole_corpus(imitation, dataset, name):
     with imitation(name) as system:
         target = opened(name, system.url, ingest="auto")
         assert target.probe(dataset, dataset.cases) == [] and not system.files
@@ -141,7 +141,7 @@ def test_ingest_auto_uploads_whole_corpus(imitation, dataset, name):
 
 
 @pytest.mark.parametrize("name", UPLOADS)
-def test_ingest_auto_uploads_only_missing_files(imitation, dataset, name):
+def test_ingest_set_to_auto_uploads_only_missing_files(imitation, dataset, name):
     with imitation(name) as system:
         system.exists, system.files = True, {"alder.txt": "read", "other.txt": "read"}
         opened(name, system.url, ingest="auto").ingest(dataset)
@@ -163,7 +163,7 @@ def test_ingest_sets_aside_unreadable_file(imitation, dataset, name):
             opened(name, system.url, ingest="auto", retries=1).ingest(dataset)
 
 
-def test_ingest_never_reports_missing_files(imitation, dataset):
+def test_ingest_set_to_never_lists_files_that_the_system_lacks(imitation, dataset):
     with imitation("nvidia") as system:
         system.exists, system.files = True, {"alder.txt": "read"}
         ingestion = opened("nvidia", system.url, ingest="never").ingest(dataset)

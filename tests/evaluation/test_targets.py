@@ -237,7 +237,7 @@ def test_http_target_reads_headers_from_environment(http, server, dataset, monke
 # ---------------------------------------------------------------- passages and their places
 
 
-def test_documents_named_resolves_spellings_of_file_names(tmp_path):
+def test_documents_named_accepts_file_names_in_other_spellings(tmp_path):
     for name in ("Part 36.pdf", "lease.pdf", "lease.txt"):
         (tmp_path / name).touch()
     documents = Documents({path.name: path for path in tmp_path.iterdir()})

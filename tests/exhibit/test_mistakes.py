@@ -59,7 +59,7 @@ def test_common_mistake_prints_single_error_line_with_remedy(words, line, folder
         ("datasets_out/leases/train.json", "a file; name the bundle's folder, such as datasets_out/leases"),
     ],
 )
-def test_validating_what_is_no_bundle_prints_the_remedy(path, line, folder, capsys):
+def test_validate_prints_the_remedy_for_a_path_that_is_not_a_bundle(path, line, folder, capsys):
     assert main(["validate", path]) == 1
     shown = capsys.readouterr()
     assert line in shown.out + shown.err

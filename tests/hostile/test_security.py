@@ -34,7 +34,7 @@ def nodes(path: Path, words: str) -> list[ast.AST]:
     return list(ast.walk(ast.parse(text))) if re.search(words, text) else []
 
 
-def test_pickle_is_imported_only_for_own_processes():
+def test_pickle_is_imported_only_by_modules_that_start_workers():
     found = set()
     for path in sources():
         for node in nodes(path, "pickle|dill|shelve|marshal|joblib"):

@@ -91,7 +91,7 @@ def read(name: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_reading_of_text_matches_golden_file(name, golden):
+def test_structure_and_profile_of_text_match_golden_file(name, golden):
     golden(f"law/{name}.txt", "\n".join(read(name)) + "\n")
 
 
@@ -113,7 +113,7 @@ def glued(text: str) -> str:
 
 @pytest.mark.parametrize("change", [wrapped, run_on, glued], ids=lambda change: change.__name__)
 @pytest.mark.parametrize("name", ["agreement", "outline", "part", "letter", "guide", "distributor", "nda", "merger"])
-def test_reading_of_reflowed_text_matches_golden_file(name, change, golden):
+def test_structure_of_reflowed_text_matches_golden_file(name, change, golden):
     document = Document(f"{name}.txt", change(TEXTS[name].read_text(encoding="utf-8")))
     golden(f"law/{name}-{change.__name__}.txt", "\n".join([*structure(document), *lines_of(document)]) + "\n")
 

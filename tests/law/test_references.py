@@ -314,7 +314,7 @@ GUIDE = "The Harbour Court Guide\nApril 2031\n\nC. Listing\nC.2 Estimates\nC.2.1
         ("section 1 of the Limitation Act 1980", False),
     ],
 )
-def test_reference_corpus_contains_its_own_and_cited_provisions(reference: str, there: bool) -> None:
+def test_reference_corpus_contains_provisions_of_documents_and_cited_provisions(reference: str, there: bool) -> None:
     corpus = ReferenceCorpus.of([PART, DIRECTION, GUIDE])
     assert corpus.contains(find_references(reference)[0]) is there
 
@@ -342,7 +342,7 @@ def test_reference_corpus_ignores_a_sentence_that_resembles_a_part_title(line: s
     assert list(list_own_places(line)) == []
 
 
-def test_reference_corpus_contains_the_parts_above_a_provision_but_no_incomplete_case() -> None:
+def test_reference_corpus_contains_parents_of_a_provision_but_no_case_without_number() -> None:
     corpus = ReferenceCorpus(find_references("rule 3.4(2) and [2019] UKSC 5"))
     assert corpus.contains(Reference("rule", "CPR", ("3",))) and corpus.contains(Reference("rule", "CPR", ()))
     assert not corpus.contains(Reference("case", "UKSC", ("2019",)))

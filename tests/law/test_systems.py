@@ -93,7 +93,7 @@ Erster Abschnitt - Werften
 Die Werft ist ein Betrieb."""
 
 
-def test_read_structure_nests_german_law_in_order_of_first_use():
+def test_read_structure_nests_the_parts_of_a_german_law():
     assert paths(GERMAN)[4:] == [
         "Buch 1 > Abschnitt 1 > Titel 1 > § 1 > (1)",
         "Buch 1 > Abschnitt 1 > Titel 1 > § 2",

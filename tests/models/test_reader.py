@@ -69,7 +69,7 @@ def test_reader_scores_the_answering_passage_highest() -> None:
     assert model.read(QUESTION, [RENT]) == [rent] and model.read(QUESTION, []) == []
 
 
-def test_kinds_of_finds_the_kind_of_a_question_by_its_vector() -> None:
+def test_question_kind_is_found_by_the_vector_of_the_question() -> None:
     embedder, kinds, model = legal.open("int8"), reader.shared_kinds(), reader.shared_reader()
     assert embedder.name.startswith(reader.EMBEDDER)
     asked = ["Whose courts and whose rules of law apply here?", "Which colour has the lid of the third box?"]
@@ -80,7 +80,7 @@ def test_kinds_of_finds_the_kind_of_a_question_by_its_vector() -> None:
     assert beside.score > alone.score + 1 and model.read(law, [LAW], law) == model.read(law, [LAW])
 
 
-def test_kinds_of_prefers_a_known_wording_to_its_vector() -> None:
+def test_question_kind_is_found_by_a_known_wording_before_the_vector() -> None:
     kinds = reader.shared_kinds()
     asked = [kind.asks for kind in kinds._kinds]
     vectors = legal.open("int8").embed(asked, role="query")
@@ -89,7 +89,7 @@ def test_kinds_of_prefers_a_known_wording_to_its_vector() -> None:
     assert unlike, "vectors alone take some for another kind, since several kinds ask for nearly the same"
 
 
-def test_kinds_answers_scores_a_passage_by_its_vector() -> None:
+def test_passage_vector_scores_highest_for_the_kind_that_it_answers() -> None:
     embedder, kinds = legal.open("int8"), reader.shared_kinds()
     asked = ["Which law governs it?", "What is its cap on liability?"]
     law, cap = (kinds.of(text, vector) for text, vector in zip(asked, embedder.embed(asked, role="query"), strict=True))
@@ -109,7 +109,7 @@ def test_reader_confidence_combines_vector_evidence_with_scores() -> None:
     assert model.confidence([-4.0] * 3 + [-60.0], spot=1.0) == pytest.approx(thrice), "of more no more is known"
 
 
-def test_unrelated_passages_do_not_increase_document_evidence() -> None:
+def test_low_scoring_passages_do_not_increase_document_evidence() -> None:
     kinds = reader.shared_kinds()
     kind = reader.QuestionKind("Which law governs?", number=7)
     few = np.array([-1.0, -2.0, -3.0], np.float32)

@@ -149,7 +149,7 @@ def test_only_the_preset_careful_reranks_with_the_teacher(small):
 
 
 @pytest.mark.slow
-def test_published_weights_with_ours_rank_the_answer_first():
+def test_published_teacher_weights_with_shipped_adapter_rank_the_answer_first():
     if network.find_here(teacher.BASE) is None:
         pytest.skip("the weights of the teacher are not in the cache: exhibit doctor --fix careful")
     scores = {variant: teacher.open(variant).score(QUESTION, PASSAGES) for variant in ("int8", "fp32")}

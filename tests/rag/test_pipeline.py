@@ -108,7 +108,7 @@ def test_selection_has_only_passages_with_nearly_the_best_score(ready):
     assert all(hit.score >= best - 0.25 for hit in found.selected)
 
 
-def test_hit_has_section_and_page_and_no_repeated_footer_is_embedded(make, samples, tmp_path):
+def test_hit_has_section_and_page_and_its_text_has_no_repeated_footer(make, samples, tmp_path):
     embedder = Counting()
     pipeline = make("rcts", embedder=embedder)
     pipeline.index(next((samples / "cuad").rglob("TESSALINE*.pdf")), tmp_path / "index")

@@ -129,7 +129,7 @@ REFERENCES = [
 
 
 @pytest.mark.parametrize(("text", "references"), REFERENCES)
-def test_find_references_returns_the_whole_name(text, references):
+def test_find_references_returns_the_whole_document_name(text, references):
     quotes = [Span(*match.span()) for match in re.finditer(r"“[^”]*”|(?<!\w)'[^']*'", text)]
     assert [(text[slice(*span)], sure) for span, sure in find_references(text, quotes)] == references
 

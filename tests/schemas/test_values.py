@@ -64,7 +64,7 @@ def test_describe_disk_error_names_the_path_and_the_remedy(error, message):
     assert describe_disk_error(error) == message
 
 
-def test_describe_disk_error_raises_an_error_that_is_not_of_the_disk():
+def test_describe_disk_error_raises_other_errors_unchanged():
     with pytest.raises(BrokenPipeError):
         describe_disk_error(BrokenPipeError(errno.EPIPE, "broken pipe"))
 
@@ -76,7 +76,7 @@ def test_added_question_without_passages_is_impossible():
 
 
 @pytest.mark.parametrize(("filename", "document"), [("lease.pdf", "lease.pdf"), (None, "\0q-7"), ("", "\0q-7")])
-def test_run_question_without_file_name_counts_as_a_separate_document(filename, document):
+def test_run_question_without_file_name_gets_a_unique_document_key(filename, document):
     reply = RunReply(error="")
     question = RunQuestion(
         id="q-7", question="Who pays?", truth="the tenant", filename=filename, reply=reply, outcome=Outcome.RIGHT

@@ -113,7 +113,7 @@ with atomic.replace_folder(Path({str(old)!r}), force=True) as folder:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_replace_folder_refuses_to_replace_what_it_must_not(tmp_path):
+def test_replace_folder_refuses_a_folder_that_is_not_a_bundle_or_is_in_use(tmp_path):
     bundle(tmp_path / "out", "old")
     (tmp_path / "home").mkdir()
     for path in ("file", "home/thesis.doc"):

@@ -276,7 +276,7 @@ def test_secrets_strip_removes_the_longest_secret_first():
     assert Secrets(["four"]).strip("four") == "***"
 
 
-def test_retries_continue_after_a_success():
+def test_retry_limit_applies_again_after_a_success():
     retries = Retries(1, 0.0, in_vain=1)
     with pytest.raises(HttpError):
         retries(Step(busy(), busy()))

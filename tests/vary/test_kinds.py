@@ -105,7 +105,7 @@ def test_figures_kind_chooses_a_number_that_fits_a_preceding_a_or_an():
 # ---------------------------------------------------------------- removed
 
 
-def test_removed_clause_keeps_its_number_and_at_most_a_third_is_removed(corpus):
+def test_removed_kind_replaces_at_most_a_third_of_clauses_with_their_number(corpus):
     after = varied(corpus, "removed", tally=(tally := Tally()))
     assert after.rows and len(after.rows) + sum(map(len, tally.left_out.values())) == len(corpus.rows)
     for row in after.rows:
@@ -131,7 +131,7 @@ def test_removed_kind_skips_question_if_clause_end_is_uncertain(end):
 
 
 @pytest.mark.parametrize("mark", ["§ 1", "Section 1", "1."])
-def test_removed_clause_keeps_its_number_as_the_clause_states_it(mark):
+def test_removed_kind_copies_the_number_format_of_the_clause(mark):
     gold = "The laws of Ohio govern this Lease and all agreements between them."
     text = f"{mark} Law\n{gold}\n\n2. Rent\nThe rent is due.\n\n3. Notices\nNotices are sent by post.\n"
     document, row = one_row(text, "Ohio", gold)

@@ -72,7 +72,7 @@ def test_summary_of_all_datasets_is_mean_of_means_without_question_count(tmp_pat
     assert rest[0].startswith("The mean over several datasets is the mean of their means")
 
 
-def test_diff_marks_direction_and_changes_beyond_chance(runs, capsys):
+def test_diff_marks_better_and_worse_metrics_and_changes_beyond_chance(runs, capsys):
     assert main(["diff", *map(str, runs)]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
     assert "+0.300 [+0.300, +0.300]" in lines["recall@10"] and lines["recall@10"].endswith("▲ better")

@@ -183,7 +183,7 @@ def test_scales_have_expected_bands(scale, metric, means):
     assert describe_metric(metric).title
 
 
-def test_scales_have_no_bands_for_other_metrics():
+def test_find_bands_returns_none_for_a_metric_without_bands():
     assert find_bands(read_scale(), "answer_f1") is None
     assert find_bands(read_scale(Path("seed")), "char_precision@4") is None, "the seed says nothing of it"
 
@@ -205,7 +205,7 @@ def test_read_scale_reads_bands_of_metrics_and_of_single_cutoffs(tmp_path):
     ("text", "value", "holds"),
     [("> 0.8", 0.8, False), (">= 0.8", 0.8, True), ("< 0.5", 0.5, False), (" <= -1 ", -1.0, True), ("<0.5", 0.4, True)],
 )
-def test_bound_accepts_only_values_on_its_side(text, value, holds):
+def test_band_is_good_only_when_the_value_meets_its_bound(text, value, holds):
     other = "< -9" if ">" in text else "> 9"
     assert Bands(good=text, poor=other).band(value) == ("Good" if holds else "Acceptable")
 

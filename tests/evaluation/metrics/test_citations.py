@@ -83,7 +83,7 @@ OFFER = "An offer may be made. [Part 36#page=Offers to Settle]"
         (PRECEDENT, "The term is five years […] and [***] may be renewed [•].", "Five years [1].", None),
     ],
 )  # fmt: skip
-def test_citation_metrics_equal_values_of_scenarios(
+def test_citation_metrics_equal_expected_values(
     metric: str, truth: str, answer: str | None, value: float | None
 ) -> None:
     assert score(metric, truth, answer) == (value if value is None else pytest.approx(value))
