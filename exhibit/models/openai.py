@@ -69,12 +69,12 @@ class Endpoint:
                 data = response.read()
         except HttpError as error:
             words = str(error)
-            if error.status in (401, 403):  # such replies quote the key
+            if error.status in (401, 403):  # leave out the reply, which may quote the key
                 words = f"{words.partition(':')[0]}; check {self._key_name}"
             elif error.status is None:
                 error.transient = True
             elif search("error.code", _parse(error.body)) == "insufficient_quota":
-                error.transient = False  # a 429 that lasts until the user pays
+                error.transient = False  # this error lasts until the user pays
             error.args = (f"{self.address}: {words}",)
             raise
         reply = _parse(data)
@@ -109,9 +109,9 @@ def _parse(data: bytes) -> Any:
 
 # ---------------------------------------------------------------- chat completions
 
-_THOUGHTS = re.compile(r"(?<!\s)\s*<think>.*?</think>", re.DOTALL)  # reasoning before a reply
+_THOUGHTS = re.compile(r"(?<!\s)\s*<think>.*?</think>", re.DOTALL)  # the reasoning before a reply
 _RENAMED = {"max_tokens": "max_completion_tokens", "temperature": "", "response_format": ""}
-"""Parameters that some models or servers reject, and the alternatives that they accept."""
+"""Parameters that some servers reject, and the names that they accept instead."""
 
 
 def open_model(kind: str, model: str | None, options: Mapping[str, Any]) -> "OpenAI":
@@ -158,7 +158,7 @@ class OpenAI:
                 body = self._make_body(prompt, max_tokens, temperature)
                 # everything that a reply depends on
                 key = key_of(json.dumps([self._endpoint.address, body], sort_keys=True)).hex()
-                if self._cache is None or key not in sent:  # with a cache, identical prompts are sent once
+                if self._cache is None or key not in sent:  # with a cache, send identical prompts only once
                     sent[key] = pool.submit(self._answer, body, key.encode(), retries, stop)
                 futures.append(sent[key])
             return [future.result() for future in track(futures, total=len(futures), label=self.name, unit="prompt")]
@@ -242,7 +242,7 @@ def _explain_empty(reply: Mapping[str, Any]) -> str:
 _DIMENSIONS = {"text-embedding-3-large": 3072, "text-embedding-3-small": 1536, "text-embedding-ada-002": 1536}
 """The vector lengths of known models, for which no request is needed."""
 _REQUEST_TEXTS = 96  # most texts of a request: some servers of this protocol accept no more
-_TEXT_CHARS = 24_000  # the models accept about 8,000 tokens
+_TEXT_CHARS = 24_000  # most characters of a text: the models accept about 8,000 tokens
 
 
 def open_embedder(kind: str, argument: str | None, *, timeout: float | None = None) -> "OpenAIEmbedder":
@@ -286,7 +286,7 @@ class OpenAIEmbedder:
             try:
                 list(pool.map(fill, range(0, len(texts), _REQUEST_TEXTS)))
             finally:
-                stop.set()  # after an error the remaining requests are cancelled
+                stop.set()  # after an error, cancel the remaining requests
         return vectors
 
     def _request(self, texts: list[str]) -> list[list[float]]:

@@ -22,12 +22,13 @@ WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
 KINDS = WEIGHTS.with_name("kinds.safetensors")
 EMBEDDER = "legal-"  # the prefix of the names of embedders whose vectors distinguish kinds of questions
-# on CUAD's tuning documents -1, 0, 1 and 2 give span F1 0.63, 0.70, 0.70 and 0.70; for reworded questions 0.49 to 0.59
+# on CUAD's tuning documents, values of -1, 0, 1 and 2 give a span F1 of 0.63, 0.70, 0.70 and 0.70; for reworded
+# questions it rises from 0.49 to 0.59
 LEAN = 1.0  # the log-odds that are added to each token's output
-# of CUAD's unanswerable questions in free words, 0, 1, 2 and 3 refuse 0.71, 0.73, 0.74 and 0.74
+# with 0, 1, 2 and 3, the reader refuses 0.71, 0.73, 0.74 and 0.74 of CUAD's unanswerable questions in free words
 SEVERAL = 2.0  # the temperature of a soft maximum over the scores of several passages
-USUAL = 0.4  # the weight of the prior log-odds of a kind of clause; 0.2 to 0.6 differ by 0.01 on CUAD
-FEW = 3  # passages whose vectors decide together: AUROC 0.945 on CUAD; with all passages 0.938
+USUAL = 0.4  # the weight of the prior log-odds of a kind of clause; with 0.2 to 0.6, results on CUAD differ by 0.01
+FEW = 3  # the passages whose vectors are combined: AUROC 0.945 on CUAD; with all passages 0.938
 Also = Literal["short", "whole", "policy"]
 Numbers = npt.NDArray[np.floating]
 
@@ -55,7 +56,7 @@ class QuestionKind(NamedTuple):
 
 
 class Kinds:
-    """Finds the kind of a question by its vector: the reader reads better if it also gets that kind's known wording."""
+    """Finds the kind of a question by its vector: with the kind's known wording, the reader's answers are better."""
 
     def __init__(self) -> None:
         arrays, record = read_lowrank(KINDS), read_record(KINDS)
@@ -158,7 +159,7 @@ def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int,
 
 def decode(tokens: Numbers, *, lean: float = 0.0) -> list[tuple[int, int]]:
     out, within, closing = 0.0, -np.inf, -np.inf
-    # whether the best path that is outside here was inside before, and vice versa
+    # for each token, whether the best path that is now outside a span was inside before, and the reverse
     steps: list[tuple[bool, bool]] = []
     for inside, begins, ends in tokens.tolist():
         leaves, enters = closing > out, out + begins > within

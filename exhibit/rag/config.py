@@ -195,7 +195,7 @@ class Config(Search, Ingest):
                 raise ToolkitError(
                     f"{path}: {key} = {value!r} names a server, and only you can allow that: add --{key} {value}"
                 )
-        cls.parse(settings, where=str(path))  # reports faults of the file; other faults are in the user's settings
+        cls.parse(settings, where=str(path))  # report faults of the file separately from faults of the user's settings
         return cls.parse({**settings, **overrides}, where="settings")
 
     @classmethod

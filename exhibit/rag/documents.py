@@ -36,14 +36,17 @@ _TITLE_CHARS = 6000  # characters at a document's start that contain its title; 
 _KIND_WORDS = frozenset("agreement contract guide notice policy rules statement terms the".split())
 """Words for the kind of a document, and articles. "the Commercial Court" means its guide, without the word `guide`."""
 _TITLE_BREAK = re.compile(r"\s[-–—]\s")  # people cite a title up to this dash: `Practice Direction 47 – Procedure`
-_MAX_CACHED_CHOICES = 16  # each has a number for every document
-# a word that only looks like a name counts if fewer than the cube root of N documents have it; defined terms are common
+_MAX_CACHED_CHOICES = 16  # a choice has a number for every document
+# a word that only looks like a name counts if fewer than the cube root of N documents contain it: defined terms also
+# look like names, but many documents contain them
 _RARE_SHARE = 2 / 3
-# by its rarity alone a word of one of N documents leaves it less likely than all others together, but no user writes
-# `Groupon` by chance; with 1, 1.25 and 1.5, 12.8, 2.1 and 1.6% of mini's first eight passages are in a wrong document
+# With a weight of 1, a word that only one document contains would leave that document less likely than all others
+# together, but a user hardly writes `Groupon` by chance. With 1, 1.25 and 1.5, the share of mini's first eight passages
+# that are in a wrong document is 12.8, 2.1 and 1.6%.
 _NAME_WEIGHT = 1.5
 _HALF_TITLE = 0.5  # the share of a title's weight that a question may contain by chance (`guide`, `agreement`)
-_OTHER_KIND_PENALTY = 2.3  # the log of ten: kinds are sometimes misread or misnamed
+# log(10): ten times less likely, not impossible, because the kind may be detected or stated wrongly
+_OTHER_KIND_PENALTY = 2.3
 _JOINED_LETTERS = 4  # least letters of a word that is searched inside longer words: `inc` is in `since`
 
 
@@ -122,7 +125,7 @@ class DocumentNames:
 
     def _score(self, names: str, kind: str, apart: bool) -> Choice:
         words = list(name_words(names))
-        lower = names.islower()  # in a question without capitals, lower case has no meaning
+        lower = names.islower()  # in a question without capitals, a name may be in lower case
         single = {word.term: self._keep_certain(self._weigh_word(word, lower=lower), apart) for word in words}
         named, phrases = sum(single.values(), self._zeros), self._zeros
         joined = {first.term + second.term: (first, second) for first, second in list_pairs(words, lower=lower)}
@@ -159,7 +162,7 @@ class DocumentNames:
         return np.bincount(self._find_rows(owners), weights[word], len(self)).astype(np.float64)
 
     def _keep_certain(self, weights: Weights, apart: bool) -> Weights:
-        """Return the weights; a word in many documents counts only if the question states the name separately."""
+        """Set weights of frequent words to zero, unless the question states the document's name separately."""
         return np.where(weights > (0.0 if apart else self._least_weight), weights, 0.0)
 
     @property

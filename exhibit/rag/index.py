@@ -34,7 +34,7 @@ MANIFEST = "manifest.json"
 KEY, DOCUMENT, START, END, PAGE, SECTION = range(6)  # the columns of a table of chunks
 _STORE = "store"
 _SPAN = np.dtype("<i4")
-_CHUNK_BYTES = 4 * _SPAN.itemsize  # of a chunk on disk: start, end, page and section
+_CHUNK_BYTES = 4 * _SPAN.itemsize  # bytes of a chunk on disk: start, end, page and section
 _MAX_ENTRIES, _MAX_TEXTS = 1024, 64  # documents whose entries, and whose texts, stay in memory
 
 
@@ -47,7 +47,8 @@ class Entry:
     pages: int | None
     profile: Profile
     summary: str
-    sections: tuple[tuple[str, int, int], ...] = ()  # headings, start, end; a chunk's section is the position here
+    # the headings, start and end of each section; a chunk's section is an index into this tuple
+    sections: tuple[tuple[str, int, int], ...] = ()
 
 
 _ENTRY = TypeAdapter(Entry)
@@ -72,7 +73,7 @@ class Index:
         self.changes = lru_cache(_MAX_ENTRIES)(self._list_changes)
         self.cache: dict[Any, Any] = {}  # data that retrieval derives from the content, such as the sentences of chunks
         self.chunks = Words(self._database, "words")
-        self.headings = Words(self._database, "headings")  # the headings above each section, under the section's key
+        self.headings = Words(self._database, "headings")  # the headings above each section, by the section's key
         self.names = DocumentNames(self._database)
 
     @property
@@ -194,7 +195,7 @@ class Index:
 
     @contextmanager
     def change(self) -> Iterator[None]:
-        """Lock the index and save it at the end; unlocked, two processes could give one key to different chunks."""
+        """Lock the index and save it at the end; without the lock, two processes could use one key for two chunks."""
         busy = f"{self.folder}: another process is changing it now; wait until that process ends"
         with lock_folder(self.folder, busy=busy):
             if self.manifest_sha256 != sha256_of(self.folder / MANIFEST):
@@ -314,7 +315,7 @@ def drop_vectors(folder: Path, store: str, *, but: str = "") -> None:
 
 
 def index_kind(store: str) -> FolderKind:
-    """Return how to recognise an index folder, and how to delete its data elsewhere."""
+    """Return a folder kind that recognises an index, and deletes its vectors outside the folder."""
     return FolderKind(
         "an index", lambda folder: (folder / MANIFEST).is_file(), let_go=lambda folder: drop_vectors(folder, store)
     )

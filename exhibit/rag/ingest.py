@@ -36,8 +36,8 @@ from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location, fetch_file
 
 _BATCH_TEXTS = 512  # texts that are embedded together, across documents
-_LANGUAGE_CHARS = 20_000  # at a document's start, which determine its language
-_PICTURE_DPI = 200.0  # resolution of a PDF page made from a picture that states none
+_LANGUAGE_CHARS = 20_000  # characters at a document's start from which its language is detected
+_PICTURE_DPI = 200.0  # resolution of a PDF page that is made from a picture without a stated resolution
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,11 @@ class Prepared:
     text: str
     notes: tuple[str, ...]
     chunks: Keys  # one row for each chunk: start, end, page, section
-    texts: tuple[str, ...]  # each chunk's, without headers, footers and page numbers
+    texts: tuple[str, ...]  # each chunk's text, without headers, footers and page numbers
     words: DocumentWords | None
     summary: Summary | None
-    whole: tuple[Document, Section] | None  # for a summary that a language model must still write
+    # the document and its sections, if a language model must still summarise them
+    whole: tuple[Document, Section] | None
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ def ingest(
     outcomes = track(engine.map(work, iter(paths)), total=len(paths), label="ingest")
     for path, outcome in zip(paths, outcomes, strict=True):
         if isinstance(outcome.error, ServiceError):
-            raise outcome.error  # an unreachable store is not a fault of a document, and every document would fail
+            raise outcome.error  # every other document would fail, too, because the store is unreachable
         if sha256 and (outcome.error is not None or outcome.unwrap().entry.sha256 != sha256[path]):
             _check_unchanged(path, sha256[path])
         if outcome.error is not None:

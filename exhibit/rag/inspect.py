@@ -33,10 +33,10 @@ from exhibit.storage.http import Deadline, HttpClient, HttpError, Retries, Secre
 TEST_QUESTIONS = ("Which law governs?", "How can it be terminated?", "What is the time limit?", "Who are the parties?")
 """Queries that almost every legal document answers; an index that finds nothing for them is broken."""
 AZURE_KEY = "AZURE_SEARCH_KEY"
-_AZURE_VERSION = "2024-07-01"  # of the REST interface; evaluation/targets/azure.toml uses the same one
+_AZURE_VERSION = "2024-07-01"  # the version of the REST interface, as in evaluation/targets/azure.toml
 _AZURE_PAGE = 1000  # most rows of a reply
 _AZURE_FARTHEST = 100_000  # most rows that Azure can skip
-_AZURE_SECONDS = 60.0  # for one request
+_AZURE_SECONDS = 60.0  # timeout of a request
 _MAX_CELL_CHARS = 60
 _ONLY_IN_JSON = {"span", "parties", "date", "characters"}  # fields that a table leaves out
 
@@ -170,7 +170,7 @@ class AzureIndex:
         yield "passages name their file", not unnamed, f"{unnamed} without sourcefile"
 
     def _read_rows(self, category: str | None, *fields: str) -> Iterator[tuple[str, ...]]:
-        """Yield fields of all rows, or of those of a category; raise an error if Azure cannot list so many rows."""
+        """Yield fields of all rows, or of a category's rows; raise an error if Azure cannot list so many rows."""
         start, total = 0, 1
         while start < total:
             body = {"search": "*", "select": ",".join(fields), "top": _AZURE_PAGE, "skip": start, "count": True}

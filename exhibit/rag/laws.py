@@ -24,7 +24,7 @@ from exhibit.rag.index import Index
 from exhibit.rag.passages import RankedPassage
 
 _MAX_CHARS = 6000  # most characters of a returned §; a longer § is cut
-_EVERYWHERE = 1 << 20  # more words than a question has: no limit
+_EVERYWHERE = 1 << 20  # no limit: more words than any question has
 
 
 class Route(NamedTuple):
@@ -49,7 +49,7 @@ def route_to_law(question: str, index: Index) -> Route:
         return Route()
     system = system_of(index.text_of(law.editions[-1][0]))
     days = find_days(question)
-    # without a day, the last version: the result must not depend on the day on which it is computed
+    # without a day, use the last version, not the version of today: the result must be the same on every day
     editions = [law.on(day) for day in days] or [law.editions[-1]]
     chosen = [edition for edition in editions if edition is not None]
     if len(chosen) < len(editions):
@@ -93,7 +93,7 @@ def _find_law(question: str, laws: Sequence[_Law]) -> _Law | None:
 
 
 def _find_provision(question: str, system: LegalSystem, laws: Sequence[_Law]) -> Provision | None:
-    """Return the provision that a question is about: the first cited provision, or the last if that one is quoted."""
+    """Return the provision that a question is about: the last citation if it is in quotation marks, else the first."""
     names = [law.name for law in laws]
     named = list(find_provisions(question, system, names)) or [
         replace(each, label=_translate_label(each.label, system))
@@ -131,7 +131,7 @@ def _find_paragraph(index: Index, number: int, label: str, system: LegalSystem) 
     spans = [unit.span for unit in _list_units(text, system) if label_key(unit.label) == label_key(label)]
     if not spans:
         return None
-    # of two units with one number, the longer is the provision, and the shorter is a line of the table of contents
+    # if two units have the same number, the shorter is a line of the table of contents
     span = max(spans, key=lambda span: span.end - span.start)
     span = Span(span.start, min(span.start + len(text[slice(*span)].rstrip()), span.start + _MAX_CHARS))
     return RankedPassage(number, span, 0.0)

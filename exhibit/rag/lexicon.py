@@ -27,18 +27,19 @@ TABLES = (
     "CREATE TABLE postings (field INTEGER PRIMARY KEY, terms BLOB NOT NULL, owners BLOB NOT NULL, "
     "counts BLOB NOT NULL)",
 )
-_PAGE_BYTES = 16384  # most rows are some thousand numbers
+_PAGE_BYTES = 16384  # a typical row has some thousand numbers
 
 FIELDS = ("words", "headings", "stated", "title", "initials", "opening", "pairs", "proper", "file")
 """The fields with words; a field's number on disk is its position in this list."""
 SATURATION = 1.2
 """BM25's k1, with the textbook's value; a larger value gives repeated words more weight."""
 LENGTH = 0.5  # BM25's b, below the textbook's 0.75, because all chunks have about the same size
-# of a part of a compound word: 1/4 to 1/2 put the right decision of LegalQuAD first for 82 or 83 of 100; 0 for 78
+# The weight of a part of a compound word: with 1/4 to 1/2, the right decision is first for 82 or 83 of 100 questions of
+# LegalQuAD; with 0, for 78.
 _PART_WEIGHT = 1 / 3
-_IS_PART, _MAX_COUNT = 0x80, 0x7F  # a count's byte: a flag, and the number
+_IS_PART, _MAX_COUNT = 0x80, 0x7F  # a count is one byte: a flag and the number
 _STOP_WORD = -1  # replaces the digest of every stop word
-_MAX_FOUND = 256  # most words with cached entries: questions share words
+_MAX_FOUND = 256  # words whose entries are cached, because many questions have the same words
 
 Array = npt.NDArray[Any]
 
@@ -185,7 +186,7 @@ class Database:
 
 
 class Columns:
-    """A row of a table with arrays of equal length, sorted by the first; the array before the last has the owners.
+    """A table row: arrays of equal length, sorted by the first array. The array before the last has the owners' keys.
 
     An object is a snapshot: only objects created after `save` or `remove` show the change.
     """
@@ -227,20 +228,21 @@ class Postings(Columns):
     """A field's inverted lists, sorted by word and by owner."""
 
     def __init__(self, database: Database, field: str) -> None:
-        # a section's key contains its document's number, and needs more bits
+        # the key of a section needs more bits, because it contains the document's number
         owners = np.int64 if field == "headings" else np.uint32
         counts = np.uint8 if field in ("words", "headings") else np.uint16
         super().__init__(database, "postings", field, (np.uint32, owners, counts))
-        self.find = lru_cache(_MAX_FOUND)(self._find)  # the owners of a word, in order, and its counts
+        self.find = lru_cache(_MAX_FOUND)(self._find)  # returns the owners of a word, sorted, and its counts
 
     def _find(self, term: str) -> tuple[Keys, Array]:
-        (terms, owners, counts), number = self.entries, np.uint32(digest(term))  # another type would copy the column
+        # np.uint32, because with another type searchsorted would copy the column
+        (terms, owners, counts), number = self.entries, np.uint32(digest(term))
         start, end = (int(np.searchsorted(terms, number, side=side)) for side in ("left", "right"))
         return owners[start:end].astype(np.int64), counts[start:end]
 
 
 class Words:
-    """The words of chunks or headings, with BM25 search, under ascending keys; changes work as in `Columns`."""
+    """The words of chunks or headings by ascending keys, with BM25 search; an object is a snapshot, as in `Columns`."""
 
     def __init__(self, database: Database, field: str = "words") -> None:
         self._postings = Postings(database, field)
@@ -288,12 +290,12 @@ class Words:
         return self._saturate(table, lengths[:, None])
 
     def scores(self, terms: Sequence[str], keys: Keys) -> Scores:
-        with np.errstate(invalid="ignore"):  # some BLAS raise the flag for padding; all values are finite here
+        with np.errstate(invalid="ignore"):  # all values are finite, but some BLAS libraries raise the flag for padding
             sums: Scores = self.score_terms(terms, keys) @ self.compute_rarity(terms)
         return sums
 
     def search(self, terms: Sequence[str], k: int, *, method: str = "bm25") -> tuple[Vectors, Keys]:
-        """Return the scores and keys of the k best texts; a score of `tfidf` is a cosine times the question's norm."""
+        """Return the scores and keys of the k best texts; a `tfidf` score is the cosine times the question's norm."""
         keys, lengths = self._lengths.entries
         total = np.zeros(len(keys), np.float32)
         for term, weight in zip(terms, self.compute_rarity(terms), strict=True):

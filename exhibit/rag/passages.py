@@ -22,7 +22,7 @@ from exhibit.rag.protocols import Hit
 MIN_PIECE_CHARS = 40  # least characters of an independent piece: a shorter piece is a number, a label or a line's end
 MIN_REST_CHARS = 16  # least characters of a text between two passages; a shorter text, such as "ARTICLE IV", is dropped
 TRIM_SHARE = 0.7  # least share of the best sentence's evidence for a sentence at an end of the first passage
-MAX_COMPLETED_CHARS = 900  # most characters of a passage with complete sentences; the reader would truncate more
+MAX_COMPLETED_CHARS = 900  # most characters of a passage with complete sentences; the reader truncates a longer one
 _STRAY = string.whitespace + "\xa0.,;:!?"  # characters at the start of a chunk that belong to the sentence before it
 _MAX_TILES = 8192  # most rows with cached pieces: 4 MB, the chunks of about fifty contracts
 
@@ -64,8 +64,9 @@ def form_passages(
 ) -> list[RankedPassage]:
     """Form up to `depth` passages of at most `size` characters around the best chunks; return them best first.
 
-    `ranked` has the rows of the chunks with their scores, best first; `scores` has the evidence of each compared row,
-    and a passage is extended towards the better neighbour. `weigh` scores how well a sentence matches the question.
+    `ranked` has the rows of the chunks with their scores, best first. `scores` has the score of each compared row: a
+    passage is extended towards the neighbour with the better score. `weigh` scores how well a sentence matches the
+    question.
     """
     former = _Former(index, scores, size)
     passages: list[RankedPassage] = []
@@ -92,7 +93,7 @@ class _Former:
         self._tiles: dict[int, list[Span]] = index.cache.setdefault(("tiles", size), {})
         self._text = cache(index.text_of)
         self._pieces = cache(self._split_row)
-        # lists: each row is needed hundreds of times, and single rows of an array are slow to compare
+        # convert rows to lists: each is needed hundreds of times, and rows of an array are slow to compare
         self._row: Callable[[int], list[int]] = cache(lambda row: self._table[row].tolist())
         self._seen: set[tuple[int, str]] = set()
 
@@ -103,7 +104,7 @@ class _Former:
         text = self._text(number)[slice(*span)]
         left = text.lstrip(_STRAY)
         words = (number, " ".join(left.lower().split()))
-        # a short text between two passages is dropped
+        # leave out a very short text, except as the first passage
         if not left or words in self._seen or (self._seen and len(words[1]) < MIN_REST_CHARS):
             return None
         self._seen.add(words)
@@ -191,8 +192,8 @@ def make_hits(index: Index, passages: Sequence[RankedPassage]) -> list[Hit]:
 def complete_sentences(selected: Sequence[Hit], ranked: Sequence[Hit], index: Index) -> list[Hit]:
     """Return the text that completes the sentences in which the selected passages begin and end, as further hits.
 
-    A short passage may lack the words that answer: it may end with "Party B agrees:". No further hit overlaps a
-    selected passage or crosses the start or end of a ranked passage.
+    For example, a passage that ends with "Party B agrees:" lacks the answer. No further hit overlaps a selected passage
+    or crosses the start or end of a ranked passage.
     """
     taken: dict[str, list[Span]] = {}
     edges: dict[str, set[int]] = {}

@@ -135,7 +135,7 @@ class Pipeline:
         self, paths: Collection[Location], index: Index, *, sha256: Mapping[Location, str] | None = None
     ) -> Report:
         engine = open_engine(self._engine, jobs=self._jobs, items=len(paths), limits=self._limits)
-        own = self.config.summary_llm != "same"  # then summaries have a separate request limit
+        own = self.config.summary_llm != "same"  # another model for summaries has its own request limit
         llm = self._open_llm(self.config.summary_llm) if own else self.llm
         module, argument = load_plugin("exhibit.rag.summaries", self.config.summaries)
         summarise: Summariser = module.open(argument, config=self.config, llm=llm)
@@ -182,7 +182,7 @@ class Pipeline:
         return replace(retrieved, beside=tuple(complete_sentences(retrieved.selected, retrieved.ranked, self.opened)))
 
     def _rank_answer_first(self, retrieved: Retrieved, context: AnswerContext, answer: Answer) -> Retrieved:
-        """Put the best quote first unless the first passage is cited: the reader compares words, not vectors."""
+        """Rank the reader's best quote first unless the answer cites the first passage: the reader judges better."""
         sources = {source.number: source for source in context.sources}
         if not answer.best or any(retrieved.ranked[0].contains(sources[cited]) for cited in answer.citations):
             return retrieved
@@ -236,7 +236,7 @@ class Pipeline:
 
 
 def _add_version(answer: Answer, retrieved: Retrieved, context: AnswerContext) -> Answer:
-    """Add a note that names the version of the law; unless a model has answered, cited provisions are the answer."""
+    """Name the version of the law in a note; if no language model has answered, answer with the cited provisions."""
     if answer.error or not retrieved.selected:
         return answer
     if retrieved.named and (answer.refused or not answer.usage):

@@ -49,7 +49,8 @@ class Retrieved:
     query: Query  # the parsed question
     ranked: tuple[Hit, ...]  # all passages in order, to the depth of the search: metrics at k use prefixes of this list
     selected: tuple[Hit, ...]  # the few passages that are the sources of the answer
-    vector: Vectors | None = field(default=None, compare=False)  # of `query.asks`, if passages were ranked by it
+    # the vector of `query.asks`, if passages were ranked by it
+    vector: Vectors | None = field(default=None, compare=False)
     confidence: float | None = None  # the probability that the first passages answer; None if no model computes it
     note: str = ""  # the version of the law that the passages come from, in the law's own words; the answer repeats it
     named: int = 0  # the number of first passages that the question cites by paragraph number; these are the answer

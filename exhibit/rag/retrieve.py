@@ -28,40 +28,42 @@ from exhibit.rag.passages import RankedPassage, form_passages, make_hits
 from exhibit.rag.protocols import Hit, Keys, Retrieved, Scores, make_section_keys
 from exhibit.rag.questions import Query, is_written_as_name, understand
 
-_BATCH_QUESTIONS = 256  # enough for matrix products, few enough that scores need little memory
+_BATCH_QUESTIONS = 256  # large enough for fast matrix products, small enough to keep the scores in memory
 _MAX_DOCUMENTS = 8  # most documents that are searched; all are searched if the question names none
-# without the documents' names, 156 of mini's 776 questions are below it; as published or reworded, none is
-_MIN_PROBABILITY = 0.5  # of the searched documents together: the question then more likely means one of them than not
-_ENOUGH_PROBABILITY = 0.99  # above it, no further document is searched; from 0.5 to 0.999 mini's results are the same
-# weights of a document's names and of its best chunk's BM25 score, where the question names a document apart: with 0.2
-# the names of all of mini's questions still choose the right document, with 0.3 of all but two
+# mini's questions below it: 156 of 776 without the documents' names; none as published, and none as reworded
+_MIN_PROBABILITY = 0.5  # least joint probability of the searched documents; below it, all documents are searched
+# no further document is searched above this joint probability; mini's results are the same from 0.5 to 0.999
+_ENOUGH_PROBABILITY = 0.99
+# Weights of a document's names and of its best chunk's BM25 score, if the question states the name separately. With 0.2
+# for BM25, the right document is still first for all of mini's questions; with 0.3, for all but two.
 _NAMES_APART, _WORDS_APART = 1.0, 0.2
-# and where words of the question only look like a name: on 200 freely worded questions about mini R@64 is 94.1 and 0.8%
-# of the first eight passages are in a wrong document; with 0.6 and 0.6 it is 93.5 and 2.3%
+# The same weights if words of the question only look like a name. On 200 freely worded questions about mini, R@64 is
+# 94.1%, and 0.8% of the first eight passages are in a wrong document; with 0.6 and 0.6, it is 93.5% and 2.3%.
 _NAMES_WITHIN, _WORDS_WITHIN = 0.8, 0.4
-_WORDED_CHUNKS = 2048  # chunks with compared BM25 scores: in a larger collection the other chunks match too little
-_BEST_SHARE, _MEAN_SHARE = 0.6, 0.4  # weights in a document's score of its best passage and of the mean of its passages
+_WORDED_CHUNKS = 2048  # the best chunks by BM25, whose scores are used to choose documents
+_BEST_SHARE, _MEAN_SHARE = 0.6, 0.4  # a document's score: the weights of its best chunk and of the mean of its chunks
 PASSAGE_CHARS = 500  # most characters of a passage that is formed around chunks
-CANDIDATES_PER_K = 2  # the seed's 2k candidates, by which documents and passages are chosen
-_MODEL_CHUNKS = 3  # top chunks with which the others are compared; with 2 to 4, mini's R@64 differs by less than 0.1
-_SETTLED_RANKS = 24  # first ranks that this comparison does not change; with 12 to 24 the results are the same
+CANDIDATES_PER_K = 2  # documents and passages are chosen from the first 2k candidates, as in the original system
+_MODEL_CHUNKS = 3  # top chunks with which later chunks are compared; with 2 to 4, mini's R@64 differs by less than 0.1
+_SETTLED_RANKS = 24  # the comparison does not change these first ranks; results with 12 to 24 are the same
 _CANDIDATES = 256  # chunks that each kind of evidence proposes if any document may answer
 
 
 class Weights(NamedTuple):
     """The weight of each signal relative to the dense (vector) score; all are in standard deviations."""
 
-    lexical: float = 0.55  # rare words count more; all words count less if no chunk contains most of them
+    # the words of the question in the chunk, weighted by rarity; less if no chunk contains most of them
+    lexical: float = 0.55
     heading: float = 0.15  # the question's words in the headings above the chunk
     neighbours: float = 0.2  # the scores of the chunks before and after: an answer often continues in the next chunk
     section: float = 0.6  # the score of the best chunk of the section: the rest of a clause follows its best part
-    likeness: float = 1.5  # to the first chunks, for later ones: an answer has similar clauses
-    document: float = 3.0  # a document of half the likelihood needs a score two standard deviations higher
+    likeness: float = 1.5  # the similarity of a later chunk to the first chunks: clauses that answer are similar
+    document: float = 3.0  # the log-probability of the document: half the probability costs two standard deviations
 
 
 WEIGHTS = Weights()
 WORDS_ALONE = Weights(lexical=20.0, heading=0.0, neighbours=0.0, section=0.0, likeness=0.0)
-"""For a question not in English, because the default embedder knows only English."""
+"""The weights for a question in another language, because the default embedder knows only English."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def _route(query: Query, vector: Vectors, parts: Parts) -> Retrieved:
     ranking = rank_passages(query, vector, parts, documents)
     hits = make_hits(index, _put_first(law.passages, ranking.passages))
     before = None if ranking.before is None else make_hits(index, _put_first(law.passages, ranking.before))
-    # the confidence is about passages, not about paragraphs that the question cites by number
+    # the confidence refers to the passages, not to paragraphs that the question cites by number
     result = _select(query, hits, parts, confidence=ranking.confidence, before=before)
     selected = () if law.nothing else result.selected
     return replace(result, vector=vector, selected=selected, note=law.note, named=len(law.passages))
@@ -165,7 +167,7 @@ def _put_first(named: Sequence[RankedPassage], passages: Sequence[RankedPassage]
 
 
 def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mapping[int, float] | None) -> Ranking:
-    """Return the best passages of the documents with these log-weights, from chunks that a reranker may sort first."""
+    """Return the best passages of the documents with these log-weights; a reranker, if any, first sorts the chunks."""
     index, depth = parts.index, parts.depth
     asks, weights = (query.asks, WEIGHTS) if query.english else (query.question, WORDS_ALONE)
     terms = list_asked_terms(asks)
@@ -327,7 +329,8 @@ def make_weigher(terms: Sequence[str], rarity: Scores) -> Callable[[str], float]
 
     def weigh(text: str) -> float:
         held = {*search_terms(text), *(list_word_parts(text) if parted else ())}
-        return sum(weight for term, weight in weights.items() if term in held)  # in order: floats are summed
+        # in a fixed order, so that the sum of floats is always the same
+        return sum(weight for term, weight in weights.items() if term in held)
 
     return weigh
 
@@ -390,7 +393,7 @@ def _limit_documents(vector: Vectors, keys: Keys, scores: Scores, index: Index, 
         for number, cosines in candidates.items()
     }
     best = sorted(judged, key=lambda number: (-judged[number], number))[: config.document_limit]
-    if config.layer_documents or config.layer_sections:  # chunks that the upper layers excluded are not added again
+    if config.layer_documents or config.layer_sections:  # search no chunks that the upper layers have excluded
         inside = np.isin(owners, best)
         return keys[inside], scores[inside]
     [scores], [within] = index.store("chunk").search(vector[None], len(keys), within=index.chunk_keys(best))
@@ -398,14 +401,14 @@ def _limit_documents(vector: Vectors, keys: Keys, scores: Scores, index: Index, 
 
 
 def _select_chunks(query: Query, scores: Scores, keys: Keys, parts: Parts) -> Retrieved:
-    """Return the chunks as hits, the first ones sorted by the reranker, and a selection for the answer."""
+    """Return the chunks as hits, with a selection for the answer; the reranker, if any, sorts the first hits."""
     index = parts.index
     hits = make_hits(index, make_chunk_passages(index, index.find_rows(keys), scores.tolist()))
     if parts.reranker is None:
         return _select(query, hits, parts)
     head = hits[: parts.config.rerank]
     order, confidence = rerank(query.question, [hit.text for hit in head], scores.tolist(), parts.reranker)
-    # a hit that moves gets the score of its new rank, so that the scores in the list still decrease
+    # a hit that moves gets the score of its new rank, so that scores decrease from first to last
     moved = [replace(head[at], score=old.score) for old, at in zip(head, order, strict=True)]
     return _select(query, [*moved, *hits[len(head) :]], parts, confidence=confidence, before=hits)
 
@@ -421,7 +424,7 @@ def _select(
     confidence: float | None = None,
     before: Sequence[Hit] | None = None,
 ) -> Retrieved:
-    """Return the ranked passages and those for the answer; below `refuse_below`, only the reader gets the latter."""
+    """Select the passages for the answer; below the confidence `refuse_below`, select them only for the reader."""
     config = parts.config
     candidates = hits[: CANDIDATES_PER_K * config.k]
     least = -np.inf if config.threshold is None or not hits else hits[0].score - config.threshold

@@ -12,14 +12,14 @@ from exhibit.models.protocols import Embedder, Role, Vectors
 from exhibit.schemas.errors import ServiceError
 from exhibit.storage.cache import Cache, key_of
 
-_SLAB_TEXTS = 1024  # texts between two writes to the cache: a kill loses at most these vectors
+_SLAB_TEXTS = 1024  # texts between two writes to the cache: if the process is killed, at most their vectors are lost
 
 
 def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensions: int | None = None) -> Vectors:
     """Return the vectors scaled to length one; raise an error for a wrong shape, or a zero or infinite vector."""
     try:
         rows = np.asarray(vectors, dtype=np.float32)
-    except (OverflowError, TypeError, ValueError) as error:  # a number of a thousand digits, rows of different lengths
+    except (OverflowError, TypeError, ValueError) as error:  # for example rows of different lengths
         raise ServiceError(f"embedder {name}: returned no table of numbers ({error})") from error
     if rows.ndim != 2 or len(rows) != len(texts) or (dimensions is not None and rows.shape[1] != dimensions):
         wanted = f"{len(texts)} x {dimensions or 'n'}"

@@ -14,7 +14,8 @@ LOCAL = True
 
 def open(argument: str | None) -> "Hashing":
     argument = argument or "256"
-    if not argument.isdecimal() or int(argument) < 2:  # one dimension for words, one for texts without words
+    # at least one dimension for words, and one for texts without words
+    if not argument.isdecimal() or int(argument) < 2:
         raise ToolkitError(
             f"--embedder hashing:{argument}: the argument is a number of dimensions, at least 2, such as 256"
         )
@@ -29,7 +30,7 @@ class Hashing:
         self.name = f"hashing-{dimensions}"
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002  (the same for both roles)
-        """Return one unit vector per text; a text without words has its 1 in the last dimension, which no word uses."""
+        """Return one unit vector per text; the last dimension is reserved for texts without words."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
             for word in list_word_runs(text.casefold()):

@@ -43,7 +43,7 @@ class SentenceTransformers:
             self._model.half()
         self._batch = 256 if fast else 32
         self.name = f"sentence-transformers:{model}" + ("-fp16" if fast else "")
-        # the method has two names: older versions have only the longer one
+        # older versions of the library have only the longer name
         width = getattr(self._model, "get_embedding_dimension", None) or self._model.get_sentence_embedding_dimension
         self.dimensions = int(width())
 

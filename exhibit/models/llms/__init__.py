@@ -47,13 +47,13 @@ def count_tokens(text: str) -> int:
     return round(sum(map(_weigh_piece, _PIECES.findall(text))))
 
 
-@lru_cache(1 << 16)  # without the cache, a search would spend a quarter of its time here
+@lru_cache(1 << 16)  # without the cache, a search spends a quarter of its time here
 def _weigh_piece(piece: str) -> float:
     first = piece[0]
     if first.isalpha():
         if not piece.isascii():
             return len(piece.encode()) / 2.5
-        if piece.isupper() and len(piece) > 3:  # headings in capitals are rare in any vocabulary
+        if piece.isupper() and len(piece) > 3:  # vocabularies have few words in capitals
             return len(piece) / 3.5
         return 1 + max(0, len(piece) - _WHOLE_LETTERS) / _WHOLE_LETTERS
     if first.isdigit():

@@ -7,8 +7,8 @@ from typing import Protocol
 class Reranker(Protocol):
     """A reranker. A module in `models/rerankers/` has the function `open(argument: str | None) -> Reranker`.
 
-    If it has a number `retrieval_weight`, the retrieval score times this number is added to its score, after both are
-    standardised. A method `confidence(scores)`, if it has one, returns the probability that a passage answers.
+    With the optional number `retrieval_weight`, the retrieval score times this number is added to the reranker's score,
+    after both are standardised. The optional method `confidence(scores)` returns the probability that one answers.
     """
 
     name: str

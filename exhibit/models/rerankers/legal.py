@@ -36,7 +36,7 @@ class Pair(NamedTuple):
 
     ids: Ids
     types: Ids  # marks the passage's tokens
-    offsets: Sequence[tuple[int, int]]  # of each token of the passage, without the last special one
+    offsets: Sequence[tuple[int, int]]  # the span of each token of the passage, without the last special token
 
 
 class PairModel:
@@ -63,7 +63,7 @@ class PairModel:
 
 
 class LegalReranker(PairModel):
-    retrieval_weight = 1.5  # on mini 1, 1.5, 2 and 3 give P@1 55.0, 55.8, 56.0, 55.8 and R@8 76.0, 76.0, 75.9, 75.3
+    retrieval_weight = 1.5  # with 1, 1.5, 2 and 3, P@1 on mini is 55.0, 55.8, 56.0, 55.8; R@8 is 76.0, 76.0, 75.9, 75.3
 
     def __init__(self, variant: str = "int8") -> None:
         super().__init__(open_lowrank("legal-reranker", WEIGHTS, "-1"), variant, CALIBRATION)

@@ -42,7 +42,7 @@ def open_network() -> Network:
 
 
 def read_base(path: Path) -> Weights:
-    """Return the weights of a BERT from its ONNX file in 8 bits, by the names that they have in PyTorch."""
+    """Return a BERT's weights from its 8-bit ONNX file, by their names in PyTorch."""
     graph = onnx.load(path).graph
     stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     weights = {
@@ -54,7 +54,7 @@ def read_base(path: Path) -> Weights:
         if name.endswith("embeddings.weight_quantized"):
             weights[name.removesuffix("_quantized")] = _dequantise(name, stored)
     for node in graph.node:
-        if node.op_type == "MatMulInteger":  # the name of its output has the name of the layer
+        if node.op_type == "MatMulInteger":  # the output's name contains the layer's name
             output = node.output[0]
             layer = output.split("/MatMul")[0].split("/Gemm")[0].strip("/").replace("/", ".")
             name = "classifier" if output.startswith("logits") else layer

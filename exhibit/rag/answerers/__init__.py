@@ -1,7 +1,7 @@
 """Answerers: each module is one method of answering from numbered sources. `--answerer` selects a module by file name.
 
-A module has `answer_all(asked, config, llm)`, which returns one answer per question, in order: from the sources alone,
-a refusal, or an error.
+A module has `answer_all(asked, config, llm)`, which returns one result per question, in order: an answer from the
+sources alone, a refusal, or an error.
 """
 
 import re
@@ -48,7 +48,8 @@ class AnswerContext:
     asks: str = ""  # the question's words without the document's name
     kind: str = ""  # the kind of the best source's document, if it is known: contract, rules, court guide …
     characters: int = 0  # the length of that document in characters; 0 if it is unknown
-    vector: Vectors | None = field(default=None, compare=False)  # of `asks`, to find the reader's kind of question
+    # the vector of `asks`, which selects the reader's kind of question
+    vector: Vectors | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:
 
 def _render(hits: Sequence[Hit], summaries: Mapping[str, str], *, note: str = "") -> str:
     """Return the sources between fences (`~~~`), then the summaries of their documents."""
-    # longer than any fence in the sources, so that no document can close the fence and imitate the prompt
+    # make the fence longer than any fence in the sources, so that no document can close it and imitate the prompt
     fence = max([_FENCE, *(run + "~" for hit in hits for run in _TILDES.findall(hit.text))], key=len)
     blocks = [
         f"[{number}] {_label(hit, note)}\n{fence}\n{hit.text.strip()}\n{fence}" for number, hit in enumerate(hits, 1)
@@ -157,7 +158,7 @@ def add_locations(text: str, sources: Sequence[Source]) -> str:
 
 
 def _locate(source: Source, words: str) -> tuple[str, int | None]:
-    """Return the section and page of the quote in an answer's words, or else of the words, or else of the source."""
+    """Return the section and page of the words before a citation, or of the quote in them; by default, the source's."""
     quotes = [match[1] for pattern in _QUOTES if (match := pattern.search(words))]
     for part in (*quotes, words):
         first = part.strip(" …").split()[:_LOCATING_WORDS]

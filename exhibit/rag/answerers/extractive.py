@@ -21,9 +21,9 @@ NEAR = 0.2
 Chosen from 0.05 to 0.6 on 1,200 CUAD questions: 47% of those without an answer are refused, and 17% of the others.
 """
 MAX_SENTENCES = 3
-_MAX_QUOTE_CHARS = 600  # a paragraph
+_MAX_QUOTE_CHARS = 600  # about a paragraph
 _NEXT_BEST = 0.7  # the least share of the best sentence's score for a further sentence of the answer
-_RANK_WEIGHT = 0.2  # the weight of the retrieval score; the score of the words has 1
+_RANK_WEIGHT = 0.2  # the weight of the retrieval score; the score of the words has weight 1
 _FULL_WORDS = 5  # the least number of content words in a full sentence; headings have fewer, and their score is reduced
 _CLOSED = re.compile(r"[.!?…][\"'”’)]*$")
 _ITEM = re.compile(r"[a-z]{1,4}[.)]\s")
@@ -40,7 +40,8 @@ class _Candidate:
 
 
 def answer_all(asked: Sequence[tuple[str, AnswerContext]], config: Config, _llm: LLM | None) -> list[Answer]:
-    # the reranker's confidence, which is more reliable than words, has already refused: bench/results/models.md
+    # With a reranker, its confidence has already decided on a refusal; it is more reliable than this share of words
+    # (bench/results/models.md).
     near = NEAR if config.refuse_below is None or config.reranker == "none" else 0.0
     return [answer(question, context, near=near) for question, context in asked]
 
@@ -70,7 +71,7 @@ def _choose(
 ) -> list[_Candidate]:
     """Return the best sentences in reading order; an empty list if no sentence scores at least `least`."""
     counts = Counter(word for candidate in candidates for word in candidate.words & asked)
-    # the fewer sentences contain a word, the more it weighs
+    # a word weighs more if fewer sentences contain it
     rarity = {word: math.log(1 + (len(candidates) + 1) / (counts[word] + 0.5)) for word in sorted(asked)}
     whole = sum(rarity.values())
     top = max((source.score for source in sources), default=0.0)

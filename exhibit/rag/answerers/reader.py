@@ -21,25 +21,33 @@ from exhibit.schemas import IMPOSSIBLE_ANSWER
 LOCAL = True
 MAX_WINDOWS = 6  # most windows that are read for an answer; a high confidence stops the reading earlier
 MAX_QUOTES = 5
-# on 736 tuning questions 0.8, 0.9 and 0.95 read 2.5, 2.8 and 3.1 passages, and 0.698, 0.703 and 0.707 are right
+# on 736 tuning questions, values of 0.8, 0.9 and 0.95 read 2.5, 2.8 and 3.1 passages each, and the shares of right
+# answers are 0.698, 0.703 and 0.707
 SURE = 0.95  # confidence above which no further passage is read
-HOPELESS = 0.002  # no further passage is read below it; 0.03 would give up 1 to 3% of the answerable tuning questions
+# below it, reading stops; with 0.03, reading stops too early on 1 to 3% of the answerable tuning questions
+HOPELESS = 0.002
 NEXT_BEST = 1.0  # the greatest distance from the best score, in log-odds, at which a further passage is also quoted
-# retrieval knows which document is meant; from 0 to 1 the share of expected answers falls from 0.704 to 0.700
+# a passage ranked lower by retrieval may be about another document; with values from 0 to 1, the share of right answers
+# falls from 0.704 to 0.700
 BEHIND = 0.25  # the margin, in log-odds, that a passage needs for each passage ranked before it by retrieval
 ELSEWHERE = 3.0  # the margin for a passage of another document than the first-ranked one; set by hand
-# few examples in the training data: on 62 questions about court rules the reader gave 0.30 of the references, the
-# extractive answerer 0.38
+# Kinds of documents with few examples in the training data: on 62 questions about court rules, the reader's answers
+# contain 0.30 of the expected references, and the extractive answerer's contain 0.38.
 UNREAD = frozenset({"rules", "practice direction", "court guide", "legislation", "judgment"})
-# the log-odds of a yes from the reader's log-odds, and from a denial in the quote; fitted to 247 tuning questions
+# coefficients of the log-odds of Yes: the reader's log-odds, a constant, and a denial in the quote; fitted to 247
+# tuning questions
 YES_SLOPE, YES_OFFSET, YES_DENIED = 0.2753, 1.1425, -1.3898
-DECIDED = 0.5  # the least log-odds of a Yes or No: 80% of these questions get one, and 85% of these answers are right
+# least absolute log-odds to answer Yes or No: 80% of yes-no questions get such an answer, and 85% of these are right
+DECIDED = 0.5
 SHORT_SURE = 1.0  # the least mean log-odds of the words of a short answer
-_SHORT_SHARE = 0.8  # the greatest share of the quote that a short answer may have; a longer answer adds nothing
-_WHOLE_CHARS = 3600  # most characters of a short document: nearly all is read, and its confidence was fitted separately
-_SHORT_WORDS = 10  # most words of a short question; the confidence for short documents was fitted to three to nine
+# the greatest share of the quote that a short answer may have; a longer one would only repeat the quote
+_SHORT_SHARE = 0.8
+# most characters of a short document, which is read almost completely; its confidence was fitted separately
+_WHOLE_CHARS = 3600
+# most words of a short question; the confidence for short documents was fitted to questions of three to nine words
+_SHORT_WORDS = 10
 _FURTHER = 4.0  # the greatest distance from the best score if the question asks for several spans; set by hand
-_BRACKET_CHARS = 40  # a short answer ends before a longer bracket
+_BRACKET_CHARS = 40  # a short answer ends before a bracketed text that is longer
 _GAP_CHARS = 4  # most characters between two adjacent passages: a space, a punctuation mark, a line end
 _NAMED = r"(?<!\bthe )(?<!\bthis )(?<!\bits )\b"
 _KIND = rf"{_NAMED}(agreement|contract|policy|nda|lease)\b"
@@ -93,7 +101,7 @@ class ReadingWindow:
 
 
 def make_windows(sources: Sequence[Source]) -> list[ReadingWindow]:
-    """Return the passages, best first, with complete sentences and the adjacent passages that fit; none overlap."""
+    """Extend each passage to complete sentences and adjacent passages that fit; return windows that do not overlap."""
     located = {
         source.number: (run, span)
         for run in _join_adjacent(sources)
@@ -150,7 +158,7 @@ def answer(question: str, context: AnswerContext, *, refuse_below: float, reader
     asks, meant = context.asks or question, "" if several else windows[0].document
     also = _list_cases(asks, context)
     kind = QuestionKind()
-    if "short" not in also and context.vector is not None:  # kinds were learnt from benchmarks' contracts
+    if "short" not in also and context.vector is not None:  # these kinds are from long contracts
         kind = shared_kinds().of(asks, context.vector)
     reader = reader or shared_reader()
     judge = partial(reader.confidence, found=context.confidence, usual=kind.usual, also=also)
@@ -158,7 +166,7 @@ def answer(question: str, context: AnswerContext, *, refuse_below: float, reader
     if sure < refuse_below:
         return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
     quotes = _choose_quotes(read, meant, whole=asks.strip().lower() != kind.asks.lower())
-    if not quotes:  # an answer is probable, but no span is probable enough to quote
+    if not quotes:  # a passage probably answers, but no span in it is probable enough
         best = max(read, key=lambda pair: pair[1].score)[0]
         few = replace(context, sources=tuple(source for source, _ in best.parts(0, len(best.text))))
         return replace(extractive.answer(question, few, near=0.0), confidence=sure)
@@ -249,10 +257,10 @@ def _read_value(text: str, span: AnswerSpan, short: AnswerSpan | None) -> str:
 
 
 def _find_short_answer(question: str, asks: str, kind: QuestionKind, quotes: Sequence[_Quote], *, several: bool) -> str:
-    """Return Yes or No if the question asks for one, else a value; "" if it is uncertain or not new."""
+    """Return Yes or No for a yes-no question, else a value; "" if it is uncertain or only repeats the question."""
     best = max(quotes, key=lambda quote: quote.score)
     if asks_yes_or_no(TITLE.sub("", question, count=1)):
-        if kind.clause and asks == kind.asks:  # asked whether such a clause exists; this span is such a clause
+        if kind.clause and asks == kind.asks:  # the question is whether such a clause exists
             contrary = says_contrary(asks, best.text)
             return ("" if has_exception(best.text) else "No") if contrary else "Yes"
         odds = YES_SLOPE * best.yes + YES_OFFSET + YES_DENIED * denies(best.text)

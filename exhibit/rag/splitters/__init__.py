@@ -13,11 +13,11 @@ from exhibit.schemas.errors import ToolkitError
 Splitter = Callable[..., list[Span]]  # split(text, size=500, overlap=0, sections=()): spans that cover the text
 SEPARATORS = ("\n\n", "\n", "!", "?", ".", ":", ";", ",", " ", "")
 """The separators of LegalBench-RAG; each stays at the start of a piece. Its sample has 34,180 chunks."""
-SENTENCES = ("\n\n", "\n", ". ", "; ", ", ", " ", "")  # so that `3.4(2)` and `10,000` stay whole
+SENTENCES = ("\n\n", "\n", ". ", "; ", ", ", " ", "")  # with the space after the mark, `3.4(2)` and `10,000` stay whole
 
 
 def open_variant(name: str, argument: str | None, *, within_sections: bool = True) -> Splitter:
-    """Return `split` as it is; for the argument `sentences`, a variant that cuts at punctuation only before a space."""
+    """Return `split`, or for the argument `sentences` a variant that cuts at punctuation only before a space."""
     if argument not in (None, "sentences"):
         raise ToolkitError(f"no splitter '{name}:{argument}'; there are {name} and {name}:sentences")
     usual = partial(split, within_sections=within_sections)
@@ -34,7 +34,7 @@ def split(
     separators: Sequence[str] = SEPARATORS,
     keep: Literal["start", "end"] = "start",
 ) -> list[Span]:
-    """Return spans that cover the text, cut at the coarsest separator, which stays at the start or end of a span."""
+    """Return spans that cover the text, cut at the coarsest separator; a separator stays at a span's start or end."""
     if not 0 <= overlap < size:
         raise ToolkitError(f"chunk size {size}, overlap {overlap}: choose a size of at least 1, and a smaller overlap")
     cuts = chain.from_iterable(sections if within_sections else ())
@@ -45,9 +45,9 @@ def split(
     spans = []
     for start, end in pairwise(ends):
         if overlap:
-            floor = edges[bisect_right(edges, start) - 1]  # no span is extended back beyond the start of its section
+            floor = edges[bisect_right(edges, start) - 1]  # no overlap extends beyond the start of a section
             whole, start = start, max(start - overlap, floor)
-            if start and not text[start - 1].isspace():  # then the span begins at the next word
+            if start and not text[start - 1].isspace():  # inside a word: begin at the next word
                 start = text.find(" ", start, whole) + 1 or start
         spans.append(Span(start, end))
     return spans

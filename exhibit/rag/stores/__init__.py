@@ -9,7 +9,7 @@ from exhibit.schemas.errors import BundleError
 
 
 def rank_keys(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
-    """Return the k best scores of each row and their keys, best first, ties by key; fill up with -inf and -1."""
+    """Return the k best scores of each row with their keys, best first, ties by key; pad with -inf and -1."""
     scores = np.where(keys < 0, np.float32(-np.inf), scores)
     order = np.lexsort((keys, -scores), axis=1)[:, :k]
     best, best_keys = make_empty_hits(len(scores), k)
@@ -24,7 +24,7 @@ def make_empty_hits(rows: int, k: int) -> tuple[Vectors, Keys]:
 
 
 def find_rows(known: Keys, wanted: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
-    """Return the row of each key among sorted keys, and whether it is there; a missing key's row has no meaning."""
+    """Return the row of each key among sorted keys, and whether the key exists; a missing key's row has no meaning."""
     if not len(known):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
     if known[-1] - known[0] == len(known) - 1:  # consecutive keys need no search

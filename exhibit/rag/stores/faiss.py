@@ -14,7 +14,8 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import replace_file
 
 LOCAL = True
-_MAX_QUERIES = 4  # most queries that are compared without threads: a question is one, its top chunks are three
+# a search of at most so many queries uses one thread: a question is one query, its top chunks are three
+_MAX_QUERIES = 4
 
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "FaissStore":
@@ -66,7 +67,7 @@ class FaissStore:
         # for a few queries, starting several threads takes longer than the work
         few = len(queries) <= _MAX_QUERIES
         cosines: Vectors = np.einsum("ij,kj->ik", queries, rows) if few else queries @ rows.T
-        if len(keys) > 2 * k and len(queries) == 1:  # sorting all keys of a large store takes longer than the search
+        if len(keys) > 2 * k and len(queries) == 1:  # select the best rows first: sorting all keys is slow
             best = cosines[0] >= np.partition(cosines[0], -k)[-k]
             keys, cosines = keys[best], cosines[:, best]
         return rank_keys(cosines, np.broadcast_to(keys, cosines.shape), k)

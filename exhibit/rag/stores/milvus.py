@@ -44,8 +44,8 @@ _KINDS = {
 _TOKEN = "MILVUS_TOKEN"
 _NAME = re.compile(r"exhibit_[0-9a-f]{16}")
 _MAX_RESULTS = 16384  # most results of one search
-_MAX_KEYS = 8192  # in one message or condition
-_MAX_ROWS = 1024  # in one message: 12 MiB with vectors of 3,072 numbers, and Milvus accepts 64 MiB
+_MAX_KEYS = 8192  # most keys in one message or condition
+_MAX_ROWS = 1024  # most rows in one message: 12 MiB with vectors of 3,072 numbers; Milvus accepts 64 MiB
 _CONNECT_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 Item = TypeVar("Item")
@@ -129,12 +129,13 @@ def _connect(uri: str) -> MilvusClient:
 @contextmanager
 def _explain_errors(uri: str) -> Iterator[None]:
     """Turn an error of Milvus into a `ServiceError` with advice and without the token."""
-    for name in ("milvus_lite", "pymilvus", "grpc"):  # they log each error, with the token
+    for name in ("milvus_lite", "pymilvus", "grpc"):  # silence these loggers: their messages contain the token
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         yield
     except (MilvusException, RpcError, OSError) as error:
-        cause = error.__cause__ if isinstance(error.__cause__, RpcError) else error  # only it mentions a wrong token
+        # only the cause mentions a wrong token
+        cause = error.__cause__ if isinstance(error.__cause__, RpcError) else error
         words = cause.details() if isinstance(cause, RpcError) else str(getattr(cause, "message", "") or cause)
         words = str(words).strip().partition("\n")[0].replace(os.environ.get(_TOKEN) or "\0", "***")
         advice = f"is the server running, does the database exist, and is {_TOKEN} right?"
@@ -146,8 +147,8 @@ def _explain_errors(uri: str) -> Iterator[None]:
 class MilvusStore:
     """The vectors of one layer of an index (documents, sections or chunks), in a Milvus collection.
 
-    Rows with a key greater than the last saved key come from an interrupted run, or from another process that is adding
-    them; they are hidden, except from the process that adds them.
+    Rows with a key greater than the last saved key come from an interrupted run, or are being added by another process.
+    Only the process that adds such rows sees them.
     """
 
     def __init__(self, uri: str, kind: str, collection: str, dimensions: int, record: Path) -> None:
@@ -210,7 +211,7 @@ class MilvusStore:
             limit=limit,
             anns_field="vector",
             search_params={"metric_type": "IP", "params": parameters},
-            # a search sees all rows of this process, and does not wait 200 ms for the server's next tick
+            # a search sees all rows of this process, without a wait of up to 200 ms for other processes' rows
             consistency_level="Session",
         )
         for row, hits in enumerate(replies):
@@ -228,7 +229,7 @@ class MilvusStore:
 
     def save(self, keys: Keys) -> None:
         self._last = int(keys[-1]) if len(keys) else -1
-        self._call("delete", filter=f"key > {self._last}")  # other rows are replaced or removed at once
+        self._call("delete", filter=f"key > {self._last}")  # smaller keys were replaced or removed before
         self._call("flush")
         about = json.loads(self._record.read_text(encoding="utf-8"))
         about["last"] = {**about.get("last", {}), self.collection: self._last}

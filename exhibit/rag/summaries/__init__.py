@@ -20,7 +20,8 @@ class Summary(NamedTuple):
 class Summariser(Protocol):
     """A summariser of documents. A module in `rag/summaries/` has `open(argument, *, config, llm)`."""
 
-    alone: bool  # whether the summariser needs only the document; then the worker that reads it also summarises it
+    # whether the summariser needs only the document, so that the worker that reads the document also summarises it
+    alone: bool
 
     def summarise(self, document: Document, root: Section, profile: Profile) -> Summary:
         """Return the summary of a document and, with `layers = all`, of each section without subsections."""

@@ -1,4 +1,4 @@
-"""Summaries that quote the document: its title, parties and subject; of a section its heading and first sentence."""
+"""Summaries that quote a document's title, parties and subject, and a section's heading and first sentence."""
 
 import re
 from collections.abc import Sequence
@@ -42,9 +42,9 @@ _USUAL = re.compile(
     r"notices?|contents.*)\W*"
 )
 _WORD = re.compile(r"\w+")
-_OPENING_CHARS = 12_000  # at the start of a document, with the recitals and the purpose
+_OPENING_CHARS = 12_000  # characters at the start of a document, with the recitals and the purpose
 _BODY_CHARS = 1500  # characters of a section from which its summary is taken
-_MAX_NAMES = 3  # most parties in a summary; of more parties, it names two and counts the others
+_MAX_NAMES = 3  # most parties in a summary; if there are more, it names two and counts the others
 
 
 def open(argument: str | None, *, config: Config, llm: LLM | None) -> "ExtractiveSummariser":  # noqa: ARG001

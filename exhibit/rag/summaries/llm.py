@@ -13,7 +13,7 @@ from exhibit.rag.summaries import DOCUMENT_CHARS, SECTION_CHARS, TOLERANCE, Summ
 from exhibit.rag.summaries.extractive import ExtractiveSummariser, fit
 from exhibit.schemas.errors import ToolkitError
 
-_SHOWN_SECTION_CHARS = 2500  # characters of a section that the model gets: a page
+_SHOWN_SECTION_CHARS = 2500  # characters of a section that the model gets: about a page
 _SHORTER = (1.0, 0.8, 0.6)  # shares of the limit, requested in turn while a summary is too long
 _NOISE = re.compile(r"^(?:\**summary\**\s*[:\-–—]\s*)|[\"“”*`]+", re.IGNORECASE)
 _SYSTEM = "You write one-line summaries of legal texts. You reply with the summary alone, as plain text on one line."
