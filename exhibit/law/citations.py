@@ -80,7 +80,7 @@ def _list_numbers(citation: str) -> tuple[int, ...]:
     numbers: list[int] = []
     for first, last in _NUMBERS.findall(citation):
         low, high = sorted((int(first), int(last or first)))
-        # no answer cites thirty sources at once: only the ends of such a range count
+        # only the ends of a longer range count, because no answer cites thirty sources at once
         numbers += range(low, high + 1) if high - low < _MAX_RANGE_PASSAGES else (low, high)
     return tuple(dict.fromkeys(numbers))
 
@@ -90,9 +90,10 @@ def without_places(text: str) -> str:
     return whole[: listed.start()].rstrip() if listed else text
 
 
+# Matches a paragraph that is a quote, possibly after a short answer: the citation at its end supports all its sentences
 _QUOTATION = re.compile(
     rf"^(?:[^“”\n]{{1,600}}:\s)?“(?:(?!\n\n).)*”(?P<cites>(?:\s*{CITATION})+)", re.MULTILINE | re.DOTALL
-)  # a paragraph that quotes, perhaps after a short answer: the citation at its end supports all its sentences
+)
 
 
 def claims_of(text: str) -> list[Claim]:

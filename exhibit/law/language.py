@@ -1,4 +1,4 @@
-"""Words of a text, and legal systems as data: the names, the numbering and the order of the parts of a law."""
+"""The words of a text, and legal systems as data: the names, numbers and order of the parts of a law."""
 
 import os
 import re
@@ -41,7 +41,8 @@ als al ers er ors or edly ed ies ied ly es s e y
 """.split()
 )
 _LENGTHS = sorted({len(ending) for ending in _ENDINGS}, reverse=True)  # a word has at most one ending of each length
-_SHORT_ENDINGS = frozenset({"s", "es", "e", "ed", "ing"})  # may leave a stem of three letters, others four
+# may leave a stem of three letters; other endings leave at least four
+_SHORT_ENDINGS = frozenset({"s", "es", "e", "ed", "ing"})
 
 
 def make_word_pattern(words: Iterable[str]) -> str:
@@ -60,7 +61,7 @@ def stem(word: str) -> str:
     return bare if len(bare) >= 3 else word
 
 
-@lru_cache(maxsize=4096)  # many questions on one document are compared with the same sentences
+@lru_cache(maxsize=4096)  # cached, because many questions are compared with the same sentences
 def list_content_words(text: str) -> tuple[str, ...]:
     return tuple(stem(word) for word in list_written_words(text) if is_content(word))
 
@@ -122,8 +123,9 @@ class Level:
     unit: bool = False  # whether references cite laws by this part, as by an article or a §
     text: bool = False  # whether the part's words may follow its number on the same line, `Art. 5º Todos são iguais …`
     free: bool = False  # whether the part's level differs from law to law
-    alone: bool = False  # whether the part may have no number, in capitals
-    roman: bool = False  # whether a Roman number is a label: alone with a full stop, or with a dash if `text` is set
+    alone: bool = False  # whether a heading of this part may be in capitals, without a number
+    # whether a Roman number without a word is a label, before a full stop or (if `text` is set) a dash
+    roman: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +247,7 @@ def language_of(text: str) -> str:
     others = (
         sum(word in system.glue or word in system.small for word in words) for system in load_systems() if system.units
     )
-    # loading the model takes 0.7 s, and most questions are plainly English
+    # load the model, which takes 0.7 s, only if a question is not clearly English
     return "en" if english > 2 * max(1, *others) else str(_load_identifier().classify(text)[0])
 
 
@@ -255,7 +257,7 @@ def list_asked_terms(question: str) -> list[str]:
     return sorted({*terms, *(list_word_parts(question) if language_of(question) != "en" else ())})
 
 
-_MAX_CHARS, _MAX_LINES = 20_000, 4000  # most that are examined: stop words and parts of a law are everywhere in it
+_MAX_CHARS, _MAX_LINES = 20_000, 4000  # the start of a text, which is enough to see its stop words and headings
 _MAX_HEADING_CHARS = 120  # most characters of a line that is the heading of a part
 _MIN_HEADINGS = 2  # fewest such lines that make a text a law
 

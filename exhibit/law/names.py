@@ -63,7 +63,8 @@ def split_page(cited: str) -> tuple[str, int | None]:
 
 class FileNames:
     def __init__(self, files: Iterable[str], aliases: Mapping[str, Iterable[str]] | None = None) -> None:
-        self._files: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)  # by the form of a name and its rank
+        # the files with each form of a name; the key has the form and its rank
+        self._files: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
         for file in files:
             for name in (file, *(aliases or {}).get(file, ())):
                 for form in enumerate(_list_spellings(name)):
@@ -154,7 +155,8 @@ _WORD = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)?")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _FILE_ENDING = re.compile(rf"\.(?:{ENDINGS})\b", re.IGNORECASE)
 _CAPITAL = re.compile(r"[^\W\d_a-z]")
-_FRESH = re.compile(rf"[.!?:;•\n\r][\W_]{{0,6}}({_WORD.pattern})")  # its capital may only mark the start of a sentence
+# after this text, a capital may only mark the start of a sentence
+_FRESH = re.compile(rf"[.!?:;•\n\r][\W_]{{0,6}}({_WORD.pattern})")
 _NON = re.compile(r"non(?=[a-z]{5})")
 _MAX_GAP_CHARS = 2  # most characters between two words of one name: a full stop or a comma, and a space
 _FORMAL = frozenset("of and the for in de du e & to a an by".split())  # words that an acronym leaves out
@@ -165,7 +167,7 @@ class Word(NamedTuple):
     capital: bool
     start: int
     end: int
-    parts: tuple[str, ...] = ()  # ag and projects for `AGProjects`, if the whole word is unknown
+    parts: tuple[str, ...] = ()  # `ag` and `projects` for `AGProjects`: they are used if the whole word is unknown
 
 
 def name_words(text: str) -> Iterator[Word]:
@@ -202,7 +204,7 @@ def count_proper_words(text: str) -> Counter[str]:
         first, _, rest = written.partition("'")
         if _CAPITAL.search(first):
             count -= fresh[written]
-        else:  # a prefix as in "d'Or"
+        else:  # a name with a prefix, such as "d'Or"
             written = rest
         for term in name_terms(written) if count > 0 and _CAPITAL.search(written) else ():
             counts[term] += count

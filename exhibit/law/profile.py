@@ -116,7 +116,7 @@ def title_of(text: str, kind: str, name: str) -> str:
         if line and len(line[0].split()) > 2:
             return _shorten_line(line[0]) or name
         return name if _PRIVACY.search(name) else f"{re.sub(r' ?[0-9]$', '', name)} Privacy Policy"
-    if kind in _KINDS:  # `Part 36 - Offers to settle`; else the first line
+    if kind in _KINDS:  # `Part 36 - Offers to settle`, or the first line
         law = _LAW.search(text[:3000]) if kind == "legislation" else None
         line = law or _PART_LINE.search(text[:2000]) or _ANY_LINE.search(text)
         return (_shorten_line(line[0 if law else 1]) if line else "") or name
@@ -148,7 +148,7 @@ def _shorten_line(line: str) -> str:
 
 def find_own_date(text: str, kind: str) -> str:
     if kind in {"practice direction", "rules"}:
-        return ""  # dates in these documents belong to other laws
+        return ""  # dates in these documents are dates of other laws
     if kind in {"court guide", "judgment"}:
         month = _MONTHLY.search(text[:800])
         return date_of(text[:800]) or (month[0] if month else "")
@@ -161,7 +161,7 @@ def find_own_date(text: str, kind: str) -> str:
 
 
 _KIND = re.compile(r"(?i)\b(?:agree+ments?|undertaking|deed|contract|requirements)\b")
-# Matches `This Reseller Agreement`, but neither `This Agreement contains the entire agreement` nor a verb.
+# Matches `This Reseller Agreement`, but not `This Agreement contains the entire agreement`.
 _OPENING = re.compile(
     r"(?im)^[^\S\n]*+this (?!(?:agreement|undertaking|deed|contract|lease|letter|document)\b)"
     r"((?:(?!(?:is|was|are|shall|will|may|has|contains|constitutes|sets|supersedes|represents)\b)"

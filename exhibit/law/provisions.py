@@ -28,7 +28,7 @@ _VERSION = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _OPENING_LINES = 12  # lines at the start of a law that state its name
 _MAX_LAW_NAME_CHARS = 200  # characters of a law's name
-_OPENING_CHARS, _FIRST_UNITS = 60_000, 4  # characters with a law's first paragraphs; the number of these examined
+_OPENING_CHARS, _FIRST_UNITS = 60_000, 4  # where to search a law's first paragraphs, and how many to examine
 _MAX_UNIT_TITLE_CHARS = 110  # characters of a paragraph's heading
 
 
@@ -97,7 +97,8 @@ class Unit(NamedTuple):
 def find_units(text: str, system: LegalSystem) -> list[Unit]:
     """Return the units (§ or articles) of a law in order; each ends where the next unit or a larger part begins."""
     heads = []
-    for match in re.finditer(r"^.+$", text, re.MULTILINE) if system.units else ():  # English law has no unit
+    # the English system defines no units
+    for match in re.finditer(r"^.+$", text, re.MULTILINE) if system.units else ():
         found = system.label.match(match[0])
         if found is None or not (found["number"] or found["before"]):
             continue
@@ -290,7 +291,8 @@ def _group_steps(text: str, system: LegalSystem | None = None) -> list[_Cited]:
         below = sort not in _HEIGHTS
         numbers, end = _read_number(text, match, sort) if system else _read_numbers(text, match, below=below)
         paths = [(ProvisionStep(sort, match["word"], number), *inside) for number, inside in numbers]
-        if cited and len(cited[-1].paths) == 1 and (below or system is None):  # a law cites no unit within another
+        # laws of the other systems do not nest units
+        if cited and len(cited[-1].paths) == 1 and (below or system is None):
             outer = cited[-1].paths[0]
             if _goes_on(outer[-1], sort, text[cited[-1].end : match.start()]):
                 paths = [tuple(sorted([*outer, *path], key=_rank_height)) for path in paths]
@@ -326,7 +328,7 @@ def _read_numbers(text: str, match: re.Match[str], *, below: bool) -> tuple[list
     plural = word == "§§" or word in ("ss.", "arts.", "artt.") or (word.endswith("s") and word not in ("abs", "ss"))
     if plural and (ends := re.fullmatch(r"(\d+)[-–](\d+)", number)):
         return [(str(number), ()) for number in _list_range(int(ends[1]), int(ends[2]))], end
-    plural = plural or below  # also for a list such as "Abs. 1, 3"
+    plural = plural or below  # a lower part may be a list without a plural: "Abs. 1, 3"
     numbers = [(number.rstrip("ºª°"), _read_brackets(match["brackets"]))]
     while plural and (mark := _NEXT.match(text, end)) and (more := _LISTED.match(text, mark.end())):
         digits, _, brackets = more[0].partition("(")
@@ -380,7 +382,8 @@ _LABEL = re.compile(r"(?P<word>\D{0,100}?)[ \xa0]*+(?P<number>[\divxlcIVXLC][\w.
 _RECITALS_SHARE = 0.5  # share of a document, from its start, that contains its recitals
 
 _BARE_SORTS = ("unit", "article", "", "paragraph", "point")  # headings may be only numbers: `2.01 Rent`
-_MIN_WORDED_HEADINGS = 3  # least headings with the kind's word from which a document's headings are expected to have it
+# if so many headings have the word of a kind, such as `Article`, all headings of that kind are expected to have it
+_MIN_WORDED_HEADINGS = 3
 
 
 class ProvisionPlace(NamedTuple):
@@ -500,9 +503,9 @@ def _find_own_span(section: Section) -> Span:
 
 
 def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
-    """Return the sections of the highest level; of those with one heading, the longest."""
+    """Return the sections of the highest level; of several sections with the same heading, only the longest."""
     highest = min((entry.section.level for entry in found), default=0)
-    longest: dict[str, _Labelled] = {}  # the shorter is the line of the table of contents
+    longest: dict[str, _Labelled] = {}  # a shorter one is a line of the table of contents
     for entry in (entry for entry in found if entry.section.level == highest):
         other = longest.setdefault(entry.section.heading, entry)
         if entry.section.span.end - entry.section.span.start > other.section.span.end - other.section.span.start:

@@ -23,16 +23,17 @@ _WITHHOLDS = re.compile(
     r"|\b(?:may\s+not|neither\s+party\s+may)\s+(?:terminate|end|cancel|audit|inspect|examine)\b",
     re.IGNORECASE,
 )  # matches a clause that denies a grant, a duty, or a right to terminate or to inspect
+# Matches a clause that permits an act without consent; anchored at its start, so that each clause is read once
 _PERMITS = re.compile(
     r"(?<![^.;])(?>[^.;]*?\bmay\s+[a-z]+\b)(?>[^.;]*?\bwithout\b)[^.;]*?\b(?:consent|approval)\b", re.IGNORECASE
-)  # matches, from its start, a clause that permits an act without consent, so that each clause is read once
+)
 _FORBIDS = re.compile(r"\b(?:not|no|neither|nor|cannot|never)\b", re.IGNORECASE)
 _RIGHTS = re.compile(r"(?i)\b(exclusiv|sublicens)")  # a clause can withhold such a right by `non-`
 _EXCEPTS = re.compile(
     r"(?i)\b(?:notwithstanding|except(?:ion|ing)?|unless|however|other than|save (?:for|that|as)|provided,? that)\b"
 )
 _LIMITS = re.compile(r"(?i)\b(?:limit|restrict|restrain|bar|prohibit|prevent|forbid|refrain|non)")
-"""Matches a question about a limit; `non-exclusive` may mean yes to it."""
+"""Matches a question about a limit: for such a question, a clause with `non-exclusive` may mean yes."""
 _DASH = "[-\u2010-\u2015 ]"
 _MAX_QUESTION_CHARS = 2_000  # most characters of a question that are read: a longer text is not a question
 

@@ -1,4 +1,4 @@
-"""Decide whether a reply refuses, which means that it gives no answer.
+"""Decides whether a reply refuses, which means that it gives no answer.
 
 A reply is split into clauses. Each word of an English clause becomes the letter of its class (`_CLASSES`), and the
 clause refuses if the letters match `_REFUSAL`: "The lease does not mention a cap" is `DNVx`. For other languages,
@@ -61,9 +61,9 @@ _UNSTATED = re.compile(r"[^QTW]*NV(?:P[^xQ]*)?$")  # the date is not known
 _ASIDE = re.compile(r"$|Y|M[^VN]|M$|[^N]{0,2}(?:D[MVx]?|T)[VC]|x?C")
 """Matches clauses that neither answer nor refuse: "I looked through the files", "the lease deals with payment"."""
 _EXCLUSION = re.compile(r"[\w\s]{0,40}\b(?:policy|insurance|lease|licen[cs]e) does not (?:cover|include|extend)")
-"""A statement of what an insurance or a licence does not cover is an answer."""
+"""Matches a statement of what an insurance or a licence does not cover: such a statement is an answer."""
 _STATEMENT = re.compile(r"\b(?:states?|says?|provides?|specif(?:y|ies)) (?:only )?that\b.*\d|it ends\b.*\d")
-"""A report of what the documents state is an answer: "it states that notice is due within 30 days"."""
+"""Matches a report of what the documents state, which is an answer: "it states that notice is due within 30 days"."""
 _LEADS = re.compile(
     r"(?:if|where|when|unless|since|because|as|although|though|while|even though)\b[^,]{1,200},\s*"
     r"|(?:based on|according to|from|after \w+ing|in|on|having|as far as)\b[^,.;]{1,80},\s*"

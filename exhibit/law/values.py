@@ -122,7 +122,7 @@ def _make_date_pattern() -> re.Pattern[str]:
     month = rf"(?:{make_word_pattern(long)}|(?:{make_word_pattern(SHORT_MONTHS)})\.?)"
     first_letters = "".join(sorted({letter for name in long for letter in (name[0], name[0].upper())}))
     return re.compile(
-        rf"(?<!\w)(?=[\d{first_letters}])(?:"  # rejects most positions without trying the months
+        rf"(?<!\w)(?=[\d{first_letters}])(?:"  # reject most positions before the months are tried
         rf"(?P<month>{month})\s{{1,3}}(?P<day>\d{{1,2}})(?P<th>st|nd|rd|th)?(?!\w)"
         r"(?:(?:\s?,\s{0,3}|\s{1,3})(?P<year>\d{4})(?!\w))?"
         r"|(?P<day2>\d{1,2})(?:(?P<th2>st|nd|rd|th)?(?:\s{1,3}(?:day\s{1,3})?(?:of\s{1,3})?)"
@@ -247,7 +247,7 @@ GROUPS = {
         "Austria|Australia|Belgium|Canada|China|Denmark|England|Finland|France|Germany|Hong Kong|India|Ireland|Israel|"
         "Italy|Japan|Luxembourg|New Zealand|Norway|Poland|Portugal|Scotland|Singapore|Spain|Sweden|Switzerland|Taiwan"
     ).split("|"),
-}  # places by kind; places of one kind can replace each other in a clause on governing law
+}  # places by kind: in a clause on governing law, a place can be replaced by another of its kind
 _PLACES = {name: group for group, names in GROUPS.items() for name in names}
 _NAMES = "|".join(name.replace(" ", r"\s{1,3}") for name in sorted(_PLACES, key=len, reverse=True))
 # case-sensitive, because `china` is not a place, and ignoring case would take three times as long
@@ -354,7 +354,7 @@ def _read_value(kind: ValueKind, match: re.Match[str]) -> Value | None:
 
 _CHARS_BEFORE_UNIT, _CHARS_AFTER_UNIT = 120, 60
 """The most characters of a number and its bracket before and after a unit or sign."""
-# The pattern of each kind, and the pattern of the signs or units of which a value of the kind has one.
+# Each kind with the pattern of its values, and the pattern of signs or units if each of its values has one.
 _KINDS: tuple[tuple[ValueKind, re.Pattern[str], re.Pattern[str] | None], ...] = (
     (
         "amount", _AMOUNT,
@@ -511,7 +511,7 @@ class Statement:
     loose: frozenset[str]  # numbers outside dates; the word `one` is a pronoun, not a number
 
 
-@lru_cache(maxsize=4096)  # an answer is compared with every passage, and a passage serves many questions
+@lru_cache(maxsize=4096)  # cached, because the same answers and passages are compared many times
 def read_statement(text: str) -> Statement:
     plain = write_plain_numbers(text)
     dates, pieces, end = [], [], 0
@@ -544,9 +544,10 @@ def _has_dates(wanted: Statement, stated: Statement) -> bool:
 
 
 def has_missing_figures(claim: str, evidence: str) -> bool:
-    """Return whether a claim has a number, a date or a unit that the evidence lacks: 10 business days for 10 days."""
+    """Return whether the evidence lacks a number, date or unit of a claim, such as 10 business days (not 10 days)."""
     wanted = read_statement(claim)
-    if not wanted.loose and not wanted.dates:  # true for half of all claims, for which the evidence need not be read
+    # half of all claims have no figures: skip the slow reading of the evidence
+    if not wanted.loose and not wanted.dates:
         return False
     stated = read_statement(evidence)
     if wanted.loose - stated.numbers or not _has_dates(wanted, stated):

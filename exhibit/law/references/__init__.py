@@ -26,7 +26,7 @@ _TITLE = re.compile(
     r"(?i)^\W*(?:Document:\s*)?(?P<sort>(?:CPR\s+)?PART|PRACTICE\s+DIRECTION)\s+"
     r"(?P<number>\d{1,2}[ \xa0]?(?:[A-Z]{1,3}\d?)?)(?![\w.])\s*(?P<rest>.*)$"
 )
-# exports separate a letter from its number: "91.3 A The court"; but in "91.3 A party may" the A begins a sentence
+# some texts separate a letter from its number: "91.3 A The court"; but in "91.3 A party may" the A begins a sentence
 _NUMBER = (
     r"(?:[A-Z]\.?)?\d{1,3}(?:[ \xa0]?[A-Z](?=\.\d))?(?:\.\d{1,3})*"
     r"(?:(?:[A-Z]{1,2}|[ \xa0](?:[A-Z]{2}|[B-HJ-Z]|[AI](?!\s+[a-z])))(?![A-Za-z.]))?"
@@ -35,7 +35,7 @@ _LABEL = re.compile(
     rf"^\s*(?:(?:Rule|Para(?:graph)?\.?|Section|Chapter)\s+)?(?P<number>{_NUMBER})(?=[\s.(]|[A-Z][a-z]|$)"
 )
 _ANNEXED = re.compile(r"(?i)^\s*(?P<sort>Annex|Appendix)\s+(?P<number>[A-Z]{1,2}|\d{1,2})\b")
-# exports join the items of a list: "about -(a) documents used in court proceedings; and(b) the obligations"
+# some texts lack spaces in a list: "about -(a) documents used in court proceedings; and(b) the obligations"
 _PARAGRAPH = re.compile(
     r"(?:^|(?<=[-–—;:,.)])|(?<=\band)|(?<=\bor)|(?<=[\dA-Z]))\s*\((\d{1,3}[ ]?[A-Z]{0,2}|[a-z]{1,5})\)"
 )
@@ -151,7 +151,7 @@ def _read_label(line: str, whole: Reference, base: Path, inside: list[str]) -> t
 
 
 def _nest_label(inside: list[str], label: str) -> list[str]:
-    """Return the path of a label after another path: numbers hold letters, and letters hold Roman numbers."""
+    """Return the path of a label after another path: numbers contain letters, and letters contain Roman numbers."""
     if label[0].isdigit():
         return [label]
     numbers, letters = [part for part in inside if part[0].isdigit()], [part for part in inside if part.isalpha()]

@@ -59,7 +59,7 @@ _OF_GUIDE = re.compile(r"\s+(?:of|to|in)\s+(?:the|that|(?P<own>this))\s+[Gg]uide
 _COURT_NAMES = """
 UKSC UKHL UKPC EWCA EWHC EWFC EWCOP EWCC EWCR UKUT UKFTT EAT UKIAT UKAITUR UKSIAC UKIPTrib CAT UKGD CSIH CSOH HCJAC HCJT
 HCJ SAC ScotSC UT NICA NIQB NIKB NICh NICC NIFam NIMag NIMaster NICty NICoroner ICR IRLR
-""".split()  # ICR and IRLR report employment cases, which have no neutral citation of the time
+""".split()  # ICR and IRLR report old employment cases, which have no neutral citation
 # Towns whose sheriff courts number their own judgments; `[2019] SC 12` is a page of a law report.
 _SHERIFFS = """
 ABE AIR ALL ARB AYR BAN CAM DNF DUM DUN EDIN ELG FAL FOR GLA GRE HAM INV JED KIL KIR KLK LAN LER LIV OBA PAI PER PET POR
@@ -190,7 +190,7 @@ def _infer_guide(text: str, unit: NumberedUnit, named: list[Named], known: list[
         return named[0].name if of_guide["own"] and last else last or ""
     written = text[unit.number : unit.end]
     annexed = unit.paths[0][0].startswith(("annex", "appendix"))
-    # only guides have annexes and numbers with a letter, so these need no guide's name
+    # an annex or a number with a letter needs no guide's name, because only guides have them
     fixed = annexed or _WITH_LETTER.match(written) or ("para" not in unit.unit and _WITH_POINT.match(written))
     if not unit.unit or not fixed or _OF_SOMETHING.match(text, unit.end):
         return None

@@ -107,7 +107,7 @@ _NAME_CHARS = 160  # most characters of a name: the titles of cited Acts are sho
 _OURS = frozenset({"rules", "civil procedure rules", "civil procedure rules 1998"})
 _UNITS = {word: unit for unit, words in _UNIT_WORDS.items() for word in words.split()}
 _OWN = {"section": ("act", "measure"), "regulation": ("regulations",), "article": ("order",), "rule": ("rules",)}
-"""The instruments whose usual unit a word names; such a provision needs no word before its number."""
+"""The kinds of instruments that are divided into each unit: Acts and Measures have sections, Orders have articles."""
 _EUROPEAN = ("article", "recital", "annex")  # the units of an act of the EU; other instruments have only articles
 _LARGE = frozenset({"sch", "part", "chapter"})
 _MAX_CHARS_TO_ACT = 400  # greatest distance in characters from a bare `section 33` back to its Act
@@ -209,7 +209,7 @@ class _Statutes:
         }
         self.text = text = blank_spans(text, [Span(act.start, act.end) for act in acts])
         national = list(filter(None, (_read_instrument(text, match) for match in _ENDING.finditer(text))))
-        # of names that overlap, the later is the longer
+        # if names overlap, use the later name, which is longer
         self._national = [a for a, b in zip_longest(national, national[1:]) if b is None or a.end <= b.start]
         names = sorted([*acts, *self._national])
         numbered = list(_find_numbered(text, names))
@@ -316,7 +316,8 @@ def _read_instrument(text: str, ending: re.Match[str]) -> Named | None:
             break  # orders contain the names of Acts: "Access to Justice Act 1999 (Destination of Appeals) Order 2016"
         listed = listed or token["small"] == "and"
         start = floor + token.start()
-    start += len(re.match(r"(?:(?:of|and|for|in|to|on|by|with)\b|[,\s])*", text[start : ending.start()])[0])  # type: ignore[index]
+    # type: ignore[index]
+    start += len(re.match(r"(?:(?:of|and|for|in|to|on|by|with)\b|[,\s])*", text[start : ending.start()])[0])
     words = text[start : ending.start()].strip()
     # Acts have "Northern Ireland" after the word Act, Orders before the word Order: move both to the same position
     place = " (Northern Ireland)" if ending["place"] else ""

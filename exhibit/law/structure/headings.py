@@ -164,7 +164,7 @@ def _read_number(line: Line, system: LegalSystem) -> Label | None:
         apart = (line.fresh and (starts or line.gap)) or (starts and run_in(rest)[0])
         return Label(label, rest, "decimal", value, 5 + len(value), "section", starts and bool(rest)) if apart else None
     marked = bool(match["mark"])
-    if system.units:  # a number of a list: the heading of a part of a law has a word before its number
+    if system.units:  # an item of a list: in a law, the number of a heading has a word before it
         fits = marked and (line.fresh or line.before.endswith(","))
         return Label(label, rest, "1.", value, 9, "clause", sure=False) if fits else None
     if not (line.gap or (marked and line.fresh)) or not starts or not (marked or rest):
@@ -272,8 +272,8 @@ _DEFINITIONS = re.compile(
     r"(?i)(?:(?:certain |general )?definitions?|defined terms|interpretation|definitions and .{3,40}|glossary)\W*"
 )
 _DOCUMENT = re.compile(r"(?i)\b(?:agreement|contract|deed|policy|plan|lease|undertaking|amendment|guide)\b")
-_UNNUMBERED_RANK = 6  # the rank of a title that is not above a number
-_LARGE_RANK = 6.5  # the same for a title in a larger font
+_UNNUMBERED_RANK = 6  # the rank of a title, unless the line below it is a numbered heading
+_LARGE_RANK = 6.5  # the rank of such a title in a larger font
 _MAX_HEADING_LINES = 4  # most lines of a heading: the longest in the five court guides has four
 _MAX_HEADING_CHARS = 300  # characters: a longer text is a sentence
 FOOTNOTE = re.compile(r"(?<=[a-z])\d{1,2}$")  # a footnote mark at the end of a title
@@ -389,7 +389,7 @@ class _Finder:
             return None, 1
         after = self._lines[index + 1]
         if label and label.style == "decimal" and not label.rest and ended:
-            # a rule of court has its title, and its number alone on the next line
+            # in a rule of court, the number is alone on the line below the title
             return replace(_make_heading(line, label, text, after.end), title=text, kind=label.kind, sure=True), 2
         if label:
             titled = label.style in COUNTED and (ended or line.before == "")

@@ -153,7 +153,7 @@ class Outline(NamedTuple):
     heights: Mapping[int, LineType] = {}  # the larger or bolder fonts, by the line's offset
 
     least: float = 0.0  # the least font height of a heading without a number
-    rules: bool = False  # each decimal number at the start of a paragraph is a label
+    rules: bool = False  # whether each decimal number at the start of a paragraph is a label
 
     @property
     def known(self) -> bool:
@@ -161,7 +161,9 @@ class Outline(NamedTuple):
 
 
 NO_OUTLINE = Outline()
-_HEADING_HEIGHT = 1.15  # times the text height: finds 98.8% of 808 bookmarks of four court guides; words alone, 70.9%
+# least ratio of a heading's font height to the text's: it finds 98.8% of 808 bookmarks of four court guides; without
+_HEADING_HEIGHT = 1.15
+# fonts, 70.9% are found
 _MIN_LARGE_LINES = 3  # lines: a title page alone does not show the fonts of headings
 
 

@@ -99,7 +99,7 @@ class Node:
 
 
 def place(stack: list[Node], heading: Heading, *, counted: bool) -> Node | None:
-    """Return the node of a heading; without `counted`, numbers may be missing, as of rules that were repealed."""
+    """Return the node of a heading; without `counted`, numbers may be missing, such as numbers of repealed rules."""
     recited = any(node.heading.kind == "recitals" for node in stack)
     if heading.kind == ("recitals" if recited else "agreement"):
         return None  # each WHEREAS after the first belongs to the same recitals
