@@ -64,7 +64,7 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
             yield f"span {place[0]} does not begin with the heading {line.labels.get('heading')!r}"
         accepted = line.labels.get("accepted") or (line.how == "section" and not heading)
         if accepted and place is not line.spans:
-            continue  # another provision that the source also accepts, whose words differ from the quote
+            continue  # the source also accepts this provision, whose words differ from the quote
         likeness = _compare_quote(quote, place, document)
         if likeness < least:
             yield f"span {place} contains other words (similarity {likeness:.2f}, {line.how})"

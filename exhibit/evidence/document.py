@@ -14,8 +14,8 @@ from exhibit.storage.locations import Location
 _EDGE = 4  # The number of lines at a page's edge that can be furniture: a company's name, a title, a notice, a number
 
 _SHARE = 0.1
-"""A line is a running head or foot if it is at the edge of a tenth of the pages, and of at least two pages; a line with
-a number that increases with the page must be on at least three pages.
+"""A line is a running head or foot if it recurs at the edge of a tenth of the pages, and of at least two pages. A line
+whose number increases with the page must recur on at least three pages.
 """
 
 _NUMBER = re.compile(
@@ -44,7 +44,7 @@ def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
     keys = [[_make_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
     counts = Counter(key for page in keys for key in {key for line in page for key in line})
     share = _SHARE * len(edges)
-    # on only two pages, an increasing number may be chance: a heading on each page
+    # two pages are not enough for an increasing number: it may be the number of a heading on each page
     for lines, page_keys in zip(edges, keys, strict=True):
         for line, own in zip(lines, page_keys, strict=True):
             recurs = any(counts[key] >= max(2 if key[1] is None else min(3, len(edges)), share) for key in own)

@@ -1,10 +1,13 @@
 """The names that the fields of test sets may have: fields.toml is the only list of such names.
 
-A name is compared without case, and by letters and digits only. Of several names that a row has, the first of the list
-counts; names with one of the `prefixes` before them count after all names without. `rows` are lists of rows inside a
-file, `wrapper` are objects whose fields are the row's own, and `assertions` are checks of an answer in a list
-(promptfoo's `assert`), whose types are the lists `assert-…`. A column of `verdict` is used if its cells state that a
-question is refused; `refuse` and `comply` are what such a cell may say, beside true and false.
+Names are compared by their letters and digits only, without case. If a row has several of the names, the first in the
+list is used; a name after one of the `prefixes` ranks behind all names without a prefix.
+
+- `rows`: fields with a list of rows.
+- `wrapper`: objects whose fields are fields of the row.
+- `assertions`: lists of checks of an answer (promptfoo's `assert`); the lists `assert-…` name the types of checks.
+- `verdict`: a column that states whether a question is refused. Its cells are true or false, or a word of the lists
+`refuse` and `comply`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -55,7 +58,7 @@ def choose_name(names: Iterable[str], field: str) -> str | None:
 
 
 def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth: int = _DEEPEST) -> dict[str, Any]:
-    """Return an object's fields, and under dotted paths the fields of nested objects.
+    """Return an object's fields, and the fields of nested objects by their dotted paths.
 
     With `inside`, only objects with a known name of that field are opened.
     """

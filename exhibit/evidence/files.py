@@ -31,7 +31,7 @@ _LETTERS = (
     ("cp1251", "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґў№"),  # Cyrillic
     ("iso8859_2", "áčďéěíňóřšťúůýžäľĺŕôąćęłńśźż"),
 )
-"""The letters beyond ASCII of languages, by code page: charset-normalizer reads French Windows-1252 as Windows-1250."""
+"""Each code page with the letters beyond ASCII of a language; charset-normalizer confuses Windows-1252 and 1250."""
 _MAX_CONTROLS = 0.01  # the share of control characters above which bytes are not text
 
 
@@ -77,7 +77,7 @@ def decode_page(data: bytes, charset: str = "") -> str:
 # ---------------------------------------------------------------- zip archives
 
 MAX_BYTES = 512 << 20
-"""The most bytes of all parts after decompression: the largest common office files have a tenth of it."""
+"""The most bytes of all parts after decompression: the largest common office files have a tenth of this."""
 MAX_PARTS = 20_000  # most parts of a file: an office file has some hundred
 MAX_RATIO = 200  # a contract's text compresses 10 to 30 times; a part that compresses 200 times is a zip bomb
 _RATIO_FROM = 4 << 20
@@ -93,7 +93,7 @@ def convert_parser_errors(path: Path, kind: str) -> Iterator[None]:
     except (ToolkitError, MemoryError):  # a LimitError already has its message
         raise
     except OSError as error:
-        if error.errno == errno.ENOSPC:  # a full disk is no fault of the file
+        if error.errno == errno.ENOSPC:  # the disk is full: the file is not damaged
             raise
         # Pillow raises OSError without an errno for an unknown image format
         reason = error.strerror or f"damaged, or not a valid {kind}"

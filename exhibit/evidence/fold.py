@@ -28,9 +28,9 @@ _ALIKE = {
     "⁄": "/",
     "∕": "/",
 }
-# Cc and Cf: controls, soft hyphens, zero-width and direction marks, the BOM. Z*: every kind of space. PDFium reports a
-# hyphen at a line's end as U+FFFE; readers turn it into "-", but fold must accept it. Co: private use, such as the
-# bullets and boxes of a symbol font, which have no meaning without it.
+# Cc and Cf: controls, soft hyphens, zero-width and direction marks, the BOM. Z*: every kind of space. Co: private use,
+# such as the bullets and boxes of a symbol font, which mean nothing without the font. U+FFFE: PDFium's hyphen at a
+# line's end; our reader replaces it by "-", but other texts may contain it.
 _DROPPED = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Cs", "Cn", "Co"})
 
 
@@ -74,7 +74,7 @@ def _list_characters(text: str) -> list[str]:
 
 def fold(text: str, *, loose: bool = False) -> str:
     """Return a text folded for comparison: with uniform spaces, quotation marks, dashes and ligatures."""
-    # `None` removes a character in a quarter of the time that an empty text takes
+    # map to None, not to an empty text: `translate` then takes a quarter of the time
     return text.translate({ord(char): _fold_character(char, loose) or None for char in _list_characters(text)})
 
 
@@ -144,7 +144,7 @@ def with_latin_letters(text: str) -> str:
 
 
 _COST = 1 << 32
-"""A cell holds its cost and, in its lower bits, the start of its alignment: a smaller number is a better cell.
+"""A cell is its cost times this number, plus the start of its alignment: the smaller number is the better cell.
 """
 _LOOK = 32  # the number of rows between two checks whether the pattern can still match
 
@@ -167,13 +167,13 @@ def align(pattern: str, text: str, *, most: int) -> Alignment | None:
     for number, letter in enumerate(list_code_points(pattern), 1):
         below = row + _COST
         below[1:] = np.minimum(below[1:], row[:-1] + np.where(letters == letter, 0, _COST))
-        # a cell may also come from its left neighbour at a cost of one: subtract the slope and take a running minimum
+        # a step from the left neighbour costs one: a running minimum without the slope finds the cheapest chain
         row = np.minimum.accumulate(below - slope) + slope
         if number % _LOOK == 0 and row.min() >= limit:
             return None
     distance = int(row.min()) // _COST
     ends = np.flatnonzero(row < (distance + 1) * _COST)
-    # among equally near ranges, choose the range whose length is nearest to the pattern's
+    # among ranges with the same distance, choose the range whose length is nearest to the pattern's
     lengths = ends - row[ends] % _COST
     best = int(np.abs(lengths - len(pattern)).argmin())
     end, length = int(ends[best]), int(lengths[best])

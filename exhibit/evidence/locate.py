@@ -209,7 +209,7 @@ def _locate_in_markup(quote: str, document: Document) -> list[Match]:
     placement = place_pieces(quote, document)
     places = choose_nearest_places(placement.pieces)
     cells = cells_of(quote)
-    # a word between two pieces that the quote lacks counts as an error, like a misspelling
+    # words of the document between two pieces, which the quote lacks, count as errors, like misspellings
     gaps = () if cells else pairwise((place[0].start, place[-1].end) for place in places)
     folded = (document.letters.find_folded_range(before, after) for (_, before), (after, _) in gaps)
     skipped = sum(last - first for first, last in folded if 0 < last - first < MIN_FUZZY)
@@ -257,13 +257,13 @@ def _locate_alike(quote: str, document: Document) -> list[Match]:
     taken: list[Span] = []
     matches = []
     for place, score in sorted(best.items(), key=lambda item: (-item[1], item[0])):
-        if not any(map(place.overlaps, taken)):  # of locations that overlap, keep the best
+        if not any(map(place.overlaps, taken)):  # of overlapping locations, keep the best
             taken.append(place)
             matches.append(Match(document.cut_furniture(Span(*document.body.span(*place))), "fuzzy", score))
     return matches
 
 
-_GRAM = 8  # letters: with 6 to 10 the aligner is called for few windows, without this test ten times as often
+_GRAM = 8  # letters: with 6 to 10, few windows pass to the slow aligner; without this test, ten times as many
 
 
 def _has_grams(grams: list[str], text: str, fewest: int) -> bool:
@@ -280,7 +280,7 @@ def find_windows(needle: str, text: str, allowed: int) -> list[Span]:
         hits = list(islice(find_occurrences(needle[first:last], text), COMMON + 1))
         if len(hits) <= COMMON:
             votes.update(hit - first for hit in hits)
-    windows: list[tuple[Span, int]] = []  # each with the number of the needle's pieces in it
+    windows: list[tuple[Span, int]] = []  # ranges, each with the number of the needle's pieces that it contains
     for start in sorted(votes):
         window, pieces = Span(max(start - allowed, 0), min(start + len(needle) + allowed, len(text))), votes[start]
         if windows and window.start <= windows[-1][0].start + 2 * allowed:

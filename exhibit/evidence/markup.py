@@ -12,13 +12,13 @@ def parse_html(page: str) -> Any | None:
     """Return the root element of an HTML page; None if it is blank; raise ValueError if it is nested too deeply."""
     from lxml import html as lxml_html
 
-    # lxml refuses a decoded text that still declares the encoding of its bytes
+    # remove the declaration of an encoding: lxml refuses it in a decoded text
     page = page.replace("\0", "").lstrip("\ufeff \t\r\n")
     if page.startswith("<?xml"):
         page = page.partition("?>")[2]
     if not page.strip():
         return None
-    # huge_tree raises lxml's limit of nesting from 256 to 2048; deeper content would be lost silently
+    # huge_tree raises lxml's limit of nesting from 256 to 2048; lxml silently drops deeper content
     parser = lxml_html.HTMLParser(huge_tree=True)
     root = lxml_html.document_fromstring(page, parser=parser)
     if any("depth" in entry.message for entry in parser.error_log):

@@ -24,12 +24,12 @@ _COMMON_MARKUP = (
     r"<!--[^<>]{0,400}-->"  # <!-- image -->, <!-- PageBreak -->: Docling and others
     r"|</?[a-zA-Z][^<>]{0,400}>"
     r"|!\[[^\[\]]{0,200}\]\([^()\s]{0,400}\)"  # an image: Marker, MinerU, LlamaParse
-    r"|\]\([^()\s]{0,400}\)"  # the target of a link; the link's words are kept
+    r"|\]\([^()\s]{0,400}\)"  # the target of a link; the link's words stay
     r"|\[\^[^\[\]\s]{1,20}\]"  # a footnote mark
     r"|\\(?:begin|end)\{[a-z*]{1,16}\}(?:\{[lcrpmX|@.\d ]{0,40}\})?"
     r"|\\multi(?:column|row)\{\d{1,2}\}\{[lcr|*]{1,8}\}"
     r"|\\[nrt](?=[A-Z0-9\\(\"'\s])"  # an escaped line end of Python or JSON; no LaTeX command starts like this
-    r"|\\[a-zA-Z]{1,24}\*?"  # any LaTeX command; its argument is kept
+    r"|\\[a-zA-Z]{1,24}\*?"  # any LaTeX command; its argument stays
     r"|&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});"
     r"|~~|\^\{?\d{1,3}\}?(?=\s|$)"  # a superscript number at the end of a word belongs to a footnote
 )
@@ -85,7 +85,7 @@ COMMON = 256  # most occurrences of a seed that are tried; more frequent words g
 _SLIP = 6
 """The most letters that may differ inside a range, in either text: a misread word, an escape, a note's number."""
 _MIN_RESUMED_LETTERS = 12  # letters that must match after such a difference before the range continues
-_EDGE = 4  # letters that must match instead if the text ends earlier
+_EDGE = 4  # the same, if fewer letters remain to the end of the text
 
 
 class Stretch(NamedTuple):
@@ -126,7 +126,7 @@ def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], boun
     grown: dict[tuple[int, int, int], list[Span]] = {}
     for hit in hits:
         end = hit + MIN_SHARED_LETTERS
-        # a slip is shorter than the match before the next slip, so no match is longer than twice the needle
+        # each slip is followed by a longer match, so no stretch is longer than twice the needle
         ahead, there, more = _grow(after, haystack.text[end : end + 2 * len(after) + _MIN_RESUMED_LETTERS])
         back, earlier, other = _grow(
             before, haystack.text[max(hit - 2 * len(before) - _MIN_RESUMED_LETTERS, 0) : hit][::-1]
@@ -170,11 +170,11 @@ def _find_slip(own: str, at: int, other: str, place: int) -> tuple[int, int] | N
 FEW = 3  # most locations of a short range that still identify the text's origin
 _LONG = 60  # letters of a range, about a line, that identify the origin even if they occur more often
 _SPREAD = 3  # A table's cells must lie within this many times their own letters
-_FORM = 12  # letters that a table's cells must have together if no longer range gives the table's location
+_FORM = 12  # letters that a table's cells must have together if the table contains no longer match
 _MARGIN = 300  # letters around the located cells in which short cells are searched: a few rows of a table
 
-MAX_CELL_LETTERS = 1000  # letters of a cell that is searched by runs of words
-MIN_RUN_LETTERS = 5  # letters of such a run: shorter words are too common
+MAX_CELL_LETTERS = 1000  # most letters of a cell that is split into runs of words for the search
+MIN_RUN_LETTERS = 5  # least letters of such a run: shorter runs are too common
 _CELL_WORD = re.compile(r"[^\s<>&|]+")
 
 Place = tuple[Span, ...]
@@ -299,12 +299,12 @@ def _with_cells(
         word = needle.text[start:end]
         spots = free[word]
         if spots:
-            # take the next occurrence in reading order, or the first: a text layer may be in column order
+            # take the next occurrence; after the last, the first, because a text layer may be in column order
             chosen = spots.pop(bisect_left(spots, (at, at)) % len(spots))
             at = chosen.end
             added.append(Stretch(start, end, (chosen,), end - start))
     if not stretches and sum(one.letters for one in added) < _FORM:
-        return stretches  # a few numbers in cells occur anywhere
+        return stretches  # a few short numbers prove nothing
     return sorted([*stretches, *added])
 
 

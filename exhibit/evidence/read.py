@@ -26,7 +26,7 @@ from exhibit.schemas.layout import fit_name
 from exhibit.storage.atomic import list_files, make_scratch_folder
 from exhibit.storage.locations import Location, Remote, fetch_file
 
-_SNIFFED = 4096  # bytes: enough for the names of the first parts of an archive
+_SNIFFED = 4096  # bytes at a file's start that are examined: they contain the names of an archive's first parts
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}")
 _PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.text": ".odt"}
 
@@ -89,7 +89,7 @@ def ending_of(path: Location) -> str:
     if head.startswith(b"%PDF-"):
         return ".pdf"
     if _ENDING.fullmatch(ending):
-        return ending  # no reader has this suffix, or it is the end of a name such as "No. 4"
+        return ending  # an unknown suffix, or the end of a name such as "No. 4"
     if head.startswith(b"PK"):
         return next((kind for mark, kind in _PACKED.items() if mark in head), ending)
     if re.match(rb"\s*<(?:!doctype html|html)", head, re.IGNORECASE):
@@ -119,7 +119,7 @@ def read_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
     if document.path is None or not spans:
         return [[] for _ in spans]
     with fetch_file(document.path) as local_path:
-        # do not send the text: boxes need only the pages
+        # do not send the text to the worker, which needs only the pages
         return run_in_worker(partial(find_boxes, spans=spans), replace(document, text="", path=local_path))
 
 
@@ -163,7 +163,7 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
         try:
             inside = run_in_worker(read_attachments, file.path)
         except DocumentError:
-            continue  # the mail itself is unreadable, which its reader reports
+            continue  # the mail is unreadable, and its reader reports this later
         key = hashlib.sha256(os.fsencode(f"{depth} {file.path.resolve()}")).hexdigest()[:16]
         room = _make_temporary() / key
         room.mkdir(exist_ok=True)

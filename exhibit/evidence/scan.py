@@ -152,7 +152,7 @@ def measure_skew(picture: Image.Image) -> float:
     for reach, step in ((_STEEPEST, 1.0), (1.0, 0.2), (0.2, 0.1)):
         count = round(reach / step)
         angles = [best + step * number for number in range(-count, count + 1)]
-        # of equally good angles, take the smallest
+        # if several angles are equally good, take the smallest
         best = max(angles, key=lambda angle: (measure_sharpness(angle), -abs(angle)))
     return round(max(-_STEEPEST, min(best, _STEEPEST)), 2)
 
@@ -172,7 +172,7 @@ def sort_lines(lines: Sequence[TextLine]) -> list[TextLine]:
 # ---------------------------------------------------------------- the text layer
 
 
-if TYPE_CHECKING:  # its users import it: few documents are scans, and the import takes 0.1 s in each process
+if TYPE_CHECKING:  # imported only where it is used: few documents are scans, and the import takes 0.1 s in each process
     from pypdf.generic import RectangleObject, StreamObject
 
 FONT = "ExhibitUnseen"
@@ -253,7 +253,7 @@ def _draw_words(line: TextLine, *, spaced: bool) -> Iterator[str]:
     at = 0.0
     words = line.text.split()
     for number, word in enumerate(words):
-        # a word includes the space after it, so that no reader must guess
+        # include the space after a word, so that PDF readers need not guess it
         text = f"{word} " if spaced or number < len(words) - 1 else word
         width = sum(map(_estimate_width, text))
         codes = text.encode("utf-16-be", "replace")

@@ -25,7 +25,7 @@ from exhibit.storage.bundle import mirror_bundle, open_bundle
 from exhibit.storage.locations import Location, fetch_file, parse_location
 
 _GREYS = 8  # grey levels, enough for print: a page of a contract takes a third of the bytes of WebP or JPEG
-_COLOURFUL = 40  # the difference between channels from which a pixel is coloured, not a scanner's grey
+_COLOURFUL = 40  # least difference between the channels of a coloured pixel: a scanner's grey has less
 
 
 def draw_page_uri(path: Location, page: Page, *, width: int) -> str:
@@ -41,7 +41,7 @@ def compress_image(image: Image.Image) -> tuple[bytes, str]:
     if _has_colour(image):
         image.save(out, "WEBP", quality=55)
         return out.getvalue(), "webp"
-    last = _GREYS - 1  # evenly spaced greys: it would be slower to choose the best eight for each image
+    last = _GREYS - 1  # evenly spaced greys: to choose the best eight for each image would be slower
     small = image.convert("L").point([round(value * last / 255) for value in range(256)])
     small.putpalette([round(grey * 255 / last) for grey in range(_GREYS) for _ in range(3)])
     small.save(out, "PNG", bits=4)
@@ -58,7 +58,7 @@ def _has_colour(image: Image.Image) -> bool:
 
 # ---------------------------------------------------------------- gold on the page
 
-GOLD = (255, 196, 0)  # amber, which leaves black words readable
+GOLD = (255, 196, 0)  # amber: black words stay readable on it
 _SCALE = 1.5  # pixels per point: a page fills a screen and its words are readable
 
 

@@ -1,4 +1,4 @@
-"""Select the document pages that a page shows with its questions, and draw each of them once, up to a limit."""
+"""Selects the document pages to show with each question, and draws each of them once, up to a limit."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,13 +18,13 @@ from exhibit.storage.bundle import list_corpus_files
 from exhibit.storage.locations import Location, Remote, fetch_file
 from exhibit.viewer.page import Record
 
-PASSAGES = 10  # that are drawn and quoted even if no answer cites them; rows have the text of as many
-MAX_PAGES = 2000  # drawn by default, in one minute on two cores: 53 ms and 36 kB each on contracts of CUAD
-WIDTH = 830  # pixels: that of two pages side by side on a wide screen
-_TOP_PASSAGES = 3  # whose pages are shown even if no answer cites them
-_GOLD_PAGES = 2  # that are shown at least: a quote may continue on the next page
-_CASE_PAGES = 4  # that a case shows at most
-_FURTHER_PAGES = 12  # shown besides for the pieces of its passages: a passage may be a whole document
+PASSAGES = 10  # first passages that are shown even if no answer cites them; a run stores the text of so many
+MAX_PAGES = 2000  # default limit: a page of CUAD takes 53 ms and 36 kB, so this takes one minute on two cores
+WIDTH = 830  # width of a page picture in pixels: two pages side by side fit a wide screen
+_TOP_PASSAGES = 3  # first passages whose pages are shown even if no answer cites them
+_GOLD_PAGES = 2  # least pages with gold to show: a quote may continue on the next page
+_CASE_PAGES = 4  # most pages of one question
+_FURTHER_PAGES = 12  # most additional pages for long passages: a passage may be a whole document
 PageKey = tuple[str, int]  # a filename and a page number; 0 for a document without pages
 
 
@@ -39,7 +39,7 @@ def list_passage_spans(passage: RunPassage) -> list[Span]:
 
 
 def group_spans(row: RunQuestion) -> dict[str, FileSpans]:
-    """Return the spans to mark for a question, by document; of gold, only the occurrence with most retrieved text."""
+    """Return the spans to mark for a question, by document; of repeated gold, only the best retrieved occurrence."""
     files: dict[str, FileSpans] = defaultdict(lambda: FileSpans([], {}))
     for number, passage in enumerate(row.reply.passages, 1):
         if passage.span and passage.filename:
@@ -52,7 +52,7 @@ def group_spans(row: RunQuestion) -> dict[str, FileSpans]:
 
 
 def find_best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterable[Span]) -> list[Span]:
-    """Return the occurrence of a gold passage with the most retrieved characters; of equal ones, the first."""
+    """Return the occurrence of a gold passage with the most retrieved characters; if several are equal, the first."""
     passages = list(retrieved)
     candidates = [[Span(start, end) for start, end in place] for place in places]
 
@@ -84,7 +84,8 @@ def cut_windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list
 def choose_pages(row: RunQuestion, files: Mapping[str, FileSpans], *, most: int = _CASE_PAGES) -> list[PageKey]:
     """Return the pages to show for a question: first pages with gold, then pages of cited or top-ranked passages.
 
-    Of more than `most` pages, gold pages after the second are left out first; further pages of long passages follow.
+    If there are more than `most` pages, gold pages after the second are left out first. Further pages of long passages
+    are added at the end.
     """
     gold, passages = dict.fromkeys(_list_gold_pages(row, files)), row.reply.passages
     others, further = dict[PageKey, None](), dict[PageKey, None]()
@@ -105,7 +106,7 @@ def _list_gold_pages(row: RunQuestion, files: Mapping[str, FileSpans]) -> Iterat
         retrieved = files[gold.filename].passages
         best, pages = find_best_place(gold.places, chain(*retrieved.values())), gold.pages or [0]
         if best != [Span(*span) for span in gold.places[0]]:
-            # rows have the pages of the first place only; the best place is the one that a passage overlaps
+            # a row has the pages of the first occurrence only: use the pages of passages that overlap the best one
             met = [number for number, spans in retrieved.items() if any(overlaps(span, best) for span in spans)]
             pages = [row.reply.passages[number - 1].page or 0 for number in met] or pages
         yield from ((gold.filename, page) for page in pages)
@@ -136,10 +137,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Sheets:
-    number: int  # of the document
+    number: int  # the number of the document
     path: Location
-    pages: tuple[int, ...]  # to draw; empty if the document has no pages
-    spans: tuple[Span, ...]  # to mark
+    pages: tuple[int, ...]  # the pages to draw; empty if the document has no pages
+    spans: tuple[Span, ...]  # the spans to mark
     folder: Path
 
     def __str__(self) -> str:
@@ -200,7 +201,7 @@ def _draw_items(
         for item, outcome in zip(local_items, engine.map(draw_sheets, local_items), strict=True):
             yield item, outcome.error or outcome.unwrap()
     for item in items:
-        if isinstance(item.path, Remote):  # downloaded here, one at a time: a worker has no credentials
+        if isinstance(item.path, Remote):  # download it here, because a worker has no credentials
             try:
                 with fetch_file(item.path) as path:
                     yield item, run_in_worker(draw_sheets, replace(item, path=path), limits=limits)

@@ -44,7 +44,7 @@ def format_page(
 def _make_policy(css: str, code: str, pieces: bool, served: bool) -> str:
     digests = [base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") for text in (css, code)]
     style, script = (f"'sha256-{digest}'" for digest in digests)
-    # `file:` is the equivalent of 'self' for a page that is opened by double click
+    # for a page that is opened as a file, `file:` has the effect of 'self'
     beside = " 'self' file:" if pieces else ""
     connect, form = ("connect-src 'self'; ", "'self'") if served else ("", "'none'")
     images = beside or (" 'self'" if served else "")
@@ -63,7 +63,7 @@ def render(template: str, **values: Any) -> Markup:
 
 @cache
 def _make_environment() -> Environment:
-    # cached: to compile the templates takes longer than to fill them for a small run
+    # cached: for a small run, compiling the templates takes longer than filling them
     environment = Environment(
         loader=FunctionLoader(read), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

@@ -20,9 +20,9 @@ MEANINGS: Mapping[str, str] = {
     "Cost": "How long did a reply take, and how much text did a model read and write for it?",
     "Other": "Your own metrics, and metrics of no other group.",
 }  # the question that each group of metrics answers, in one sentence for a lawyer
-_MAX_VALUES = 45  # rows of a breakdown: CUAD has 41 kinds of clauses
-_TONES = ("bad", "near", "unused", "bold")  # of a stage's reasons, the most frequent first
-LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176  # pixels: the frame inside the picture of a plot
+_MAX_VALUES = 45  # most rows of a breakdown: CUAD has 41 kinds of clauses
+_TONES = ("bad", "near", "unused", "bold")  # the colours of the reasons at a stage, for the most frequent reason first
+LEFT, RIGHT, TOP, BOTTOM = 34, 330, 14, 176  # the edges of the frame in a plot, in pixels
 
 
 class Cell(NamedTuple):
@@ -34,7 +34,7 @@ class Cell(NamedTuple):
     share: float | None = None  # the mean from 0 to 1, for a bar behind the number
     band: str = ""
     change: str = ""  # the difference from the first run, with its interval
-    kind: str = ""  # `better` or `worse` where the difference is significant
+    kind: str = ""  # `better` or `worse` if the difference is significant
 
 
 class MetricRow(NamedTuple):

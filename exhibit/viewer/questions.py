@@ -21,8 +21,8 @@ from exhibit.viewer.page import Record, as_json, cut
 
 
 class Look(NamedTuple):
-    meaning: str  # of an outcome or a change
-    tone: str = ""  # its colour
+    meaning: str  # the meaning of an outcome or a change, in a sentence
+    tone: str = ""  # the class of its colour
 
 
 OUTCOMES: dict[str, Look] = {
@@ -46,11 +46,12 @@ CHANGES = {
     "not asked by all": Look("At least one of the runs does not have this question."),
     "same": Look("The same outcome, and as much of the gold was retrieved."),
 }  # the ways in which a question changed from the first run to the others, the worst first
-CASES = 50  # in a piece: a piece is loaded in some milliseconds
-_MAX_TEXT_CHARS = 20_000  # of a reply: a model that repeats itself must not fill the report
+CASES = 50  # cases in a piece (a file of data): a page loads a piece in a few milliseconds
+_MAX_TEXT_CHARS = 20_000  # most characters of a reply: a model that repeats itself must not fill the report
 _MAX_PASSAGE_CHARS = 4000
-_QUESTION_CHARS, _ANSWER_CHARS, _ERROR_CHARS = 500, 240, 300  # in a line of the list, which the search reads
-Side = RunQuestion | None  # a question in one of the runs; None where the run did not ask it
+# most characters in a line of the list, in which the page searches
+_QUESTION_CHARS, _ANSWER_CHARS, _ERROR_CHARS = 500, 240, 300
+Side = RunQuestion | None  # a question in one of the runs; None if the run does not have it
 
 
 def explain_outcome(row: RunQuestion) -> list[str]:
@@ -107,8 +108,8 @@ class Tally:
 
 
 class Entry(NamedTuple):
-    numbers: tuple[int | None, ...]  # of the question's row in each run
-    values: list[str]  # for each filter of the list
+    numbers: tuple[int | None, ...]  # the number of the question's row in each run
+    values: list[str]  # the question's value for each filter of the list
 
 
 class Matching:
@@ -127,14 +128,14 @@ class Matching:
             first = next(row for row in sides if row is not None)
             own = ("" if row is None else row.outcome if self.several else find_loss(row) for row in sides)
             kind = _find_change(sides) if self.several else first.outcome
-            self.entries.append(Entry(numbers, [kind, first.dataset, *own]))  # in the order of the filters
+            self.entries.append(Entry(numbers, [kind, first.dataset, *own]))  # values in the order of the filters
         order = list(CHANGES if self.several else OUTCOMES)
         self.entries.sort(key=lambda entry: order.index(entry.values[0]))
 
     def _match_rows(self) -> list[tuple[int | None, ...]]:
         if not self.several:
             return [(number,) for number in range(len(self.runs[0].rows))]
-        # the second of two equal questions pairs with the second of another run
+        # if a run has a question twice, the second pairs with the second of another run
         rows: dict[tuple[str, str, int], list[int | None]] = {}
         for at, run in enumerate(self.runs):
             seen: Counter[tuple[str, str]] = Counter()
@@ -213,7 +214,7 @@ class PieceWriter:
 
     def _make_side(self, row: RunQuestion, draw: bool) -> Record:
         reply, spans = row.reply, drawing.group_spans(row)
-        # a failed question has no score, even where -1 was written for other tools
+        # ignore the scores of a failed question, which are -1 for other tools
         known = {} if reply.error else {name: value for name, value in row.scores.items() if value is not None}
         self._metrics |= dict.fromkeys(known)
         side: Record = {"outcome": row.outcome, "why": explain_outcome(row), "refused": reply.refused}
@@ -272,7 +273,7 @@ def _describe_stage(stage: str, value: Any) -> str:
     if stage == "page":
         return "" if value else "not located"
     if stage in ("text", "chunks"):
-        share = int(100 * value["share"])  # rounded down: a part is never shown as 100%
+        share = int(100 * value["share"])  # round down, so that only a complete passage is 100%
         return "whole" if share == 100 else f"{share}%"
     if stage == "answered":
         return str(value)

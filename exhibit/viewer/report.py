@@ -30,7 +30,8 @@ PIECES = FolderKind("the pieces of a page", lambda folder: (folder / "c0.js").is
 IMAGES = "pages"  # the folder of the page pictures, beside the pieces
 _SCRIPTS = ("build.js", "pieces.js", "case.js", "list.js", "keys.js")
 
-Body = Callable[[Matching, Record, list[str]], str]  # makes a page's body from its questions, script data and notes
+# a function that makes a page's body from its questions, script data and notes
+Body = Callable[[Matching, Record, list[str]], str]
 
 
 def write_report(folder: Path, *, out: Path | None = None, home: str = "", **how: Any) -> Path:
@@ -113,7 +114,7 @@ def make_tiles(tally: Tally) -> list[Record]:
     """Return the figures at the top of a report, each with the number of questions that it refers to."""
     total, stages = tally.total, tally.stages
     questions, answerable = total.total(), total.total() - tally.impossible
-    looked_up = total[Outcome.FOUND] + total[Outcome.MISSED]  # questions of a system without answers
+    looked_up = total[Outcome.FOUND] + total[Outcome.MISSED]  # questions to a system that returns only passages
     by_outcome = {
         Outcome.RIGHT: ("answered correctly", answerable, "questions that the documents answer"),
         Outcome.NOT_JUDGED: ("not judged", answerable, "questions that the documents answer"),
@@ -148,7 +149,7 @@ def write_page(
     """
     notes: list[str] = []
     roots = find_dataset_roots(runs, say=notes.append) if datasets is None else datasets
-    path.unlink(missing_ok=True)  # new pieces do not fit an old page
+    path.unlink(missing_ok=True)  # the old page cannot read the new pieces
     out = path.with_name(f"{path.stem}_files")
     matching, wanted = Matching(runs), Wanted()
     with replace_folder(out, force=True, kind=PIECES) as pieces:
@@ -157,7 +158,7 @@ def write_page(
         for at, entry in enumerate(entries):
             writer.add(matching.read(entry.numbers), entry.values, draw=most is None or at < most)
         meta = writer.close()
-        with keep_recent_files():  # remote documents are downloaded once
+        with keep_recent_files():  # download remote documents only once
             documents, faults = draw(
                 wanted, roots, pieces / IMAGES, lambda number, data: write_piece(pieces, f"d{number}", data),
                 most=pages, jobs=jobs, limits=limits,

@@ -32,8 +32,8 @@ NAME = "index.html"
 GATE = 4  # the exit code when a condition of `--fail-on` is met; 1 is an error, 3 too many failed questions
 REGRESSION, BAND = "regression", "band"
 _MAX_TICKS = 10  # run numbers below the axis: more would overlap
-_MIN_STEPS = 3  # that the usual step of a series needs: of two, the larger may be the unusual one
-_LARGE = 4.5  # usual steps that a change must exceed: three standard deviations of a normal variable
+_MIN_STEPS = 3  # least steps from which the usual step is computed: of two, the larger may be unusual
+_LARGE = 4.5  # an unusual change exceeds so many median steps: three standard deviations of a normal variable
 
 
 @dataclass
@@ -41,14 +41,14 @@ class Series:
     """Runs over one dataset that can be compared with each other, oldest first."""
 
     dataset: str
-    title: str  # the dataset and the system, with the judge and the rules of the scores if they are not the usual ones
+    title: str  # the dataset and the system; also the judge and the scoring rules unless they are the default
     runs: Sequence[RunResults]
     metrics: Sequence[str] = ()
     regressions: Sequence["Regression"] = ()
 
 
 class Regression(NamedTuple):
-    title: str  # of the series
+    title: str  # the title of the series
     before: RunResults
     run: RunResults  # the run that is worse than the run before
     falls: Mapping[str, Difference]  # the metrics that are worse, the one with the largest change first
@@ -57,7 +57,7 @@ class Regression(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The sentence that names both runs with the first fall, the other falls, and whether they persist."""
+        """Lines with both runs and the largest fall, with each other fall, and with the statement whether they persist."""
         falls = [describe_fall(*pair) for pair in self.falls.items()]
         falls += [f"{self.more_failed} more question{'s' * (self.more_failed > 1)} failed"] if self.more_failed else []
         headline = f"{self.run.name} is worse than {self.before.name} on {self.title}: {falls[0]}"
@@ -67,7 +67,7 @@ class Regression(NamedTuple):
 
 class Check(NamedTuple):
     suite: str  # the title of a series of runs
-    name: str  # of a condition of `--fail-on`
+    name: str  # the name of a `--fail-on` condition
     seen: str  # the observed values
     holds: bool
 
@@ -97,7 +97,7 @@ def open_runs(folders: Sequence[Path], source: str) -> list[RunResults]:
             print_note(f"{folder}: has not ended; continue it with --resume --run-name {folder.name}")
             continue
         try:
-            # all files are read now, so that a damaged run is reported and the others are still shown
+            # read all files now: a damaged run is reported, and the other runs are still shown
             run = RunResults(folder)
             _ = run.settings, run.provenance, run.means
         except (ToolkitError, OSError, ValueError) as error:
@@ -161,14 +161,14 @@ def find_regressions(series: Series, requested: Sequence[str] = ()) -> list[Regr
             yield Regression(series.title, series.runs[prior], series.runs[at], falls, failed, persists)
 
     regressions = [regression for at, priors in alike.items() if priors for regression in check(priors[-1], at)]
-    # a slow decline has no large step
+    # a slow decline has no large step: also compare the newest run with the first
     if len(alike.get(last, [])) > 1 and alike[last][0] == 0 and not any(one.persists for one in regressions):
         regressions += check(0, last)
     return regressions
 
 
 def _is_unusual(metric: str, step: Difference, others: Sequence[tuple[Table, Table]]) -> bool:
-    """Return whether a change is larger than the usual steps of the series, which vary without any cause."""
+    """Return whether a change is much larger than the other steps of the series, which vary by chance."""
     steps = (change_of(before, after, metric) for before, after in others)
     return len(others) < _MIN_STEPS or abs(step.mean or 0.0) > _LARGE * median(map(abs, steps))
 
@@ -274,6 +274,6 @@ def draw(series: Series, metric: str, numbers: Mapping[str, int]) -> plots.Plot 
     note += ", lower is better" if about.better == "less" else ""
     shown = range(0, len(means), max(1, math.ceil(len(means) / _MAX_TICKS)))
     ticks = [plots.Point(x[at], plots.BOTTOM, str(numbers[series.runs[at].name])) for at in shown]
-    # without the decimal, which would not fit beside the axis
+    # without decimals, which do not fit beside the axis
     sides = plots.mark_side(lambda share: format_value(metric, share * high).replace(".0%", "%"), (0, 0.5, 1))
     return plots.Plot(title, note, [plots.make_line(title, points, high=high)], ticks, sides)

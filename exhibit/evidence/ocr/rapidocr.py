@@ -34,7 +34,7 @@ def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
     def read(picture: Image.Image) -> list[TextLine]:
         # RapidOCR expects the channels blue, green, red
         pixels = np.ascontiguousarray(np.asarray(picture.convert("RGB"))[:, :, ::-1])
-        # no direction classifier: on straight pages it turns one in a few hundred correct lines upside down
+        # no direction classifier: on straight pages, it turns one line in a few hundred upside down
         try:
             result = engine(pixels, use_cls=False)
         except MemoryError:

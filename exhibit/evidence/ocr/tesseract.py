@@ -55,7 +55,7 @@ def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
     def read(picture: Image.Image) -> list[TextLine]:
         data = io.BytesIO()
         picture.convert("L").save(data, "PNG", compress_level=1)
-        # one thread: several workers read pages at the same time
+        # use one thread, because several workers read pages at the same time
         command = [program, "stdin", "stdout", "-l", code, "--dpi", "200", "--psm", "3", "tsv"]
         try:
             done = run_program(command, seconds=_SECONDS, given=data.getvalue())

@@ -25,7 +25,7 @@ def read(path: Path) -> Document:
 
 def _find_texts(data: Any) -> Iterator[str]:
     if isinstance(data, dict):
-        # an export of chunks has all chunks here, and only the first in its own text field
+        # in an export of chunks, this list has all chunks, and the text field has only the first
         pieces = list(_find_texts(data["chunks"])) if isinstance(data.get("chunks"), list) else []
         texts = [data[name] for name in _TEXT_FIELDS if isinstance(data.get(name), str)][:1]
         if pieces or texts:

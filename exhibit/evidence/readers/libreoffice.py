@@ -14,7 +14,7 @@ from exhibit.schemas.errors import DocumentError
 from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.programs import find_program
 
-STARTS_A_PROGRAM = True  # LibreOffice needs much memory even for a small file, so only the item's own limits apply
+STARTS_A_PROGRAM = True  # no lower limits for small files: LibreOffice needs much memory even for these
 
 _TARGETS = {
     **dict.fromkeys((".doc", ".wpd", ".odt", ".rtf"), "docx"),

@@ -28,9 +28,10 @@ SUFFIXES = (".pdf",)
 KIND = "PDF"
 MEMORY = PAGES  # pages are read one at a time, so only a hostile file takes much memory
 
-_MOST_PIXELS = 50_000_000  # of one image: the largest standard paper, A0, has 18 million at the report's scale
+# most pixels of an image: the largest standard paper, A0, has 18 million at the report's scale
+_MOST_PIXELS = 50_000_000
 _FINE = 100  # PDFium converts coordinates to whole device units: hundredths of a point
-_MOST_PAGES = 50_000  # a hostile file may claim millions; the longest law books have some thousands
+_MOST_PAGES = 50_000  # the longest law books have some thousands; a hostile file may claim millions
 
 
 def read(path: Path) -> Document:

@@ -13,7 +13,7 @@ from exhibit.schemas.errors import DocumentError
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")
 KIND = "picture"
 
-_MOST_FRAMES = 2000  # most pages of a fax or scan; a film has more frames
+_MOST_FRAMES = 2000  # most frames: a fax or scan has fewer pages, an animation may have more frames
 _MOST_PIXELS = 80_000_000  # most pixels of a page: A3 at 600 dpi has 70 million
 
 

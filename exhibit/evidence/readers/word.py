@@ -232,7 +232,7 @@ class Numbering:
         form = _read_child(level, "numFmt")
         if form == "bullet":
             return "•"
-        # a legal number is in digits, even those of higher levels with another form
+        # a legal number has digits for all levels, even for levels with another format
         is_legal = level.find(f"{W}isLgl") is not None
         text = _read_child(level, "lvlText")
         for index, count in enumerate(counts):

@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand of `exhibit review`: `make`, `read` or `apply`; without one of these names, `make`."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words and words[0] not in ("make", "read", "apply", "-h", "--help"):
-        words = ["make", *words]  # a bare run or drafted bundle: make its page
+        words = ["make", *words]  # only a run or a drafted bundle is named: make its page
     options = _make_parser().parse_args(words)
     record, lines = options.work(options)
     cli.print_results(record, "\n".join(lines), as_json=options.json)
@@ -73,7 +73,7 @@ def _make_parser() -> cli.Parser:
 def _make(options: Any) -> Result:
     drafted = (options.run / TRAIN).is_file()
     run = DraftedBundle(options.run) if drafted else ReviewedRun(options.run, paths=options.dataset_paths)
-    # never into a bundle, whose files have checksums
+    # not inside a bundle, which lists the checksums of all its files
     default = options.run.with_name(f"{options.run.name}-{NAME}") if drafted else options.run / NAME
     made = make_review(run, options.out or default, size=options.sample, seed=options.seed)
     if made.left_out:
@@ -169,7 +169,7 @@ def _check_same_questions(reviews: Sequence[Review], questions: Questions, where
 def _read_reviews(files: Sequence[Path], *, several_pages: bool) -> list[Review]:
     """Read the reviews of one page; refuse a second review by the same reviewer.
 
-    With `several_pages` they may be of several pages, since a drafted bundle grows.
+    With `several_pages`, the reviews may be from several pages, because a drafted bundle grows.
     """
     reviews = [read_review(path) for path in files]
     seen: dict[tuple[str, str], Path] = {}

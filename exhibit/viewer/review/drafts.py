@@ -1,4 +1,4 @@
-"""Review of a bundle whose questions a program drafted, and the questions that reviewers add to any bundle."""
+"""The review of a bundle whose questions a program drafted, and questions that reviewers add to any bundle."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,10 +19,11 @@ from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.viewer.review import runs
 from exhibit.viewer.review.runs import Judged, Key, Questions
 
-_CHECKED_SHARE = 0.3  # of sure drafts in the sample: their error rate is shown beside every figure
+_CHECKED_SHARE = 0.3  # least share of sure drafts in a sample: their error rate is shown beside every figure
 
 Drafted = tuple[Row, list[Gold]]
-Status = Literal["unsure", "sure", "judged"]  # waits for a reviewer; used without a review; by a reviewer earlier
+# unsure: a reviewer must decide; sure: used without a review; judged: already reviewed
+Status = Literal["unsure", "sure", "judged"]
 
 
 class DraftedBundle:
@@ -67,13 +68,13 @@ class DraftedBundle:
         return self._documents.get(filename)
 
     def choose_worth_judging(self, size: int) -> list[Key]:
-        """Return up to `size` drafts: unsure ones, nearest to 0.5 first, and at least 30% sure (or judged) ones."""
+        """Return up to `size` drafts: unsure ones, least certain first, and at least 30% sure (or judged) ones."""
         order: dict[Status, list[RunQuestion]] = {"unsure": [], "sure": [], "judged": []}
         for row in self.questions.values():
             order[find_status(row.labels)].append(row)
         unsure, checks = order["unsure"], order["sure"] if order["sure"] or order["unsure"] else order["judged"]
         unsure.sort(key=lambda row: (abs((row.reply.confidence or 0.0) - 0.5), row.id))
-        # a random order that is the same on every machine: ids are hashes of the question
+        # a pseudorandom order that is the same on every machine
         checks.sort(key=lambda row: (int(row.id) * 2654435761 % (1 << 32), row.id))
         count = min(len(checks), max(size - len(unsure), round(size * _CHECKED_SHARE)))
         return [row.key for row in (*unsure[: size - count], *checks[:count])]
@@ -85,14 +86,14 @@ def _get_labels(gold: Sequence[Gold]) -> dict[str, Label]:
 
 def find_status(labels: dict[str, Any]) -> Status:
     if labels.get("draft") == "unsure":
-        return "unsure"  # also a person's work that is open again
+        return "unsure"  # also if a reviewer judged it, but must judge it again
     return "judged" if labels.get("draft") == "judged" or "added_by" in labels else "sure"
 
 
 def apply_reviews(
     reviews: Sequence[Review], drafted: DraftedBundle, out: Path, *, force: bool = False
 ) -> tuple[DraftInfo, int]:
-    """Write a drafted bundle with the reviewers' judgments applied; return its draft info, and how many rows reopen."""
+    """Write a drafted bundle with the judgments applied; return its draft info and how many rows to judge again."""
     judgments, reopened = _collect_judged(reviews, drafted)
     asked, waiting, tally = list[Drafted](), list[Drafted](), Tally()
     counts: Counter[str] = Counter()
@@ -122,9 +123,9 @@ def apply_reviews(
 
 
 def _settle(row: Row, gold: list[Gold], judged: Judged, drafted: DraftedBundle) -> Drafted | None:
-    """Return a judged row, with the first proposed correction unless most reviewers call it right.
+    """Return a judged row: unchanged if most reviewers call it right, otherwise with the first proposed correction.
 
-    Return None if it is wrong and there is no such correction.
+    Return None if the row is wrong and nobody has proposed a correction.
     """
     who: dict[str, Any] = {"draft": "judged", "judged_by": ", ".join(name for name, _ in judged)}
     reworded = next((words for _, case in judged if (words := case.better.question.strip())), row.question)
@@ -149,7 +150,8 @@ def _is_right(judged: Judged) -> bool:
 def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int, Judged], set[int]]:
     """Return the judgments of each row, without unclear ones, and the ids of the rows to be judged again.
 
-    Those have only judgments of another text than the proposed one, or of marked words that no longer exist.
+    A row must be judged again if all its judgments are about another text than the proposed one, or if the marked words
+    no longer exist.
     """
     clear, reopened = dict[int, Judged](), set[int]()
     for (_, id), judged in runs.group_by_question(reviews).items():
@@ -159,7 +161,7 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
         now = digest_gold((context.filename, context.text) for context in row.contexts)
         current = [(name, case) for name, case in judged if case.was in (None, now)]
         if find_status(_get_labels(gold)) == "judged":
-            judged = current  # an earlier review was applied: judgments of the text before it are ignored
+            judged = current  # ignore judgments of the text before an earlier review was applied
         valid = [(name, placed) for name, case in current if (placed := _place_case(case, drafted))]
         reopened |= {int(id)} if judged and not valid else set()
         clear[int(id)] = [judgment for judgment in valid if judgment[1].gold != "unclear"]

@@ -1,4 +1,4 @@
-"""Write a sample of a run's questions as one HTML file, in which an expert judges them and saves a review."""
+"""Writes a sample of a run's questions as one HTML file, in which an expert judges them and saves a review."""
 
 import hashlib
 import json
@@ -25,12 +25,13 @@ from exhibit.viewer.review.drafts import DraftedBundle
 from exhibit.viewer.review.runs import BY, Key, ReviewedRun, draw_sample
 
 NAME = "review.html"
-MAX_PICTURE_CHARS = 24_000_000  # of all pictures: a browser still opens such a page at once, and it can be mailed
-MAX_PAGES = 8  # of a question: its gold, the retrieved passages, the pages beside the gold, and then others
+# most characters of all pictures: a browser opens such a page at once, and it is small enough to mail
+MAX_PICTURE_CHARS = 24_000_000
+MAX_PAGES = 8  # most pages of a question: first gold, then retrieved passages, pages beside the gold, and other pages
 _SCRIPTS = ("build.js", "marking.js", "judging.js", "review.js")
-_PASSAGES = 8  # that are quoted
-_MAX_TEXT_CHARS = 20_000  # of a reply: a model that repeats itself must not fill the page
-_AROUND_CHARS = 1500  # that are shown on each side of a span, where a document has no pages
+_PASSAGES = 8  # most passages that are quoted
+_MAX_TEXT_CHARS = 20_000  # most characters of a reply: a model that repeats itself must not fill the page
+_AROUND_CHARS = 1500  # characters that are shown on each side of a span if the document has no pages
 Reviewed = ReviewedRun | DraftedBundle
 
 
@@ -50,7 +51,7 @@ def make_review(run: Reviewed, path: Path, *, size: int, seed: int, save: str = 
         keys = draw_sample(run.questions, size=size, seed=seed)
     if not keys:
         raise ToolkitError(f"{run.folder}: has no question to review")
-    with keep_recent_files():  # remote documents are downloaded once
+    with keep_recent_files():  # download remote documents only once
         cases, sheets, left_out = _make_cases(keys, run)
     # the browser stores judgments under this id, and reviews with the same id belong to the same page
     parts: list[Any] = [run.name, *([*key, run.questions[key].question] for key in keys)]
@@ -73,7 +74,7 @@ def _make_cases(keys: Sequence[Key], run: Reviewed) -> tuple[list[Record], dict[
     drawn: dict[Any, Record | None] = {}
     shown: list[list[Any]] = [[] for _ in keys]
     left = MAX_PICTURE_CHARS
-    # the best page of every question comes before the second of any, so that gold is not crowded out
+    # draw the first page of every question before any second page, so that the limit does not exclude gold
     steps = [(at, sheet) for turn in zip_longest(*wanted) for at, sheet in enumerate(turn) if sheet is not None]
     for at, (filename, number) in track(steps, total=len(steps), label="pages", unit="page"):
         marked, dataset = files[at].get(filename), rows[at].dataset
@@ -99,7 +100,7 @@ def _draw_sheet(document: Document | None, number: int, spans: Sequence[Span], m
     if not number:
         return make_sheet(document, 0, spans, "")
     page = document.pages[number - 1]
-    with suppress(DocumentError):  # a page may not be drawn in time
+    with suppress(DocumentError):  # the page may exceed the time limit
         picture = draw_page_uri(document.path, page, width=drawing.WIDTH) if document.path and page.width else ""
         if 0 < len(picture) <= most:
             return make_sheet(document, number, (), picture)
@@ -130,7 +131,7 @@ def _list_sheets(row: RunQuestion, files: dict[str, FileSpans], run: Reviewed) -
     """Return the pages to show for a question, the most important first; 0 for a document without pages."""
     gold = [(one.filename or "", page) for one in row.gold for page in one.pages]
     beside = [(name, page + step) for name, page in gold for step in (-1, 1) if page + step > 0]
-    # only the whole document shows that it has no answer
+    # a reviewer must see the whole document to judge that it has no answer
     name = row.filename or ""
     document = run.document(row.dataset, name) if name else None
     rest = [(name, page.number) for page in document.pages] or [(name, 0)] if document else []
@@ -152,7 +153,7 @@ def make_sheet(document: Document, number: int, spans: Sequence[tuple[int, int]]
 
 
 def _cut_text(document: Document, spans: Sequence[Span]) -> Record:
-    """Return the words around some spans, each with its offsets; `breaks` are the words that begin a line."""
+    """Return the words around some spans, each with its offsets; `breaks` has the indexes of the first words of lines."""
     words: list[list[Any]] = []
     breaks = []
     for start, text in drawing.cut_windows(document.text, spans or [Span(0, 0)], around=_AROUND_CHARS):

@@ -47,7 +47,7 @@ def group_by_question(reviews: Iterable[review.Review]) -> dict[Key, Judged]:
 
 
 def place_passage(marked: review.MarkedPassage, document: Document | None) -> review.MarkedPassage | None:
-    """Return a passage with the document's own text, located again if that has changed; None if it is not in it."""
+    """Return a passage with the document's text; it is located again if the text has changed, None if it is missing."""
     if document is None:
         return None
     words = " ".join(document.text[start:end] for start, end in marked.spans)
@@ -124,7 +124,7 @@ def draw_sample(rows: Questions, *, size: int, seed: int) -> list[Key]:
         chance.shuffle(keys)
     while len(drawn) < size and any(waiting):
         drawn += [keys.pop() for keys in waiting if keys][: size - len(drawn)]
-    chance.shuffle(drawn)  # with the kinds in turn, the reviewer would know the kind of the next question
+    chance.shuffle(drawn)  # without this, a reviewer could guess the outcome of the next question
     return drawn
 
 
@@ -137,7 +137,8 @@ class Agreement(NamedTuple):
     aspect: str
     n: int  # the number of questions that both judged
     same: int
-    kappa: float | None  # Cohen's; None where each gives one judgment throughout, so that chance makes them agree
+    # Cohen's kappa; None if both raters give the same judgment to every question, so that kappa is undefined
+    kappa: float | None
 
     def __str__(self) -> str:
         kappa = "kappa is undefined" if self.kappa is None else f"kappa {self.kappa:.2f}"
@@ -186,7 +187,7 @@ def _agree(first: str, judged: Judgments, second: str, others: Judgments, aspect
 
 
 def compute_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return Cohen's kappa; None without pairs, or if both raters give one and the same judgment throughout."""
+    """Return Cohen's kappa; None without pairs, or if both raters give the same judgment to every question."""
     if not (n := len(pairs)):
         return None
     seen = sum(a == b for a, b in pairs) / n
@@ -197,7 +198,7 @@ def compute_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
 
 @dataclass
 class Corrections:
-    patches: dict[str, review.Patch] = field(default_factory=dict)  # by dataset
+    patches: dict[str, review.Patch] = field(default_factory=dict)  # the patch of each dataset
     corrected: list[Key] = field(default_factory=list)
     left: dict[str, list[Key]] = field(default_factory=lambda: defaultdict(list))  # uncorrected questions by reason
 
@@ -259,7 +260,7 @@ def _make_correction(
         return None
     answer = better.answer.strip() or None
     if not answer and contexts:
-        # the expected answer was the text of the old gold, or that the documents do not answer
+        # replace an expected answer that was the text of the old gold, or a refusal
         quotes = fold("".join(gold.text or "" for gold in row.gold), loose=True)
         is_quote = fold(row.truth.replace("[…]", ""), loose=True) == quotes
         answer = join_words(contexts) if row.is_impossible or is_quote else None

@@ -1,4 +1,4 @@
-"""Serve the bundles and runs of folders on a loopback address, and open the browser.
+"""Serves the bundles and runs of folders on a loopback address, and opens the browser.
 
 examples:
     exhibit view                       datasets_out and results in this folder
@@ -28,11 +28,11 @@ from exhibit.runtime.command import build_parser, guarded, print_note
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.server.views import EXPECTED, Views, refuse
 
-FOLDERS = ("datasets_out", "results")  # the folders that are shown where none is named
+FOLDERS = ("datasets_out", "results")  # the folders that are shown by default
 _HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",  # the address contains the token
+    "referrer-policy": "no-referrer",  # keep the token, which is in the address, out of requests to other sites
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
@@ -40,7 +40,7 @@ _HEADERS = {
 
 
 class Guard(BaseHTTPMiddleware):
-    """Middleware that refuses a request without the token, the first part of every path, or from another site's page.
+    """Middleware that refuses a request without the token in its path, and a request from another site's page.
 
     The check of the Origin header stops forms on other sites; the check of the Host header prevents DNS rebinding.
     """
@@ -69,7 +69,7 @@ class Guard(BaseHTTPMiddleware):
 
 
 def make_application(folders: Sequence[Path], *, token: str) -> Starlette:
-    """Return the web application that serves the bundles and runs in these folders to holders of the token."""
+    """Return the web application that serves the bundles and runs in these folders; every request needs the token."""
     hosts = Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"], www_redirect=False)
     guards = [hosts, Middleware(Guard, token=token)]
     handlers: dict[Any, Any] = dict.fromkeys(EXPECTED, refuse)

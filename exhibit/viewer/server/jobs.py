@@ -1,4 +1,4 @@
-"""Run long work as `exhibit` commands in separate processes, which survive a closed tab and a stopped server.
+"""Runs `exhibit` commands in separate processes, which continue if the tab is closed or the server stops.
 
 A job is a folder: `job.json` has the command, `output.txt` its output, `ended.txt` its exit code. Its process holds a
 lock while it runs, so that a server that was started later knows whether the job is still running.
@@ -26,7 +26,7 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import write_whole
 
 JOB, OUTPUT, ENDED, LOCK, PID = "job.json", "output.txt", "ended.txt", "lock", "pid"
-_TAIL_BYTES = 4000  # of the output that a page shows
+_TAIL_BYTES = 4000  # bytes at the end of the output that a page shows
 _PROGRESS = re.compile(r"^([^\n:]{1,60}): (\d+)/(\d+) \w", re.MULTILINE)
 
 JobState = Literal["running", "finished", "stopped", "failed", "ended unexpectedly"]
@@ -60,7 +60,7 @@ class Jobs:
             process = self._processes[job.key] = subprocess.Popen(
                 [sys.executable, "-m", __name__, str(folder)], cwd=cwd,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                start_new_session=True,  # a Ctrl-C at the server must not reach it
+                start_new_session=True,  # so that Ctrl-C at the server does not stop it
                 env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"},
             )  # fmt: skip
         (folder / PID).write_text(str(process.pid), encoding="ascii")
@@ -68,7 +68,7 @@ class Jobs:
 
     def all(self) -> list[Job]:
         for key, process in list(self._processes.items()):
-            if process.poll() is not None:  # collects the exit code; otherwise the process would stay as a zombie
+            if process.poll() is not None:  # `poll` collects the exit code, so that no zombie process remains
                 self._processes.pop(key, None)
         jobs = [job for path in self._folder.glob(f"*/{JOB}") if (job := _read(path))]
         return sorted(jobs, key=lambda job: -job.began)
@@ -82,7 +82,8 @@ class Jobs:
     def find_state(self, job: Job) -> JobState:
         """Return a job's state; a process that recorded no exit code ended unexpectedly."""
         folder, process = self._folder / job.key, self._processes.get(job.key)
-        runs_here = process is not None and process.poll() is None  # before the exit code, which a process writes last
+        # check this before the exit code, which a process writes last
+        runs_here = process is not None and process.poll() is None
         with suppress(OSError, ValueError):
             code = int((folder / ENDED).read_text(encoding="ascii"))
             return "finished" if not code else "stopped" if code == STOPPED else "failed"
@@ -93,7 +94,7 @@ class Jobs:
             return "running"
 
     def read_output(self, job: Job) -> str:
-        """Return the end of a job's output; of lines that overwrite each other, the last one is kept."""
+        """Return the end of a job's output; if lines overwrite each other, only the last one."""
         with suppress(OSError), (self._folder / job.key / OUTPUT).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
             text = file.read().decode("utf-8", "replace")
@@ -101,14 +102,14 @@ class Jobs:
         return ""
 
     def stop(self, job: Job) -> None:
-        """Ask a job to stop, as Ctrl-C does: its finished work is kept, and it can be resumed."""
+        """Stop a job as Ctrl-C does: its finished work stays on disk, and the job can be resumed."""
         with suppress(OSError, ValueError):
-            if self.find_state(job) == "running":  # otherwise the number may belong to another process by now
+            if self.find_state(job) == "running":  # after its end, the process number may belong to another process
                 os.killpg(int((self._folder / job.key / PID).read_text(encoding="ascii")), signal.SIGINT)
 
 
 def find_progress(output: str) -> tuple[str, int, int]:
-    """Return the step that a command reported last, how many of its items are done, and of how many; else 0 of 0."""
+    """Return the last step that a command reported, and how many of how many items are done; by default 0 of 0."""
     label, done, total = (_PROGRESS.findall(output) or [("", 0, 0)])[-1]
     return label, int(done), int(total)
 
@@ -122,7 +123,8 @@ def _read(path: Path) -> Job | None:
 def main(argv: Sequence[str] | None = None) -> int:
     [name] = sys.argv[1:] if argv is None else argv
     folder = Path(name)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores Ctrl-C
+    # a shell makes background processes ignore Ctrl-C: reset this
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with FileLock(folder / LOCK):
         job = _read(folder / JOB)
         if job is None:

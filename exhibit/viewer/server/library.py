@@ -23,8 +23,8 @@ from exhibit.storage.atomic import lock_folder, write_whole
 from exhibit.storage.bundle import BundleFolder, list_corpus_files, open_bundle
 
 _MAX_DEPTH = 3  # levels below a served folder in which bundles and runs are searched
-MAX_NAME_CHARS = 80  # of a reviewer
-_MAX_FOLDERS = 2000  # that are listed: no person would read more
+MAX_NAME_CHARS = 80  # most characters of a reviewer's name
+_MAX_FOLDERS = 2000  # most folders that are listed: nobody would read more
 
 Result = TypeVar("Result")
 
@@ -95,11 +95,11 @@ class Library:
         return document
 
     def describe_run(self, key: str) -> str:
-        """Return a run's result in words; raise an error where its summary does not match its rows."""
+        """Return a run's result in words; raise an error if its summary does not match its rows."""
         return _describe_run(self.find_folder(key, _is_run))
 
     def find_folder(self, key: str, kind: Callable[[Path], bool] | None = None) -> Path:
-        """Return the folder of a bundle or a run by its key; raise an error where there is none."""
+        """Return the folder of a bundle or a run by its key; raise an error if there is none."""
         for folder in self._find_folders(kind or (lambda path: _is_bundle(path) or _is_run(path))):
             if key_of(folder) == key:
                 return folder
@@ -120,7 +120,7 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
         return
     yield folder
     if depth and not _is_bundle(folder) and not _is_run(folder):
-        for path in sorted(folder.glob("[!.]*")):  # glob skips what cannot be read
+        for path in sorted(folder.glob("[!.]*")):  # glob skips folders that cannot be read
             yield from _walk(path, depth - 1)
 
 
@@ -170,7 +170,7 @@ def list_questions(bundle: BundleFolder) -> list[QuestionLine]:
 
 
 def count_replies(folder: Path) -> int:
-    """Return how many questions of a running evaluation have a reply; one that was asked again counts once."""
+    """Return how many questions of a running evaluation have a reply; a question that was asked again counts once."""
     known = set()
     for path in folder.glob(f"*/{JOURNAL}"):
         if path.is_file() and not path.is_symlink():
@@ -200,9 +200,9 @@ def list_reviews(folder: Path) -> list[Path]:
 
 
 def save_review(folder: Path, review: Review) -> Review:
-    """Add judgments, which replace earlier ones, and new questions to the reviewer's file; return what it holds.
+    """Add judgments, which replace earlier ones, and new questions to the reviewer's file; return its content.
 
-    A lock lets two browser tabs write the same file.
+    A lock ensures that two browser tabs do not write the file at the same time.
     """
     path = make_review_path(folder, review.review, review.reviewer)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Search the pages of a bundle's documents for words, with SQLite's full-text index (FTS5).
+"""Searches the pages of a bundle's documents for words, with SQLite's full-text index (FTS5).
 
 Each document is read once, in the background, and its pages are stored in the server's cache.
 """
@@ -17,20 +17,20 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.locations import Location
 
 MAX_WAIT_SECONDS = 2.0  # a search waits this long for texts; then it shows the results so far
-_MAX_PAGES = 3  # of one document
+_MAX_PAGES = 3  # most pages of one document in a result
 _MAX_DOCUMENTS = 50
 _TERM = re.compile(r'"([^"]+)"|(\S+)')
-_MARK = "\ue000"  # a private character on both sides of a hit
+_MARK = "\ue000"  # a private character that marks both ends of a hit
 _EXCERPT = f"snippet(pages, 2, '{_MARK}', '{_MARK}', ' … ', 40)"
 
 
 class FoundPage(NamedTuple):
     page: int  # 0 for a document without pages
-    excerpt: list[str]  # every second part is a hit
+    excerpt: list[str]  # parts of the text; every second part is a hit
 
 
 class SearchResult(NamedTuple):
-    documents: list[tuple[str, list[FoundPage]]]  # with pages that have all the words, the best first
+    documents: list[tuple[str, list[FoundPage]]]  # each document, best first, with its pages that have all the words
     total: int  # the number of documents with such pages; at most 50 are listed
     read: int
     of: int

@@ -46,11 +46,11 @@ from exhibit.viewer.trend import write_trend
 _SAMPLE = 40  # questions of a review page
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:*?\"<>|]")
 _MAX_FILE_NAME_BYTES = 200
-_MAX_BODY_BYTES = 2_000_000  # of a judgment or a question
+_MAX_BODY_BYTES = 2_000_000  # most bytes of a judgment or a question
 _MAX_UPLOAD_BYTES = 200_000_000
 _MAX_SEARCH_CHARS = 200
-_LISTED = 100  # documents and questions that a page lists: beyond that a person searches
-_HOME = "../../"  # from a page in a folder of `drawn`
+_LISTED = 100  # most documents and questions on a page; the search finds the others
+_HOME = "../../"  # the path from a page in a folder of `drawn` to the start page
 _PICTURE_WIDTH = 900  # pixels
 EXPECTED = (ToolkitError, ValueError, ClientDisconnect)  # malformed values of a request are ValueErrors
 
@@ -104,7 +104,7 @@ class Views:
         routes += [Route(path, with_body(work, Form), methods=["POST"]) for path, work in post.items()]
         routes.append(Route("/bundle/{key}/question", with_body(self.add_question, QuestionRequest), methods=["POST"]))
         routes.append(Route("/reviews/{key}", with_body(self.save, Review), methods=["POST"]))
-        # only pages that this server wrote: a report that came with a run could send requests to this server
+        # serve only pages that this server wrote: the report of a stranger's run could send requests to this server
         routes.append(Mount("/drawn", StaticFiles(directory=self._drawn)))
         return [*routes, Route("/upload/{name:path}/{file}", self.upload, methods=["PUT"])]
 
@@ -184,7 +184,7 @@ class Views:
         return RedirectResponse(f"/{self._token}/drawn/{folder.name}/{REPORT}", status_code=303)
 
     def show_result(self, request: Request) -> Response:
-        """Return a run's result in words; the first time all its rows are read."""
+        """Return a run's result in words; the first call for a run reads all its rows."""
         return PlainTextResponse(self.library.describe_run(request.path_params["key"]))
 
     def compare(self, _: Request, form: Form) -> Response:
@@ -192,7 +192,7 @@ class Views:
         if len(lines) < 2:
             raise ToolkitError("select at least two runs")
         folder = self._make_folder("compare", lines)
-        folders = [line.folder for line in reversed(lines)]  # the oldest first
+        folders = [line.folder for line in reversed(lines)]  # oldest first
         write_comparison(folders, out=folder / "compare.html", home=_HOME)
         return JSONResponse({"open": f"drawn/{folder.name}/compare.html"})
 
@@ -203,7 +203,7 @@ class Views:
         return JSONResponse({"open": f"drawn/{folder.name}/index.html"})
 
     def _make_folder(self, kind: str, lines: Sequence[RunLine]) -> Path:
-        """Return the folder for a page about runs; a changed run has another folder."""
+        """Return the folder for a page about runs; if one of them changes, the folder is another one."""
         summaries = [line.folder / SUMMARY for line in lines if (line.folder / SUMMARY).is_file()]
         stamps = [(str(path), path.stat().st_mtime_ns) for path in summaries]
         folder = self._drawn / hashlib.sha256(repr((kind, stamps)).encode()).hexdigest()[:16]
@@ -344,7 +344,7 @@ def make_folder_name(text: str) -> str:
     name = re.sub(r"[^\w.-]+", "-", plain)[:60].strip("-_.")
     if not name and not text.strip():
         raise ToolkitError("enter a name first")
-    # no letter of it is Latin
+    # the name has no Latin letter
     return name or f"documents-{hashlib.sha256(text.strip().encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
@@ -361,7 +361,7 @@ def make_file_name(name: str) -> str:
 
 
 def _find_free(path: Path) -> Path:
-    """Return a path that does not exist yet, with a number at its end where the name is taken."""
+    """Return a path that does not exist yet; if the name is taken, a number is added."""
     others = (path.with_name(f"{path.name}-{number}") for number in range(2, 10_000))
     return path if not os.path.lexists(path) else next(other for other in others if not os.path.lexists(other))
 
