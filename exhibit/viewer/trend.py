@@ -57,7 +57,7 @@ class Regression(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """Lines with both runs and the largest fall, with each other fall, and with the statement whether they persist."""
+        """The lines to print: both runs with the largest fall, each other fall, and whether they persist."""
         falls = [describe_fall(*pair) for pair in self.falls.items()]
         falls += [f"{self.more_failed} more question{'s' * (self.more_failed > 1)} failed"] if self.more_failed else []
         headline = f"{self.run.name} is worse than {self.before.name} on {self.title}: {falls[0]}"
