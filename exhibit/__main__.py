@@ -49,7 +49,7 @@ VERBS = {
     "publish": Verb("exhibit.hub.publish", "publish a bundle on the Hugging Face Hub"),
     "pull": Verb("exhibit.hub.pull", "download a published bundle"),
     "export": Verb(
-        "exhibit.hub.export", "write a bundle in another format; --to text writes the texts that gold offsets refer to"
+        "exhibit.hub.exports", "write a bundle in another format; --to text writes the texts that gold offsets refer to"
     ),
     "index": Verb(
         "exhibit.rag.__main__",

@@ -15,7 +15,7 @@ import evaluate_rag
 from exhibit.conversion import main as convert_main
 from exhibit.evidence.check import main as check_main
 from exhibit.evidence.show import main as show_main
-from exhibit.hub.export import main as export_main
+from exhibit.hub.exports import main as export_main
 from exhibit.schemas.run import SUMMARY
 from exhibit.storage import locations
 from exhibit.storage.bundle import open_bundle

@@ -14,7 +14,7 @@ from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.outcomes import GOOD, describe_result
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.scoring import write_json
-from exhibit.hub.shelves import QUESTIONS_TASK
+from exhibit.hub.exports import QUESTIONS_TASK
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import ANSWERED_RIGHTLY, Estimate, RunQuestion
 from exhibit.storage.atomic import write_whole

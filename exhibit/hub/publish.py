@@ -25,8 +25,7 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, errors
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 from exhibit.hub.card import PLACEHOLDER, make_card_path
-from exhibit.hub.export import RECORD, export
-from exhibit.hub.shelves import EVAL, QUESTIONS_TASK, make_shelf_files
+from exhibit.hub.exports import EVAL, QUESTIONS_TASK, RECORD, export, make_shelf_files
 from exhibit.hub.tables import PARQUET
 from exhibit.runtime.command import add_json, build_parser, guarded, print_note, print_results
 from exhibit.runtime.secrets import remember_secret, scrub

@@ -39,7 +39,8 @@ def import_plugins(package: str) -> dict[str, ModuleType]:
 def list_own_plugins(package: str) -> set[str]:
     loaded = sys.modules.get(package)
     # find the files without an import, because listing names must not import the plug-ins' libraries
-    path = loaded.__path__ if loaded else getattr(find_spec(package), "submodule_search_locations", None)
+    spec = loaded.__spec__ if loaded else find_spec(package)
+    path = getattr(spec, "submodule_search_locations", None)  # None for a module without a folder
     return {file.name for file in pkgutil.iter_modules(path or []) if not (file.ispkg or file.name.startswith("_"))}
 
 

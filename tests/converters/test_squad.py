@@ -9,7 +9,7 @@ import pytest
 
 from exhibit.conversion import main
 from exhibit.converters import Tally, squad
-from exhibit.hub import export
+from exhibit.hub import exports
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
 from tests.conversion import options_of
@@ -39,7 +39,7 @@ def test_squad_converter_reads_legalquad(converted: Convert):
 def test_squad_export_converts_back_to_the_same_rows_and_gold(name: str, converted: Convert, tmp_path: Path):
     """Except for line breaks, because a SQuAD answer must occur in its context character by character."""
     bundle = converted(name)
-    assert export.main([str(bundle), "--to", "squad", "--out", str(tmp_path / "export")]) == 0
+    assert exports.main([str(bundle), "--to", "squad", "--out", str(tmp_path / "export")]) == 0
     source = next((tmp_path / "export").rglob("squad.json"))
     flags = ["--source", str(source), "--out", str(tmp_path / "again"), "--jobs", "1"]
     assert main(["squad", *flags, "--documents", str(bundle / "corpus")]) == 0

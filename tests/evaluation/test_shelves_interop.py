@@ -13,7 +13,7 @@ import pytest
 
 from exhibit.evaluation.targets.recheck import read_finished_run
 from exhibit.hub import publish
-from exhibit.hub.export import export
+from exhibit.hub.exports import export
 from tests.hub.conftest import connected, hub, hub_env  # noqa: F401
 from tests.rag.bundles import write_bundle
 

@@ -51,7 +51,7 @@ def test_global_flags_are_removed_before_verb_receives_arguments(monkeypatch):
         (["index", "--inspect", "i", "list"], "exhibit.rag.inspect", ["i", "list"]),
         (["validate", "b", "--documents", "--json"], "exhibit.evidence.check", ["b", "--json"]),
         (["evaluate", "--settings", "chunk"], "exhibit.evaluation.settings", ["chunk"]),
-        (["export", "b", "--to", "beir"], "exhibit.hub.export", ["b", "--to", "beir"]),
+        (["export", "b", "--to", "beir"], "exhibit.hub.exports", ["b", "--to", "beir"]),
         (["search", "--", "--inspect"], "exhibit.rag.__main__", ["search", "--", "--inspect"]),
     ],
 )

@@ -12,10 +12,7 @@ import pytest
 import evaluate_rag
 from exhibit.conversion import main as convert_main
 from exhibit.evidence import read_document
-from exhibit.hub.export import format_names, main
-from exhibit.hub.exports import Cut
-from exhibit.hub.exports.legalbenchrag import merge_cuts
-from exhibit.hub.exports.mteb import score_chunks, tile
+from exhibit.hub.exports import Cut, format_names, main, merge_cuts, score_chunks, tile
 from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, write_gold, write_train
 from exhibit.schemas.models import IMPOSSIBLE_ANSWER, Context, Gold, Row
 from exhibit.storage.bundle import open_bundle

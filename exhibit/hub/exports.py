@@ -1,0 +1,504 @@
+"""Exports a bundle to the formats of other tools.
+
+examples:
+  exhibit export datasets_out/cuad --to squad --out out/cuad-squad
+  exhibit export datasets_out/cuad --to legalbenchrag --out out/cuad-lbr
+"""
+
+import csv
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from exhibit.evidence.read import read_within
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results
+from exhibit.runtime.plugins import load_plugin, points_of
+from exhibit.schemas import __version__
+from exhibit.schemas.bundle import CARD, CORPUS, GOLD, INFO, Question
+from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.layout import fit_name
+from exhibit.schemas.models import IMPOSSIBLE_ANSWER, BundleInfo, DocumentEntry, Gold
+from exhibit.storage.atomic import FolderKind, replace_folder
+from exhibit.storage.bundle import BundleFolder, mirror_bundle, open_bundle, sha256_of
+from exhibit.storage.locations import Location, parse_location
+
+
+class Cut(NamedTuple):
+    """A located piece of a gold passage: its location and the document's text there."""
+
+    filename: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Export:
+    """A bundle during its export to another format, with the items left out and the notes so far."""
+
+    bundle: BundleFolder
+    left_out: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The items that the format cannot express, by reason."""
+    noted: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The items of each remark, such as question ids."""
+
+    @property
+    def name(self) -> str:
+        """The bundle's name, which may differ from its folder's name."""
+        return self.bundle.info.name if self.bundle.info else self.bundle.root.resolve().name
+
+    @cached_property
+    def _entries(self) -> dict[str, DocumentEntry]:
+        return {entry.filename: entry for entry in self.bundle.info.documents} if self.bundle.info else {}
+
+    def title_of(self, filename: str) -> str:
+        """Return a document's title, or its file name without the suffix."""
+        entry = self._entries.get(filename)
+        return (entry.title if entry else "") or Path(filename).stem
+
+    def documents(self) -> Iterator[tuple[str, str]]:
+        """Yield each document's name and the text to which its gold offsets refer, one at a time."""
+        for filename, path in sorted(self.bundle.files.items()):
+            # UTF-8 cannot encode a lone surrogate
+            text = read_within(path).text.encode("utf-8", "replace").decode("utf-8")
+            recorded = self._entries[filename].characters if filename in self._entries else len(text)
+            if recorded != len(text):
+                raise BundleError(
+                    f"{path}: has {len(text)} characters, but bundle.json says {recorded}; the documents are not those "
+                    "that the gold was located in: convert the bundle again"
+                )
+            yield filename, text
+
+    @cached_property
+    def gold(self) -> dict[int | str, list[Gold]]:
+        """The lines of gold.jsonl by question id; raise if there are questions but no lines."""
+        if self.bundle.questions and not self.bundle.gold:
+            raise BundleError(
+                f"{self.bundle.root / GOLD}: missing or empty; this format needs the locations of the gold"
+            )
+        lines: dict[int | str, list[Gold]] = defaultdict(list)
+        for line in self.bundle.gold:
+            lines[line.id].append(line)
+        return lines
+
+    def cut_gold(self, question: Question, texts: Mapping[str, str]) -> list[Cut]:
+        """Return the pieces of a question's gold in order; passages without a location are recorded as left out."""
+        pieces: list[Cut] = []
+        for line in self.gold[question.id]:
+            filename = line.filename or ""
+            if line.context is not None and not line.spans:
+                self.left_out["passage that is not located in the document"].append(f"{question.id}: {filename}")
+            for start, end in line.spans:
+                if end > len(texts[filename]):
+                    raise BundleError(f"{filename}: gold at {start}-{end} is past the end of the text")
+                pieces.append(Cut(filename, start, end, texts[filename][start:end]))
+        return pieces
+
+
+def write_json(path: Path, content: Mapping[str, Any], *, indent: int | None = 1) -> None:
+    text = json.dumps(content, ensure_ascii=False, indent=indent)
+    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        out.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+# ---------------------------------------------------------------- documents and questions
+
+
+def write_texts(export: Export, folder: Path) -> None:
+    """Write the extracted text of each document, to which gold offsets refer, under the document's name plus `.txt`."""
+    for filename, text in export.documents():
+        (folder / fit_name(filename, ".txt")).write_bytes(text.encode("utf-8"))
+
+
+def write_questions(export: Export, folder: Path) -> None:
+    """Write `questions.jsonl` and `sealed.json`: the hash of bundle.json, which fixes every file of the bundle."""
+    info = export.bundle.info
+    if info is None:
+        raise BundleError(f"{export.bundle.root}: has no {INFO}, so the bundle cannot be sealed; convert it first")
+    sealed = sha256_of(export.bundle.root / INFO)
+    questions = export.bundle.questions
+    write_lines(
+        folder / "questions.jsonl", ({"id": row.id, "question": row.question, "sealed": sealed} for row in questions)
+    )
+    documents = {name: entry.sha256 for name, entry in info.files.items() if name.startswith(f"{CORPUS}/")}
+    seal = {"bundle": export.name, "sealed": sealed, "questions": len(questions), "documents": documents}
+    write_json(folder / "sealed.json", seal)
+
+
+def write_beir(export: Export, folder: Path) -> None:
+    """Write a bundle in the BEIR format; each document as a whole is one entry of the corpus."""
+    corpus = (
+        {"_id": name, "title": export.title_of(name), "text": text, "metadata": {}} for name, text in export.documents()
+    )
+    write_lines(folder / "corpus.jsonl", corpus)
+    questions = export.bundle.questions
+    queries = (
+        {
+            "_id": str(question.id),
+            "text": question.question,
+            "metadata": {"answer": question.answer, "is_impossible": question.is_impossible},
+        }
+        for question in questions
+    )
+    write_lines(folder / "queries.jsonl", queries)
+    (folder / "qrels").mkdir()
+    with (folder / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="") as out:
+        # a name with a quotation mark needs quotes around it; BEIR's reader removes them again
+        table = csv.writer(out, delimiter="\t", lineterminator="\n")
+        table.writerow(["query-id", "corpus-id", "score"])
+        for question in questions:
+            names = [] if question.is_impossible else dict.fromkeys(c.filename for c in question.contexts if c.filename)
+            table.writerows([question.id, name, 1] for name in names)
+            if not names:
+                export.noted["query without a relevant text"].append(str(question.id))
+
+
+def write_squad(export: Export, folder: Path) -> None:
+    """Write one paragraph per document; a question on several documents is repeated for each, with a numbered id."""
+    texts = dict(export.documents())
+    entries: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for question in export.bundle.questions:
+        lines = export.gold[question.id]
+        cuts = [] if question.is_impossible else export.cut_gold(question, texts)
+        if question.is_impossible:
+            filenames = list(dict.fromkeys(line.filename for line in lines if line.filename))
+            reason = "impossible question that names no document"
+        else:
+            filenames = list(dict.fromkeys(cut.filename for cut in cuts))
+            reason = "question without a located passage"
+        if not filenames:
+            export.left_out[reason].append(str(question.id))
+        if len(filenames) > 1:
+            export.noted["question on several documents, repeated for each"].append(str(question.id))
+        for number, filename in enumerate(filenames, 1):
+            # SQuAD lists alternative correct answers; pieces of an interrupted passage are listed in the same way
+            answers = [{"text": c.text, "answer_start": c.start} for c in dict.fromkeys(cuts) if c.filename == filename]
+            entries[filename].append(
+                {
+                    "id": f"{question.id}-{number}" if len(filenames) > 1 else str(question.id),
+                    "question": question.question,
+                    "answers": answers,
+                    "is_impossible": question.is_impossible,
+                }
+            )
+    data = [{"title": name, "paragraphs": [{"context": text, "qas": entries[name]}]} for name, text in texts.items()]
+    write_json(folder / "squad.json", {"version": "v2.0", "data": data}, indent=None)
+
+
+# ---------------------------------------------------------------- LegalBench-RAG
+
+
+def write_legalbenchrag(export: Export, folder: Path) -> None:
+    """Write a LegalBench-RAG file for each group of questions in the bundle, and the documents' texts."""
+    paths = _choose_paths(export)
+    texts = dict(export.documents())
+    for filename, text in texts.items():
+        target = folder / "corpus" / paths[filename]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8", newline="")
+        if "\r" in text:
+            note = "has carriage returns: read it without converting line ends, or the spans are shifted"
+            export.noted[note].append(paths[filename])
+    benchmarks: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for question in export.bundle.questions:
+        if question.is_impossible:
+            export.left_out["impossible question"].append(str(question.id))
+            continue
+        cuts = export.cut_gold(question, texts)
+        if not cuts:
+            export.left_out["question without a located passage"].append(str(question.id))
+            continue
+        merged = merge_cuts(cuts, texts)
+        if len(merged) < len(cuts):
+            export.noted["snippets of a test at most one character apart were merged"].append(str(question.id))
+        snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in merged]
+        group = _name_benchmark(export, export.gold[question.id][0])
+        benchmarks[group].append({"query": question.question, "snippets": snippets})
+    (folder / "benchmarks").mkdir()
+    for name, tests in benchmarks.items():
+        write_json(folder / "benchmarks" / f"{name}.json", {"tests": tests})
+
+
+def merge_cuts(cuts: Iterable[Cut], texts: Mapping[str, str]) -> list[Cut]:
+    """Merge the pieces of gold that are at most one character apart, as the benchmark's `sort_and_merge_spans` does."""
+    merged: list[tuple[int, Cut]] = []
+    for position, cut in sorted(enumerate(dict.fromkeys(cuts)), key=lambda item: item[1]):
+        first, before = merged[-1] if merged else (0, None)
+        if before is None or before.filename != cut.filename or cut.start > before.end + 1:
+            merged.append((position, cut))
+            continue
+        end = max(before.end, cut.end)
+        text = texts[cut.filename][before.start : end]
+        merged[-1] = (min(position, first), Cut(cut.filename, before.start, end, text))
+    return [cut for _, cut in sorted(merged, key=lambda item: item[0])]
+
+
+def _name_benchmark(export: Export, line: Gold) -> str:
+    """Return the name of the benchmark that a gold line belongs to."""
+    info = export.bundle.info
+    label = line.labels.get(info.groups) if info and info.groups else None
+    return str(label or export.name).replace("/", "_")
+
+
+def _choose_paths(export: Export) -> dict[str, str]:
+    """Return each document's path below corpus/: in the folder of the first benchmark that uses the document."""
+    homes: dict[str, str] = {}
+    for line in export.bundle.gold:
+        if line.filename is not None:
+            homes.setdefault(line.filename, _name_benchmark(export, line))
+    paths: dict[str, str] = {}
+    for filename in sorted(export.bundle.files):
+        name = filename if filename.lower().endswith(".txt") else fit_name(filename, ".txt")
+        paths[filename] = f"{homes.get(filename, export.name)}/{name}"
+    if len(set(paths.values())) < len(paths):
+        twice = next(path for path in paths.values() if list(paths.values()).count(path) > 1)
+        raise BundleError(f"two documents would have the path corpus/{twice}; rename one of them")
+    return paths
+
+
+# ---------------------------------------------------------------- MTEB: chunks of the documents, queries and relevance
+
+
+CHUNK_CHARS = 1000
+"""The most characters of a chunk: one or two clauses, about the length that passage retrievers are trained on."""
+_BREAKS = ("\n\n", "\n", ". ", " ")  # the strings after which a chunk may end, the best first
+
+Chunks = dict[str, list[tuple[int, int]]]
+
+_PROGRAM = Path(__file__).with_name("mteb_task.txt")
+_SHARED = {
+    "type": "Retrieval",
+    "category": "t2t",
+    "modalities": ["text"],
+    "eval_splits": ["test"],
+    "main_score": "ndcg_at_10",
+    "domains": ["Legal", "Written"],
+}
+_LANGUAGES = {
+    "bg": "bul-Cyrl", "cs": "ces-Latn", "da": "dan-Latn", "de": "deu-Latn", "el": "ell-Grek", "en": "eng-Latn",
+    "es": "spa-Latn", "fi": "fin-Latn", "fr": "fra-Latn", "hr": "hrv-Latn", "hu": "hun-Latn", "it": "ita-Latn",
+    "nl": "nld-Latn", "pl": "pol-Latn", "pt": "por-Latn", "ro": "ron-Latn", "ru": "rus-Cyrl", "sk": "slk-Latn",
+    "sl": "slv-Latn", "sv": "swe-Latn", "uk": "ukr-Cyrl",
+}  # fmt: skip
+"""MTEB's codes of languages; MTEB refuses a task with any other code, so languages that are not here are left out."""
+_DESCRIPTION = "Questions on legal documents with gold passages located in the extracted text."
+_CONFIGS = {"corpus": "corpus.jsonl", "queries": "queries.jsonl", "default": "qrels.jsonl"}
+"""The configs that MTEB loads, with their files; `default` has the relevance of passages."""
+
+
+def write_mteb(export: Export, folder: Path) -> None:
+    """Write a retrieval task; it can be loaded from the folder, or from a dataset repository with the same files.
+
+    The corpus is split into chunks of about 1,000 characters. A chunk with at least half of a gold passage has
+    relevance 2, and a chunk with a smaller part has relevance 1.
+    """
+    chunks: Chunks = {}
+    write_lines(folder / _CONFIGS["corpus"], _make_corpus(export, chunks))
+    asked = [question for question in export.bundle.questions if not question.is_impossible]
+    write_lines(folder / _CONFIGS["queries"], ({"id": str(row.id), "text": row.question} for row in asked))
+    relevant = {str(row.id): score_chunks(export.gold[row.id], chunks) for row in asked}
+    for query, scores in relevant.items():
+        if not scores:
+            export.noted["query without a relevant text"].append(query)
+    rows = (
+        {"query-id": query, "corpus-id": name, "score": score}
+        for query, scores in relevant.items()
+        for name, score in scores.items()
+    )
+    write_lines(folder / _CONFIGS["default"], rows)
+    task, card = _describe_task(export)
+    write_json(folder / "task.json", task)
+    (folder / "task.py").write_bytes(_PROGRAM.read_bytes())
+    (folder / CARD).write_text(card, encoding="utf-8")
+
+
+def _make_corpus(export: Export, chunks: Chunks) -> Iterator[dict[str, Any]]:
+    for filename, text in export.documents():
+        chunks[filename] = list(tile(text))
+        for start, end in chunks[filename]:
+            name = f"{filename}#{start}-{end}"
+            yield {"id": name, "title": export.title_of(filename), "text": text[start:end]}
+
+
+def tile(text: str, size: int = CHUNK_CHARS) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of consecutive chunks that cover the text."""
+    start = 0
+    while start < len(text):
+        end = min(len(text), start + size)
+        if end < len(text):
+            breaks = ((text.rfind(mark, start + size // 2, end), mark) for mark in _BREAKS)
+            end = next((at + len(mark) for at, mark in breaks if at >= 0), end)
+        yield start, end
+        start = end
+
+
+def score_chunks(lines: list[Gold], chunks: Chunks) -> dict[str, int]:
+    """Return the relevance of each chunk that overlaps the gold, by chunk name."""
+    scores: dict[str, int] = {}
+    for line in lines:
+        whole = sum(end - start for start, end in line.spans)
+        for start, end in chunks.get(line.filename or "", ()):
+            shared = sum(max(0, min(end, b) - max(start, a)) for a, b in line.spans)
+            if shared:
+                name = f"{line.filename}#{start}-{end}"
+                scores[name] = max(scores.get(name, 0), 2 if 2 * shared >= whole else 1)
+    return scores
+
+
+def _describe_task(export: Export) -> tuple[dict[str, Any], str]:
+    """Return the description of the task, and the card of its repository."""
+    from exhibit.hub.card import LICENCES, read_languages  # the libraries that draw a card take half a second
+
+    info, languages = export.bundle.info, read_languages(export.bundle.root)
+    task = {
+        "name": f"Exhibit{re.sub(r'[^A-Za-z0-9]', '', export.name.title())}Retrieval",
+        "description": info.summary if info and info.summary else _DESCRIPTION,
+        "dataset": {"path": export.name, "revision": info.source.version if info else "1"},
+        "eval_langs": [_LANGUAGES[code] for code in languages if code in _LANGUAGES] or [_LANGUAGES["en"]],
+        **_SHARED,
+        "reference": info.source.url or None if info else None,
+        "license": info.licence.id if info and info.licence.id in LICENCES - {"other", "unknown"} else None,
+    }
+    head = {
+        "license": task["license"] or "other",
+        "language": languages,
+        "task_categories": ["text-retrieval"],
+        "tags": ["mteb", "legal"],
+        "configs": [
+            {"config_name": name, "data_files": [{"split": "test", "path": path}]} for name, path in _CONFIGS.items()
+        ],
+    }
+    card = (
+        f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n\n# {task['name']}\n\n{task['description']}\n\n"
+        "Passages of about 1,000 characters; a passage with at least half of a gold passage has the score 2, one with "
+        "a smaller part of it the score 1. Run it with `task.py`:\n\n"
+        "    import mteb, task\n    mteb.evaluate(mteb.get_model(MODEL), [task.load()])\n"
+    )
+    return task, card
+
+
+# ---------------------------------------------------------------- the command
+
+
+RECORD = "export.json"
+"""The file that lists the items that an export left out; --force replaces only a folder with this file."""
+
+KIND = FolderKind("an export", lambda folder: (folder / RECORD).is_file())
+
+
+FORMATS: dict[str, Callable[[Export, Path], None]] = {
+    "beir": write_beir,
+    "legalbenchrag": write_legalbenchrag,
+    "mteb": write_mteb,
+    "questions": write_questions,
+    "squad": write_squad,
+    "text": write_texts,
+}
+
+
+def format_names() -> list[str]:
+    """Return the names of the formats, with those of other installed distributions."""
+    return sorted({*FORMATS, *points_of(__name__)})
+
+
+def export(root: Location, name: str, out: Path, *, force: bool = False) -> Export:
+    """Write a bundle in the named format; `out` appears complete or not at all."""
+    if name not in format_names():
+        raise ToolkitError(f"no format {name!r}; there are {', '.join(format_names())}")
+    write = FORMATS[name] if name in FORMATS else load_plugin(__name__, name)[0].write
+    source = Export(open_bundle(mirror_bundle(root)))
+    with replace_folder(out, force=force, kind=KIND) as folder:
+        try:
+            write(source, folder)
+        except UnicodeEncodeError as error:
+            raise BundleError(
+                f"{root}: a text or a name contains a broken character (a lone surrogate), which no file "
+                "can store; repair the source"
+            ) from error
+        record = {
+            "format": name,
+            "bundle": source.name,
+            "tool": f"exhibit-rag {__version__}",
+            "left_out": source.left_out,
+            "noted": source.noted,
+        }
+        write_json(folder / RECORD, record)
+    return source
+
+
+@guarded("stopped; nothing was written")
+def main(argv: list[str] | None = None) -> int:
+    parser = build_parser("exhibit export", __doc__)
+    parser.add_argument("bundle", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
+    parser.add_argument("--to", choices=format_names(), required=True, help="the format")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
+    parser.add_argument("--force", action="store_true", help="replace an earlier export")
+    add_json(parser)
+    options = parser.parse_args(argv)
+    done = export(options.bundle, options.to, options.out, force=options.force)
+    lines = [
+        f"{done.name} as {options.to} -> {options.out}: {', '.join(sorted(p.name for p in options.out.iterdir()))}"
+    ]
+    for label, reasons in (("left out", done.left_out), ("noted", done.noted)):
+        lines += [f"  {label}: {reason}: {len(cases)}" for reason, cases in reasons.items()]
+    record = {"bundle": done.name, "format": options.to, "out": str(options.out), "left_out": done.left_out}
+    print_results({**record, "noted": done.noted}, "\n".join(lines), as_json=options.json)
+    return 0
+
+
+# ---------------------------------------------------------------- files in a published bundle
+
+
+EVAL = "eval.yaml"
+METADATA = "metadata.jsonl"
+QUESTIONS_TASK = "questions"
+"""The task with only the question, for a RAG system behind an API or a model without the documents."""
+
+_INSTRUCTION = f"Answer in one sentence. If you cannot answer from the documents, reply: {IMPOSSIBLE_ANSWER}"
+_TASKS = {
+    QUESTIONS_TASK: ([], f"{{prompt}}\n\n{_INSTRUCTION}"),
+    "reading": (["contexts"], f"Passages of the documents:\n{{contexts}}\n\nQuestion: {{prompt}}\n\n{_INSTRUCTION}"),
+}
+"""By task, the columns that its prompt shows besides the question, and the template of the prompt."""
+
+
+def make_shelf_files(info: BundleInfo) -> dict[str, bytes]:
+    """Return the files by name: `eval.yaml` if there are questions, `metadata.jsonl` if there are PDFs."""
+    files = {}
+    if info.counts.questions:
+        files[EVAL] = yaml.safe_dump(_describe_benchmark(info), sort_keys=False, allow_unicode=True).encode()
+    pdfs = [document for document in info.documents if document.filename.lower().endswith(".pdf")]
+    if pdfs:
+        lines = (
+            {"file_name": f"{CORPUS}/{pdf.filename}", "title": pdf.title, "pages": pdf.pages, "source": pdf.source}
+            for pdf in pdfs
+        )
+        files[METADATA] = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+    return files
+
+
+def _describe_benchmark(info: BundleInfo) -> dict[str, object]:
+    """Return the benchmark's description; the Hub and Inspect accept only these keys and names."""
+    tasks = [
+        {
+            "id": name,
+            "config": "questions",
+            "split": "train",
+            "field_spec": {"input": "question", "target": "answer", **({"metadata": shown} if shown else {})},
+            "solvers": [{"name": "prompt_template", "args": {"template": template}}, {"name": "generate"}],
+            "scorers": [{"name": "f1"}, {"name": "includes"}],
+        }
+        for name, (shown, template) in _TASKS.items()
+    ]
+    return {"name": info.title, "description": info.summary, "evaluation_framework": "inspect-ai", "tasks": tasks}
