@@ -117,7 +117,7 @@ def _split_flags(words: list[str]) -> tuple[list[str], set[str]]:
 
 def format_help() -> str:
     lines = [f"usage: {PROGRAM} [--quiet|--verbose] VERB …", ""]
-    lines += ["Legal benchmarks as document bundles a RAG system can be tested on, with gold located on the page.", ""]
+    lines += ["Legal benchmarks as document bundles for testing RAG systems, with gold located on the page.", ""]
     verbs = {name: verb.help for name, verb in VERBS.items()}
     codes = {str(code): meaning for code, meaning in EXIT_CODES.items()}
     for title, meanings in {"verbs": verbs, "flags": _FLAGS, "exit codes": codes}.items():

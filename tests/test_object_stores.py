@@ -86,7 +86,7 @@ def test_s3_evaluation_with_wrong_secret_reports_access_denied_without_secret(tm
         evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", "s3://bucket/lb", expect=1)
     fsspec.get_filesystem_class("s3").clear_instance_cache()
     told = capsys.readouterr().err
-    assert "access denied" in told and "do these credentials allow it?" in told and "secret-of-nobody" not in told
+    assert "access denied" in told and "use credentials that allow it" in told and "secret-of-nobody" not in told
 
 
 # ---------------------------------------------------------------- a network that does not

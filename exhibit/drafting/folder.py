@@ -82,7 +82,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
     books = "playbooks, by name or file, separated by commas (default: all that suit; see exhibit draft --playbooks)"
     add("--playbook", default="", metavar="NAMES", help=books)
-    share = "the greatest share of questions without an answer among those that are scored (default: a third)"
+    share = "the largest share of unanswerable questions among the scored questions (default: a third)"
     add("--impossible", type=float, default=IMPOSSIBLE, metavar="SHARE", help=share)
     llm = "a language model that drafts further questions: openai:MODEL"
     add("--llm", default="none", metavar="NAME", help=llm)
@@ -226,7 +226,7 @@ def _cap_impossible(rows: Sequence[RawRow], share: float, tally: Tally) -> list[
     most = len(impossible) if share >= 1 else int(answered * share / (1 - share) + 1e-9)
     dropped = {row.id for row in impossible[most:]}
     if dropped:
-        reason = f"impossible questions left out above their share of {share:.2f} (--impossible)"
+        reason = f"impossible questions beyond the share of {share:.2f} (--impossible)"
         tally.note(reason, f"{len(dropped)} questions")
     return [row for row in rows if row.id not in dropped]
 

@@ -39,17 +39,17 @@ class Limits:
     memory: int | None = MEMORY
 
     def late(self, name: str) -> LimitError:
-        return LimitError(f"{name}: not done after {self.seconds:g} s (--item-timeout); left out")
+        return LimitError(f"{name}: not finished after {self.seconds:g} s, the limit of --item-timeout; left out")
 
     def spent(self, name: str) -> LimitError:
         return LimitError(
-            f"{name}: takes more processor time to read than a file of its size may "
-            f"(the limit depends on the size; raise it with --item-timeout, now {self.seconds or 0:g} s); left out"
+            f"{name}: reading it takes more processor time than the limit for a file of its size; left out "
+            f"(raise the limit with --item-timeout, now {self.seconds or 0:g} s)"
         )
 
     def make_memory_error(self, name: str) -> LimitError:
         most = (self.memory or 0) // _MIB
-        return LimitError(f"{name}: needs more than {most} MiB of memory (--item-memory); left out")
+        return LimitError(f"{name}: needs more than {most} MiB of memory, the limit of --item-memory; left out")
 
     def for_reading(self, size: int, share: MemoryShare = PLAIN) -> "Limits":
         seconds, memory = self.seconds, self.memory

@@ -138,7 +138,7 @@ class Worker(Generic[In, Out]):
             if data is not None:
                 read_outcome(data)
                 return
-            what = "ended before they began" if answered else f"were not ready after {_START_SECONDS:g} s"
+            what = "ended before they started to work" if answered else f"were not ready after {_START_SECONDS:g} s"
             self.close()
         raise ToolkitError(
             f"{TRIES} worker processes {what}: this machine is too busy, or has no memory left; run the command "

@@ -45,7 +45,7 @@ class Settings(Selection):
     preset: str = DEFAULT
     """the recipe of the built-in pipeline: a name or a .toml file"""
     pipeline: dict[str, Any] = Field(default={})
-    """single settings of the pipeline, which overrule the preset's"""
+    """single settings of the pipeline, which override the preset's"""
     llm: str | None = None
     """the model that writes answers, as NAME:MODEL; none: retrieval only; not given: sentences of the documents"""
     target: str = "builtin"

@@ -51,8 +51,8 @@ ADVICE: dict[type[BaseException] | int | None, str] = {
     errors.RepositoryNotFoundError: "no such dataset, or the token may not see it: log in with `hf auth login`",
     401: f"a valid token is needed: log in with `hf auth login`, or set HF_TOKEN ({TOKEN_PAGE})",
     403: f"the token may not do this; it needs write access, see {TOKEN_PAGE}",
-    409: "somebody else has published in the meantime; run the same command again to build on it",
-    412: "somebody else has published in the meantime; run the same command again to build on it",
+    409: "somebody else has published in the meantime; run the same command again to publish a commit after theirs",
+    412: "somebody else has published in the meantime; run the same command again to publish a commit after theirs",
     429: "the Hub reports too many requests; wait a few minutes",
 }
 """The advice for each error of the Hub's client, by its class or its HTTP status."""
@@ -94,7 +94,7 @@ def explain_errors(doing: str) -> Iterator[None]:
         advice = next((ADVICE[kind] for kind in type(cause).__mro__ if kind in ADVICE), "")
         status = getattr(getattr(cause, "response", None), "status_code", None)
         reason = getattr(cause, "server_message", None) or str(cause).partition("\n")[0] or type(cause).__name__
-        details = advice or f"{ADVICE.get(status, 'the request failed')} ({reason[:300]})"
+        details = advice or f"{ADVICE.get(status, 'the request failed; run the same command again')} ({reason[:300]})"
         explained = HubError(scrub(f"{doing}: {details}"))
         explained.unreachable = status is None
         raise explained from error
@@ -146,7 +146,7 @@ def publish(
     files = [file.rfilename for file in (remote and remote.siblings) or ()]
     removed = [name for name in files if name not in contents and name.startswith((f"{CORPUS}/", f"{PARQUET}/"))]
     hidden = remote.private if remote else private
-    print(f"{root} → {repo_id} ({'there already' if remote else 'new'}, {'private' if hidden else 'public'})")
+    print(f"{root} → {repo_id} ({'exists' if remote else 'new'}, {'private' if hidden else 'public'})")
     if hidden and not private:
         print_note(f"{repo_id} is private and stays private")
     _print_plan(info, contents, removed)
@@ -215,7 +215,7 @@ def restore_card(card: bytes, sha256: str, name: str) -> bytes | None:
 
 def read_remote(api: huggingface_hub.HfApi, repo_id: str) -> huggingface_hub.DatasetInfo | None:
     """Return the Hub's description of the main branch; None if the repository is missing or not visible."""
-    with explain_errors(f"looking at {repo_id}"):
+    with explain_errors(f"cannot look up {repo_id}"):
         try:
             return api.dataset_info(repo_id, revision="main")
         except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
@@ -235,7 +235,7 @@ def _send(
         raise ToolkitError(
             f"{repo_id} does not exist, so no pull request is possible; publish it without --create-pr first"
         )
-    with explain_errors(f"publishing to {repo_id}, run the same command again"):
+    with explain_errors(f"cannot publish to {repo_id}"):
         if remote is None:
             api.create_repo(repo_id, repo_type=KIND, private=private, exist_ok=True)
         try:
@@ -260,7 +260,7 @@ def _publish_mteb(api: huggingface_hub.HfApi, root: Path, sibling: str, *, priva
     """Publish the bundle's passages, questions and relevance in the sibling repository that MTEB reads."""
     with (
         tempfile.TemporaryDirectory() as scratch,
-        explain_errors(f"publishing to {sibling}, run the same command again"),
+        explain_errors(f"cannot publish to {sibling}"),
     ):
         folder = Path(scratch) / "mteb"
         export(root, "mteb", folder)
@@ -276,7 +276,7 @@ def _publish_mteb(api: huggingface_hub.HfApi, root: Path, sibling: str, *, priva
 
 
 def _print_plan(info: BundleInfo, contents: dict[str, Path | bytes], removed: Sequence[str]) -> None:
-    rights = "" if info.licence.redistributable else "; published under the rights that you state to have"
+    rights = "" if info.licence.redistributable else "; you state that you have the right to publish it"
     print(f"licence: {info.licence.name} ({info.licence.id}){rights}")
     size = sum(data.stat().st_size if isinstance(data, Path) else len(data) for data in contents.values())
     print(f"to send: {len(contents):,} files, {size / 1e6:.1f} MB, not counting files that the Hub already has")
@@ -296,7 +296,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("bundle", type=Path, metavar="DIR", help="a bundle's folder")
     add("--repo-id", required=True, metavar="OWNER/NAME", help="the dataset on the Hub; created if missing")
-    add("--private", action="store_true", help="make a new dataset private; an existing one stays as it is")
+    add("--private", action="store_true", help="make a new dataset private; an existing dataset does not change")
     add("--tag", metavar="NAME", help="set a tag on the commit, such as v1; an existing tag is not moved")
     add("--create-pr", action="store_true", help="open a pull request instead of committing")
     add("--dry-run", action="store_true", help="show what would be sent and changed; send nothing")

@@ -68,7 +68,7 @@ def fetch(repo_id: str, *, revision: str | None = None) -> PulledBundle:
     # whole folders: one pattern per file would take quadratic time
     patterns = {f"{glob.escape(n.partition('/')[0])}/*" if "/" in n else glob.escape(n) for n in info.files}
     try:
-        with explain_errors(f"downloading {repo_id}; run the command again, downloaded files are kept"):
+        with explain_errors(f"cannot download {repo_id}; finished files are stored"):
             wanted = [INFO, CARD, *patterns]
             folder = Path(api.snapshot_download(repo_id, repo_type=KIND, revision=commit, allow_patterns=wanted))
     except ValueError as error:  # a name that leads out of its folder
@@ -78,7 +78,7 @@ def fetch(repo_id: str, *, revision: str | None = None) -> PulledBundle:
 
 def _download_info(api: HfApi, repo_id: str, revision: str | None) -> tuple[BundleInfo, str]:
     """Download bundle.json; return its content, and the commit."""
-    with explain_errors(f"fetching {repo_id}"):
+    with explain_errors(f"cannot fetch {repo_id}"):
         try:
             path = Path(api.hf_hub_download(repo_id, INFO, repo_type=KIND, revision=revision))
             return read_info(path), path.parent.name
@@ -127,7 +127,7 @@ def pull(repo_id: str, revision: str | None, out: Path, *, force: bool) -> None:
     print(f"from {fetched.address}")
 
 
-@guarded("stopped; run the same command again: downloaded files are kept")
+@guarded("stopped; run the same command again: finished files are not downloaded again")
 def main(argv: Sequence[str] | None = None) -> int:
     """Download a bundle; if that fails, return 1 and print one line that says what to do."""
     parser = build_parser("exhibit pull", __doc__)

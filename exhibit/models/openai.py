@@ -48,7 +48,7 @@ class Endpoint:
         if azure and not (self._version and key):
             raise ServiceError("azure needs AZURE_OPENAI_API_KEY, and OPENAI_API_VERSION, such as 2024-10-21")
         if not key and httpx.URL(self.address).host == httpx.URL(_OPENAI).host:
-            raise ServiceError("api.openai.com needs OPENAI_API_KEY; or set OPENAI_BASE_URL to a server without keys")
+            raise ServiceError("api.openai.com needs OPENAI_API_KEY; set it, or set OPENAI_BASE_URL to another server")
         try:
             self._timeout = min(float(_read_variable("OPENAI_TIMEOUT") or 60), timeout or float("inf"))
         except ValueError:
@@ -202,7 +202,7 @@ class OpenAI:
                 if stop.is_set():
                     return Completion(error=f"{self.name}: stopped")
                 if self._max_requests is not None and self._requests >= self._max_requests:
-                    limit = f"the limit of {self._max_requests} requests is reached; raise max_requests to go on"
+                    limit = f"the limit of {self._max_requests} requests is reached; raise max_requests to continue"
                     return Completion(error=f"{self.name}: {limit}")
                 self._requests += 1
                 sent = {_RENAMED[name] if name in self._rejected else name: value for name, value in body.items()}

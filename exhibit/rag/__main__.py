@@ -36,13 +36,13 @@ def _make_parser() -> argparse.ArgumentParser:
     index.add_argument(
         "--preset", default=DEFAULT, help=f"{', '.join(list_presets())}, or a .toml file (default: {DEFAULT})"
     )
-    add_setting_flags(index.add_argument_group("settings, which overrule the preset"))
+    add_setting_flags(index.add_argument_group("settings, which override the preset"))
     for name, text in {"search": "show the best passages", "ask": "answer with citations"}.items():
         action = actions.add_parser(name, help=text)
         action.add_argument("index", type=Path, help="the folder of an index")
         action.add_argument("questions", nargs="+", metavar="QUESTION")
         add_json(action)
-        group = action.add_argument_group("settings, which overrule those of the index")
+        group = action.add_argument_group("settings, which override those of the index")
         add_setting_flags(group, but=frozenset(Ingest.model_fields) - frozenset(ASKED))
     return parser
 

@@ -66,13 +66,13 @@ class Ingest(BaseModel):
     layers: Literal["chunk", "all"] = "chunk"
     """the texts that are embedded: chunks alone, or documents and sections as well (all)"""
     lexicon: bool = True
-    """index the words of chunks, headings and document names beside the vectors; only method = dense needs none"""
+    """index the words of chunks, headings and document names beside the vectors; method = dense does not need them"""
     summaries: str = "extractive"
-    """the summariser of the documents; llm:expert lets the language model write as a specialist"""
+    """the summariser of the documents; llm:expert asks the language model for a specialist's summary"""
     summary_llm: str = "same"
-    """the language model of the summariser llm, as NAME:MODEL, with its own request limit; same = that of llm"""
+    """the language model of the summariser llm, as NAME:MODEL, with its own request limit; same = the model of llm"""
     summary_temperature: Temperature = 0.0
-    """the temperature of that model"""
+    """the temperature of the summary model"""
     summary_tokens: Positive = 150
     """the most tokens of a summary"""
     summary_input_characters: Positive = 6000
@@ -87,11 +87,11 @@ class Search(BaseModel):
     model_config = Ingest.model_config
 
     depth: Positive = 64
-    """the number of passages that are ranked; metrics at smaller k are prefixes of this"""
+    """the number of passages that are ranked; a metric at k uses the first k of them"""
     k: Positive = 6
     """the most passages that an answer is made from"""
     method: Literal["routed", "dense", "bm25", "tfidf"] = "routed"
-    """routed: documents by the names in the question, then passages; or chunks by their vectors (dense) or words"""
+    """routed: documents that the question names, then passages; dense: chunks by vectors; bm25 or tfidf: by words"""
     layer_documents: Count = 0
     """with layers = all and method = dense: the number of documents that are searched first, by summaries; 0 = off"""
     layer_sections: Count = 0
@@ -99,9 +99,9 @@ class Search(BaseModel):
     document_limit: Count = 0
     """with method = dense: the most documents that passages come from; 0 = any number"""
     threshold: Share | None = None
-    """passages that score lower than the best by more than this are not used for the answer; none = all are"""
+    """passages that score lower than the best by more than this are not used for the answer; none = all are used"""
     min_chunks: Count = 0
-    """with a threshold: the number of passages that are kept below it, before the budget is applied"""
+    """with a threshold: the number of first passages that are used even if they score below it"""
     budget_tokens: Positive = 2500
     """the most tokens of context"""
     reranker: str = "none"
@@ -109,7 +109,7 @@ class Search(BaseModel):
     rerank: Positive = 32
     """the number of passages that the reranker scores"""
     refuse_below: Share | None = 0.3
-    """with the reader or a reranker: questions whose answer is less probable are refused; none = none are"""
+    """with the reader or a reranker: refuse a question if its answer is less probable; none = never refuse"""
     llm: str = "none"
     """the language model of answers, as NAME:MODEL; none = answers are sentences of the documents"""
     answerer: str = "auto"
@@ -123,7 +123,7 @@ class Search(BaseModel):
     temperature: Temperature = 0.1
     """the language model's temperature"""
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    """the share of the likeliest words that the language model draws from; none = the default of its server"""
+    """the language model's top_p (nucleus sampling); none = the default of its server"""
     max_tokens: Positive = 1000
     """the most tokens of an answer"""
 
@@ -136,13 +136,14 @@ class Config(Search, Ingest):
         faults = {
             f"method = {self.method} needs an index with a lexicon: set lexicon to true": worded and not self.lexicon,
             "layer_documents and layer_sections need layers = all": layered and self.layers != "all",
-            "document_limit, layer_documents and layer_sections act with method = dense": worded
+            "document_limit, layer_documents and layer_sections have an effect only with method = dense": worded
             and (layered or self.document_limit),
-            "ocr_language and ocr_engine act with ocr = true": not self.ocr
+            "ocr_language and ocr_engine have an effect only with ocr = true": not self.ocr
             and self._changes("ocr_language", "ocr_engine"),
-            "summary_llm acts with summaries = llm": self.summaries == "extractive" and self._changes("summary_llm"),
-            "rerank acts with a reranker": self.reranker == "none" and self._changes("rerank"),
-            "min_chunks acts with a threshold": self.min_chunks and self.threshold is None,
+            "summary_llm has an effect only with summaries = llm": self.summaries == "extractive"
+            and self._changes("summary_llm"),
+            "rerank has an effect only with a reranker": self.reranker == "none" and self._changes("rerank"),
+            "min_chunks has an effect only with a threshold": self.min_chunks and self.threshold is None,
         }
         if any(faults.values()):
             raise ValueError("; ".join(fault for fault, holds in faults.items() if holds))

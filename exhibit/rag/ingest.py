@@ -97,7 +97,7 @@ class Preparation:
     def _read(self, path: Location) -> tuple[Document, str]:
         """Return a document without hidden text, and its file's checksum; raise an error if no words are left."""
         if escape_surrogates(path.name) != path.name:
-            raise DocumentError(f"{path}: its name is not UTF-8, so that no answer could cite it; rename the file")
+            raise DocumentError(f"{path}: its name is not UTF-8, so no answer can cite it; rename the file")
         sha256 = _compute_sha256(path)
         document = read_with_ocr(path, self.ocr) if self.ocr else read_document(path)
         if _compute_sha256(path) != sha256:

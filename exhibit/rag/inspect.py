@@ -226,7 +226,7 @@ def _make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--category", help="only documents of this category, such as 'Commercial Court'")
     add_json(parser)
     parser.add_argument("--out", type=Path, help="the file that export writes (default: stdout)")
-    group = parser.add_argument_group("settings, which overrule those of the index")
+    group = parser.add_argument_group("settings, which override those of the index")
     add_setting_flags(group, but=frozenset(describe_settings()) - frozenset(ASKED))
     return parser
 

@@ -110,7 +110,7 @@ class Pipeline:
         if index.embedder != self.embedder.name:
             raise BundleError(
                 f"{folder}: built with the embedder {index.embedder}, but the embedder is now {self.embedder.name}; "
-                "give the first one with --embedder, or build the index again"
+                f"give {index.embedder} with --embedder, or build the index again"
             )
         self._index, self._built = index, None
         return self

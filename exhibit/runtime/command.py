@@ -199,7 +199,7 @@ def escape_terminal() -> Iterator[None]:
         sys.stdout = stream
 
 
-_NO_MEMORY = "no memory is left (ulimit -v, or other programs); close some, or use fewer --jobs and smaller documents"
+_NO_MEMORY = "no memory is left; close other programs, raise ulimit -v, or use fewer --jobs or smaller documents"
 
 
 def _report_disk_error(error: OSError) -> int:

@@ -78,7 +78,7 @@ def list_corpus_files(root: Path) -> dict[str, Location]:
     origin = origin_of(root)
     corpus = root / CORPUS if origin is None else origin / CORPUS
     if origin is None and not corpus.is_dir():  # type: ignore[union-attr]
-        raise BundleError(f"{corpus}: no such folder; a bundle keeps its documents there")
+        raise BundleError(f"{corpus}: no such folder; put the documents of the bundle into it")
     files: dict[str, Location] = {}
     twice = []
     for path in list_files(root / CORPUS) if origin is None else _list_remote_files(root, origin):
@@ -133,7 +133,7 @@ def _fetch_info(root: Remote, path: Path) -> str:
         return fetch(root / INFO, path)
     except DocumentError as error:
         raise BundleError(
-            f"{root}: no {INFO} there; it is written last, so this is not a bundle, or its upload is not finished"
+            f"{root}: no {INFO} in it; name a bundle, or finish its upload: {INFO} is uploaded last"
         ) from error
 
 

@@ -248,7 +248,7 @@ def _find_reason(error: Exception, scheme: str) -> str:
     if "Credential" in type(error).__name__:
         return f"no credentials; {login}"
     if isinstance(error, PermissionError):
-        return f"access denied ({_format_line(error)}); do these credentials allow it? Else {login}"
+        return f"access denied ({_format_line(error)}); use credentials that allow it: {login}"
     return f"{_format_line(error)}; check the address and the network, then run the same command again"
 
 

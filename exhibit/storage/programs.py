@@ -74,7 +74,8 @@ def _refuse_ways_out(folder: Path, git: Path) -> None:
     outside = next((path for path in (git, *inside) if not path.resolve().is_relative_to(home)), None)
     if outside is not None or git.is_file() or (git / "commondir").exists():
         raise SourceError(
-            f"{folder}: parts of its Git repository are elsewhere ({outside or git}); clone it, and pass the clone"
+            f"{folder}: parts of its Git repository are outside the folder ({outside or git}); clone the repository, "
+            "and pass the clone"
         )
     if (objects / "info" / "alternates").exists():
         raise SourceError(
@@ -125,7 +126,7 @@ def _start_git(
 ) -> "subprocess.CompletedProcess[bytes]":
     program = find_program("git")
     if program is None:
-        raise SourceError(f"{folder}: is a Git repository, and the program `git` is missing; install it")
+        raise SourceError(f"{folder}: is a Git repository, but the program `git` is not installed; install git")
     try:  # run in the root folder: elsewhere Git could find a repository and read its configuration
         return subprocess.run(
             [program, *arguments], cwd=Path("/").resolve(), env=environment, capture_output=True, check=False,

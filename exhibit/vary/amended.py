@@ -18,7 +18,7 @@ from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
 from exhibit.vary.corpus import EditedText, TextCorpus, VaryRequest, leave_out_others, replace_answer
 from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges, move_months
 
-SAME_AGAIN = "its later value would be one that it had before"
+SAME_AGAIN = "the amendment would repeat an earlier value"
 MAX_AMENDMENTS = 3  # amendments to one contract
 CHANGE_PROBABILITY = 0.5  # the probability that an amendment changes a clause
 MONTHS_BETWEEN = (7, 16)  # months between amendments

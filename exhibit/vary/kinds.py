@@ -78,7 +78,7 @@ def change_figures(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> Te
 # ---------------------------------------------------------------- removed
 
 OMITTED = "[Intentionally omitted.]"  # the words with which American contracts replace a removed clause
-KEPT = "its clause stays, so that the document remains a contract"
+KEPT = "its clause is not removed, because the document would no longer be a contract"
 ELSEWHERE = "the document still contains the removed answer elsewhere"
 CLAUSES_PER_REMOVED = 3  # at most one clause in three is removed
 MIN_ANSWER_LETTERS = 20  # a shorter answer may occur elsewhere by chance
@@ -259,6 +259,6 @@ TITLES = {
     "same type",
     "growth": "documents are added until there are N times as many: growth:2, growth:4 …",
     "injection": "each document contains an instruction with a canary: visible, in a footnote, in metadata",
-    "removed": "the answering clause is replaced by a note; its number stays",
-    "scanned": "pages are rendered, turned a little, blurred and compressed, and read by OCR (needs an OCR engine)",
+    "removed": "the answering clause is replaced by a note; the clause number does not change",
+    "scanned": "pages are rendered, rotated slightly, blurred and compressed, and read by OCR (needs an OCR engine)",
 }

@@ -22,7 +22,7 @@ from exhibit.vary.corpus import CONTROL_ROW, TextCorpus, VaryRequest, read_corpu
 from exhibit.vary.kinds import KINDS, TITLES, read_kind
 from exhibit.vary.scanned import write_scan
 
-NO_TWIN = "the variant has no counterpart of it"
+NO_TWIN = "the variant does not have this question"
 CONTROL = "control"  # the value of the label `varied` in a control, in place of a kind of variation
 
 
@@ -123,7 +123,7 @@ def _make_info(bundle: BundleFolder, kinds: str, applied: Sequence[str], seed: i
         command=f"exhibit vary datasets_out/{parent_name}",
         tags=("legal", "varied"),
         groups=parent.groups if parent else None,
-        questions="Those of the parent; `labels.control` names the row of the parent that a question comes from.",
+        questions="The parent's questions; `labels.control` is the id of the parent's row that a question comes from.",
         limits=format_points(
             f"The documents are not the publisher's files: they were printed again from their text{ending}",
             "The effect is the difference between the variant and its control: evaluate both.",

@@ -178,7 +178,7 @@ def test_draft_limits_the_share_of_impossible_questions(contracts, monkeypatch, 
     Written(monkeypatch, (*sure, *absent, a_draft(name="open", status="unsure")))
     benchmark, tally = read(contracts[0], impossible=share)
     assert sum(row.is_impossible for row in benchmark.rows) == impossible and len(benchmark.rows) == impossible + 5
-    noted = [note for note in tally.noted if "impossible questions left out above their share" in note]
+    noted = [note for note in tally.noted if "impossible questions beyond the share of" in note]
     assert bool(noted) is (impossible < 9)
 
 

@@ -60,10 +60,11 @@ def test_limits_for_reading_grow_with_file_size(size, share, seconds, memory):
 
 def test_limit_errors_name_the_limit_and_its_flag():
     limits = Limits(1.5, 3 << 20)
-    assert str(limits.late("a.pdf")) == "a.pdf: not done after 1.5 s (--item-timeout); left out"
-    assert str(limits.make_memory_error("a.pdf")) == "a.pdf: needs more than 3 MiB of memory (--item-memory); left out"
-    assert "(the limit depends on the size; raise it with --item-timeout, now 1.5 s)" in str(limits.spent("a.pdf"))
-    assert "raise it with --item-timeout, now 0 s)" in str(Limits(None, None).spent("a.pdf"))
+    assert str(limits.late("a.pdf")) == "a.pdf: not finished after 1.5 s, the limit of --item-timeout; left out"
+    memory = "a.pdf: needs more than 3 MiB of memory, the limit of --item-memory; left out"
+    assert str(limits.make_memory_error("a.pdf")) == memory
+    assert "(raise the limit with --item-timeout, now 1.5 s)" in str(limits.spent("a.pdf"))
+    assert "raise the limit with --item-timeout, now 0 s)" in str(Limits(None, None).spent("a.pdf"))
     assert "more than 0 MiB" in str(Limits(None, None).make_memory_error("a.pdf"))
 
 

@@ -82,14 +82,14 @@ def test_builtin_target_retries_documents_that_exceeded_a_limit(builtin, dataset
 
     def busy(preparation, path):
         if path.name == "birch.txt":
-            raise LimitError(f"{path}: not done after 120 s (--item-timeout); left out")
+            raise LimitError(f"{path}: not finished after 120 s, the limit of --item-timeout; left out")
         return read(preparation, path)
 
     with monkeypatch.context() as patch:
         patch.setattr(Preparation, "__call__", busy)
         for _ in range(2):  # built, then opened: still too slow
             [reason] = builtin(engine="serial").ingest(dataset).set_aside
-            assert reason == "birch.txt: not done after 120 s (--item-timeout); left out"
+            assert reason == "birch.txt: not finished after 120 s, the limit of --item-timeout; left out"
     assert builtin(ingest="never").ingest(dataset).set_aside
     whole = builtin()
     assert not whole.ingest(dataset).set_aside and whole.text("birch.txt")

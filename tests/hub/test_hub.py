@@ -127,7 +127,7 @@ def test_publish_dry_run_needs_neither_token_nor_network(connected, bundle, monk
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     assert publish_to(bundle, "--dry-run") == 0
     told = capsys.readouterr()
-    assert "dry run: nothing was sent" in told.out and "looking at me/charters" in told.err
+    assert "dry run: nothing was sent" in told.out and "cannot look up me/charters" in told.err
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_validate_checks_every_file_of_a_remote_bundle(bundle, capsys):
         "bundle.json: documents: stray.txt: under corpus/, but not listed",
     ]
     assert main([str(bundle)]) == 1 and f"{bundle}: 4 problems" in capsys.readouterr().out
-    assert main(["memory://bucket/none"]) == 1 and "no bundle.json there" in capsys.readouterr().err
+    assert main(["memory://bucket/none"]) == 1 and "no bundle.json in it" in capsys.readouterr().err
 
 
 def minimal(folder: Path, *contexts: list[dict[str, str]]) -> Path:

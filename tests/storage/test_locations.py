@@ -136,7 +136,7 @@ class NoCredentialsError(Exception):
     ("raised", "told"),
     [
         (FileNotFoundError("x"), "not found; is the bucket's name right?"),
-        (PermissionError("Forbidden"), "access denied (Forbidden); do these credentials allow it? Else set AWS_"),
+        (PermissionError("Forbidden"), "access denied (Forbidden); use credentials that allow it: set AWS_"),
         (NoCredentialsError("Unable to locate"), "no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
         (ConnectionResetError("reset by peer"), "reset by peer; check the address and the network, then run the same"),
         (OSError("at https://h/k?X-Amz-Signature=abc&b=c now"), "at https://h/k?… now; check"),
