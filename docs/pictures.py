@@ -31,7 +31,7 @@ IMAGES = Path(__file__).parent / "images"
 BUNDLE = Path("datasets_out/cuad")
 REPORT = Path("results/demo/report.html")
 CLAUSE = "Audit Rights"
-"""In the first sample this clause runs over a page's end, foot and head: what text search never finds."""
+"""A clause of the first sample that continues on the next page, after a page foot and a page head."""
 
 
 def draw_gold() -> Image.Image:
@@ -129,7 +129,7 @@ def _open_case(page: Page) -> None:
 
 
 def _decode_picture(data: bytes) -> Image.Image:
-    # by coverage of the colours there are: by frequency, a verdict's red dot would turn grey
+    # choose the palette by coverage, not by frequency, so that the small red dot of an outcome stays red
     return Image.open(io.BytesIO(data)).convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE)
 
 

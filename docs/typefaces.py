@@ -44,7 +44,7 @@ def cut(path: Path, family: str, style: str, codes: Iterable[int]) -> None:
     """Write a copy of a font with only these characters, without hinting, under a new name; keep its licence."""
     font = TTFont(path, recalcTimestamp=False)
     options = subset.Options()
-    options.hinting = False  # it is for screens of few dots, and half of the file
+    options.hinting = False  # hinting is for screens of low resolution, and takes half of the file
     options.layout_features = ["*"]
     options.name_IDs = ["*"]
     options.notdef_outline = True

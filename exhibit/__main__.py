@@ -14,7 +14,7 @@ PROGRAM = "exhibit"
 
 
 class Verb(NamedTuple):
-    module: str  # imported only when the subcommand is called
+    module: str  # the module's name; it is imported only when the subcommand is called
     help: str
     words: Sequence[str] = ()  # arguments that the function gets before the user's own
     modes: Mapping[

@@ -35,7 +35,7 @@ _DOCUMENT = ("filename", "title", "pages", "characters", "source", "ocr")
 class Bundle:
     """A bundle; its files are read, and its tables made, at their first use."""
 
-    root: Path  # the folder of the bundle, or of the small files of a remote one
+    root: Path  # the folder of the bundle or, for a remote bundle, of its small files
     address: str  # the address of the bundle, as the user gave it
 
     @cached_property
@@ -61,7 +61,7 @@ class Bundle:
     def dataset(self, what: What = "questions") -> datasets.Dataset:
         """Return one of the tables `questions`, `gold` and `documents` as a Hugging Face `datasets.Dataset`."""
         columns, records = self._make_records(what)
-        if what == "documents":  # a struct that is empty in every row cannot be stored
+        if what == "documents":  # leave out a struct that is empty in every row, which cannot be stored
             records = [{**record, "ocr": [*record["ocr"].items()]} for record in records]
         made: datasets.Dataset = import_extra("datasets").Dataset.from_dict(
             {column: [record[column] for record in records] for column in columns}

@@ -111,14 +111,15 @@ def convert(
 
 
 def draft(source: Path | str, *, out: Path | str | None = None, **options: object) -> Conversion:
-    """Draft questions about a folder (scans: with an OCR engine); `options` are flags of `exhibit draft`, as above."""
+    """Draft questions about a folder of documents; `options` are flags of `exhibit draft`, with underscores."""
     return convert("draft", source=source, out=out or DEFAULT_OUT / Path(source).resolve().name, **options)
 
 
 def _run_apart(work: Callable[[], BundleInfo]) -> BundleInfo:
     """Call a function, in another thread if this one runs an event loop, as in a notebook."""
     running = False
-    with contextlib.suppress(RuntimeError):  # inside `except`, this error would be the context of the work's errors
+    # call the function outside `except`, so that this error is not the context of its errors
+    with contextlib.suppress(RuntimeError):
         running = asyncio.get_running_loop().is_running()
     if not running:
         return work()

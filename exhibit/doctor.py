@@ -46,7 +46,7 @@ FIXES: dict[str, Callable[[], int]] = {
 }
 USUAL_FIXES = ("browser", "model")
 
-State = Literal["ok", "missing", "absent"]  # missing: but required; absent: and needed only for some work
+State = Literal["ok", "missing", "absent"]  # missing: a required part is missing; absent: an optional part is missing
 
 
 class Finding(NamedTuple):

@@ -97,8 +97,8 @@ def evaluate(
 
     `target` is the name of a system, a .toml file, or a function. The function may be plain or async; it gets
     a question, and returns an answer, or an answer and passages. `metrics` are names, or functions that score a case.
-    `settings` are settings by name, such as `preset="naive"`, `limit=10` or `run_name="first"`; `exhibit evaluate
-    --settings` lists all of them.
+    `settings` are further settings by name, such as `preset="naive"`, `limit=10` or `run_name="first"`. The command
+    `exhibit evaluate --settings` lists all settings.
     """
     many = [bundles] if isinstance(bundles, Bundle | Path | str) else list(bundles)
     places = [str(bundle.root if isinstance(bundle, Bundle) else bundle) for bundle in many]

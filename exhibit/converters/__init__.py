@@ -55,7 +55,7 @@ class DatasetInfo:
     benchmark: str  # the source's own name
     summary: str
     expects: str  # the files that the source must contain
-    licence: Licence  # or its short name, such as `cc0-1.0`
+    licence: Licence  # the licence, or its short name, such as `cc0-1.0`
     url: str = ""
     version: str = ""
     citation: str = ""
@@ -65,13 +65,14 @@ class DatasetInfo:
     headline: str | None = None  # the benchmark's main metric, such as `ndcg@5`
     tags: tuple[str, ...] = ()
     questions: str = ""  # how the questions were written, for the card
-    limits: str = ""  # Markdown, see `format_points`
-    annotations: tuple[str, ...] = ()  # in the Hub's terms: `expert-generated`, `crowdsourced` …
+    limits: str = ""  # known limitations, in Markdown (see `format_points`)
+    # who annotated the gold, in the Hub's terms: `expert-generated`, `crowdsourced` …
+    annotations: tuple[str, ...] = ()
     derived: str = ""  # the dataset that the bundle extends
     accepts: tuple[str, ...] = ()  # suffixes of single files that can be a source, besides folders and archives
     splits: tuple[str, ...] = ()  # the values of the label `split`, from which --split chooses
     corpus_only: bool = False  # the benchmark has no questions
-    command: str = ""  # the command, without flags, that makes the bundle again, if that is not a converter
+    command: str = ""  # the command, without flags, that makes the bundle again, if no converter makes it
 
     def __post_init__(self) -> None:
         licence: object = self.licence
@@ -119,7 +120,7 @@ class RawDocument:
     title: str
     path: Path | None = None  # the file to copy; if None, the content is printed (.pdf) or written
     text: str | None = None  # the source's text, to which `Quote.spans` refer
-    own_text: bool = False  # `Quote.spans` refer to the text that is extracted from `path`
+    own_text: bool = False  # whether `Quote.spans` refer to the text that is extracted from `path`
     html: str | None = None
     blocks: tuple[Block, ...] = ()
     subject: str = ""  # the subject in the metadata of a printed file
@@ -127,7 +128,7 @@ class RawDocument:
     printer: str = ""  # the program that printed `path`
     original: Path | None = None  # the file to print; the reader of its kind reads it
     items: tuple[Item, ...] = ()
-    labels: tuple[tuple[str, str], ...] = ()  # for `bundle.json`, such as the days of a law's version
+    labels: tuple[tuple[str, str], ...] = ()  # labels for `bundle.json`, such as the days of a law's version
 
 
 @dataclass(frozen=True)
@@ -136,16 +137,18 @@ class Quote:
 
     filename: str
     text: str | None
-    spans: Spans = ()  # in `RawDocument.text`
-    labels: tuple[tuple[str, Label], ...] = ()  # of this passage alone; the row's labels are added
+    spans: Spans = ()  # the quote's spans in `RawDocument.text`
+    labels: tuple[tuple[str, Label], ...] = ()  # labels of this passage; the row's labels are added
     alternatives: tuple[Spans, ...] = ()
     score: float = 1.0  # below 1 if the words at `spans` are only similar
     marked: Spans = ()  # a reviewer's spans in the extracted document, valid while the words there are the same
     section: bool = False  # whether this is the text below a heading or number that the source cites
-    provision: str = ""  # cited instead of a quote, such as `§ 535 BGB`; its text in the document is the gold
+    # the provision that the source cites without a quote, such as `§ 535 BGB`: its text in the document is the gold
+    provision: str = ""
     acceptable: tuple[str, ...] = ()  # provisions of the same document that are equally right
-    page: int | None = None  # the source's page, counted from 0 or from 1, see `settle_pages`; the gold without words
-    answer: bool = False  # it is the expected answer: a short answer is gold only if it occurs exactly once
+    # the page in the source, counted from 0 or from 1 (see `settle_pages`); without words, the page is the gold
+    page: int | None = None
+    answer: bool = False  # whether this is the expected answer: a short answer is gold only if it occurs exactly once
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,7 @@ class RawRow:
     is_impossible: bool = False
     labels: dict[str, Label] = field(default_factory=dict)
     items: tuple[Item, ...] = ()
-    place: str = ""  # its position in the source, for the list of skipped items
+    place: str = ""  # the position in the source, for the list of skipped items
     near_misses: tuple[Quote, ...] = ()  # the same clause in versions of other days
 
     @property
@@ -181,7 +184,7 @@ class Benchmark:
     documents: list[RawDocument]
     rows: list[RawRow]
     sha256: dict[str, str]  # checksums of the raw files that determine the content
-    info: DatasetInfo | None = None  # set if it depends on the source or the command line
+    info: DatasetInfo | None = None  # the description, if it depends on the source or the command line
     draft: DraftInfo | None = None  # how the questions were drafted; rows without located gold are omitted
     by_construction: bool = False  # whether gold is known by construction; rows without located gold are then omitted
 

@@ -57,7 +57,7 @@ INFO = DatasetInfo(
 
 GOLD_GRADE = 3  # the lowest grade of a gold clause: four or five stars in ACORD's scale
 
-Grades = dict[str, dict[str, dict[str, int]]]  # of the clauses, by split and query
+Grades = dict[str, dict[str, dict[str, int]]]  # the grade of each clause, by split and query
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -118,7 +118,8 @@ def _add_gold(
     The label `grades`, with all graded clauses, is on the first gold passage, or on the row if no clause is gold.
     """
     grades = {key: grade for key, grade in judged.items() if key in clauses}
-    ranked = sorted(grades, key=lambda key: -grades[key])  # stable: clauses with equal grades keep the table's order
+    # `sorted` is stable: clauses with equal grades keep the table's order
+    ranked = sorted(grades, key=lambda key: -grades[key])
     gold = [quote_document(clauses[key], grades[key]) for key in ranked if grades[key] >= GOLD_GRADE]
     if not gold:
         if options.answerable_only or not ranked or not grades[ranked[0]]:

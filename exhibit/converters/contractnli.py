@@ -136,7 +136,7 @@ class _Record(BaseModel):
 
 class _Contract(NamedTuple):
     split: str
-    number: int  # in the full release
+    number: int  # the document's number in the full release
     record: _Record
     filename: str
 

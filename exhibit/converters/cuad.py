@@ -207,7 +207,7 @@ def split_party_names(answer: str) -> list[str]:
     for part in answer.split(";"):
         if _COLLECTIVE.search(_ALIAS.split(part)[0]) or re.match(r"\s*\(", part):
             continue
-        # `A and B (each a "Party")` only repeats names
+        # leave out `A and B (each a "Party")`, which only repeats names
         if _COLLECTIVE.search(part) and " and " in _ALIAS.split(part)[0] and names:
             continue
         names += filter(None, [tidy(_ALIAS.sub(" ", part))])

@@ -98,7 +98,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     root = release.find("benchmarks").parent
     tests = list(_read_tests(release, root / "benchmarks", tally))
     files = _list_corpus(root / "corpus", tally)
-    # for the whole corpus, so that filters and limits change no name
+    # name all files of the corpus, so that filters and limits change no name
     names = _make_unique_names(files, tally)
     if options.mini:
         tests = _choose_mini(tests, tally)
@@ -144,7 +144,7 @@ def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
 
 
 def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
-    """Return the text files of the corpus, by their path below corpus/, which is how `file_path` names them."""
+    """Return the text files of the corpus by their path below corpus/, which `file_path` contains."""
     files: dict[str, Path] = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         inside = path.relative_to(folder).as_posix()

@@ -109,7 +109,7 @@ QUESTIONS = list_questions("""
     Specific Performance = may a party have the agreement specifically enforced by a court?
 """)
 
-MAE = "MAE Definition"  # material adverse effect: the deal point by which a row is assigned to its agreement
+MAE = "MAE Definition"  # "material adverse effect": this deal point shows to which agreement a row belongs
 
 _LABEL_FILES = ("MAUD_train.csv", "MAUD_dev.csv", "MAUD_test.csv")
 _LABEL_COLUMNS = ("contract_name", "text", "text_type", "question", "answer")
@@ -129,7 +129,7 @@ class Excerpt(NamedTuple):
 
     text: str
     match: Match | None = None
-    others: tuple[Match, ...] = ()  # further locations, if the order of the cell's excerpts does not determine one
+    others: tuple[Match, ...] = ()  # further locations, if the order of the cell's excerpts leaves several possible
 
     @property
     def span(self) -> Span | None:
@@ -210,7 +210,7 @@ def _read_release(release: Release) -> tuple[list[dict[str, str]], Labels, dict[
         parts = (part for part in (record["question"], record.get("subquestion")) if part and part != "<NONE>")
         labels.answers[contract, point][", ".join(parts)] = record["answer"]
     folder = table.parent.parent / "contracts"
-    # decoded unchanged, because offsets also count the BOM
+    # keep the BOM, because offsets count it
     texts = {path.stem: release.read_text(path, encoding="utf-8") for path in sorted(folder.glob("contract_*.txt"))}
     if not texts:
         raise SourceError(f"{folder}: no contract_N.txt in it; expected {INFO.expects}, from {INFO.url}")
@@ -392,7 +392,7 @@ _AFTER = re.compile(rf"\bdated\b|{_DATE.pattern}|_{{5}}|\btable\s+of\s+contents\
 _BREAK = re.compile(r"\s*\n\s*|\s{2,}|;")
 _AND = re.compile(r"^(?:and\b\s*)+|(?<!\s)(?:\s*\band){1,9}$", re.IGNORECASE)
 _ASIDE = re.compile(r"\bsolely\b|\bpurposes\b|\bsections?\s+\d|^\W*$", re.IGNORECASE)
-_MAX_PARTY_CHARS = 80  # a longer name is a list of parties that was not split
+_MAX_PARTY_CHARS = 80  # most characters of a party's name: a longer text is several names
 _SHELL = re.compile(r"\b(?:merger|acquisition)\s+(?:sub|corp|co)|\bsubsidiary\b|\bmidco\b|\bsub\b", re.IGNORECASE)
 _MAX_PARTIES = 3  # most parties; if there are more, companies formed for the merger (`_SHELL`) are omitted
 

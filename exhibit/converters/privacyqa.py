@@ -67,7 +67,7 @@ INFO = DatasetInfo(
 )
 
 TRAIN_QUESTIONS = 1_350  # questions in the release's training set; the ids of the test set begin here
-MAX_BLANK = 2  # most blank marks among a sentence's six
+MAX_BLANK = 2  # most blank marks of a sentence, which has six marks
 
 _COLUMNS = ("DocID", "QueryID", "SentID", "Query", "Segment")
 _ANNOTATOR = re.compile(r"Ann\d+")
@@ -148,7 +148,7 @@ def _make_document(policy: _Policy, name: str, stem: str) -> tuple[RawDocument, 
     title = name if name.casefold().endswith("privacy policy") else f"{name} privacy policy"
     text = f"{title}\n"
     spans: dict[str, tuple[int, int]] = {}
-    # sentence ids end in numbers (`_10` after `_9`); ids without a number come last
+    # sort by the number at the end of the sentence id, `_10` after `_9`; ids without a number come last
     numbers = {key: int(match[2]) for key in policy.sentences if (match := _NUMBERED.fullmatch(key))}
     for key in sorted(policy.sentences, key=lambda key: numbers.get(key, sys.maxsize)):
         if words := policy.sentences[key]:

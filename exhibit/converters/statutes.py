@@ -99,7 +99,7 @@ def _make_document(law: Law) -> RawDocument:
 def _name(key: str, law: Law) -> LawName:
     """Return the names by which references cite a law: its codes, which are abbreviations, and its title."""
     codes = [law.fields.get(name, "") for name in ("official_code", "jurabk", "abbreviation", "short_title")]
-    if not any(codes):  # if the text has no code at its start, use the title
+    if not any(codes):  # without an abbreviation, use the title
         full = make_law_name(law.title)
         return LawName(key, full.codes[:1], full.title)
     named = law.title.partition(" (")[0] if law.fields.get("jurabk") else law.title

@@ -127,12 +127,12 @@ def _list_titles(page: UrlLine) -> list[str]:
 # ---------------------------------------------------------------- --refresh
 
 CHANGED = 4  # the exit code if a source has changed
-MAX_SHOWN = 5  # sentences of a page that are printed
+MAX_SHOWN = 5  # most changed sentences of a page that are printed
 LINE_CHARS = 100
 _GONE = frozenset({404, 410})
 
 State = Literal["unchanged", "changed", "gone", "unknown"]
-Gold = list[tuple[int, str]]  # the questions about a document, with their quotes
+Gold = list[tuple[int, str]]  # the ids of the questions about a document, with their quotes
 
 
 @guarded("stopped; nothing was written")

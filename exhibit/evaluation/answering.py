@@ -46,7 +46,7 @@ class AnsweringTarget:
 
         with ThreadPoolExecutor(self._threads) as pool:
             searched = self._search.ask(dataset, cases)
-            while batch := list(islice(searched, self._threads)):  # a batch is journaled before the next
+            while batch := list(islice(searched, self._threads)):  # each batch is journaled before the next begins
                 yield from pool.map(answer, batch)
 
     def _answer_from(self, case: Case, reply: Reply) -> Reply:

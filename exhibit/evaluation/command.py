@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     if recheck := flags.pop("recheck", None):
         bundles = bundles or [str(make_bundle(recheck, flags.pop("documents", None)))]
-        # data missing from the run is a finding, not a reason to fail
+        # missing data is reported, and is no reason to fail
         flags = {"target": f"recheck:{recheck}", "max_failures": 1.0, **flags}
     flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:
@@ -137,7 +137,7 @@ def _parse_flags(words: list[str]) -> dict[str, Any]:
     known = {flag for action in parser._actions for flag in action.option_strings}
     parser.words = tuple(flag for name in list_settings() if (flag := f"--{name.replace('_', '-')}") not in known)
     for flag in parser.words:
-        pair = f"{flag[2:]}={{}}".format  # a switch has no value
+        pair = f"{flag[2:]}={{}}".format  # without a value, the flag is a switch and means `true`
         parser.add_argument(
             flag, dest="set", action="append", nargs="?", type=pair, const="true", help=argparse.SUPPRESS
         )
@@ -169,7 +169,7 @@ def _make_parser() -> command.Parser:
     add("--preset", metavar="NAME", help=f"{', '.join(list_presets())}, or a .toml (default: {DEFAULT})")
     add("--embedder", metavar="NAME", help=f"{_list_names('embedder')}, or NAME:MODEL")
     add("--llm", metavar="NAME", help=f"{_list_names('llm')}, as NAME:MODEL; none: retrieval only")
-    add("--top-k", dest="k", help=argparse.SUPPRESS)  # the name of the first seed
+    add("--top-k", dest="k", help=argparse.SUPPRESS)  # the flag's name in the first seed project
     add("--set", action="append", metavar="NAME=VALUE", help="any setting; exhibit evaluate --settings lists them")
     add("--config", type=Path, metavar="FILE", help="settings as JSON or TOML; flags overrule them")
     results = parser.add_argument_group("results")
@@ -177,7 +177,7 @@ def _make_parser() -> command.Parser:
     add("--metrics", metavar="NAME,…", help="such as ndcg,drm@8 (default: all that apply)")
     add("--judge", metavar="NAME", help="the model that marks groundedness, relevance and correctness")
     add("--by", metavar="LABEL", help="add a table by a label of the questions, such as category")
-    # the flags of the third seed
+    # flags of the third seed project
     add("--all", dest="by", action="store_const", const="source_type", help=argparse.SUPPRESS)
     kind: dict[str, Any] = {"dest": "where", "action": "append", "type": lambda value: f"source_type={value}"}
     add("--source-type", help=argparse.SUPPRESS, **kind)

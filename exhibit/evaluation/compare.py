@@ -16,9 +16,10 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import ANSWERED_RIGHTLY, Outcome
 
 MAX_FALL = 0.1
-"""The largest tolerated fall if there are too few documents for an interval: ten points of a share, a tenth of others.
+"""The largest tolerated fall if there are too few documents for an interval: ten percentage points of a share, or a
+tenth of another metric.
 
-With ten questions, one may change its answer by chance; two rarely do.
+Of ten questions, one may get another outcome by chance; two rarely do.
 """
 ALPHA = 0.05
 NAMED = (ANSWERED_RIGHTLY, f"recall@{K}")

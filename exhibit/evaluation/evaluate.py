@@ -98,7 +98,7 @@ def evaluate(
             run.probe(folder)
             (folder / SUMMARY).unlink(missing_ok=True)  # a summary marks a finished run
             write_json(folder / CONFIG, run.config)
-            started = RunFolder(folder).provenance.started  # of a resumed run, when it was started first
+            started = RunFolder(folder).provenance.started  # a resumed run keeps the time of its first start
             write_json(folder / PROVENANCE, describe_run(run.datasets, run.inputs, started))
             scored = [run.evaluate_dataset(folder, dataset) for dataset in run.datasets]
             tables = [part.table(say) for part in scored]
@@ -172,7 +172,7 @@ class _Evaluation:
             stopped = [
                 path.parent
                 for path in settings.output_dir.glob(f"*/{CONFIG}")
-                # the report is written last
+                # the report, which is written last, marks a finished run
                 if not all(path.with_name(name).exists() for name in (SUMMARY, REPORT))
                 and not self._list_other_settings(path)
             ]
@@ -329,7 +329,7 @@ def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], started
         "started": started,
         "version": __version__,
         **commit_of(Path.cwd(), os.environ),
-        "machine": {  # without its name, because results are shared
+        "machine": {  # not the machine's name, because results are shared
             "system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count(),
             "python": platform.python_version(),
         },
@@ -365,7 +365,7 @@ def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
     commit, changed = None, None
     with suppress(ToolkitError, OSError):
         if clone is not None:
-            # a second working tree has its commits outside its folder, so only a count is shown
+            # not confined: a linked working tree has its commits outside its folder
             with open_repository(clone, confined=False) as repository:
                 commit = repository.head
                 changed = count_changes(repository, clone, seconds=_GIT_SECONDS)

@@ -9,7 +9,7 @@ from exhibit.models.llms import Prompt
 from exhibit.schemas.parsing import read_beside
 
 _MAX_TOKENS = 300  # enough for a mark and a reason of two sentences
-_SHOWN_CHARS = 80  # of an unreadable reply, shown in the error message
+_SHOWN_CHARS = 80  # characters of an unreadable reply that the error message shows
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _SCORE = re.compile(
     r"\b(?:score|mark|rating|grade)\b\W{0,6}(?:is\W{0,3}|of\W{0,3})?([1-5])(?!\d|\.[1-9])(?:\s*/\s*5)?", re.IGNORECASE

@@ -22,7 +22,7 @@ from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST, Outcome
 
 MARK = "answer_correctness"
 """The metric with the judge's marks of answers."""
-GOOD_MARK = 4.0  # 4 means "it says what matters"; 3 means that something of substance is missing
+GOOD_MARK = 4.0  # the judge's 4 means that only details are missing; 3, that something important is missing
 """An answer with at least this mark from the judge is right."""
 GOOD = frozenset({Outcome.RIGHT, Outcome.RIGHTLY_REFUSED, Outcome.FOUND})
 BAD = frozenset({Outcome.INVENTED, Outcome.WRONG, Outcome.WRONGLY_REFUSED, Outcome.FAILED, Outcome.MISSED})

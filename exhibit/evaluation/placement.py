@@ -30,7 +30,7 @@ _PROBES = 23
 _ACCEPTED_SHARE = 0.5
 """A reported file name is accepted without further search if the file has this share of the passage's letters."""
 _WHOLE_SHARE = 0.9
-"""Below this share of a passage, a file contains only pieces of it; a misread letter or a page header costs less."""
+"""A file with a smaller share of a passage contains only pieces of it; misread letters and page headers cost less."""
 _SECOND_FILE_LETTERS = 200
 """A passage comes from two files if the second has this many letters that the first lacks: more than a summary has."""
 _UNNAMED_SHARE = 0.25
@@ -289,7 +289,7 @@ def golds_of(case: Case) -> list[GoldPassage]:
     distinct: dict[tuple[object, ...], GoldPassage] = {}
     for gold in case.gold:
         text = _fold_cached(gold.text or "")
-        if text or gold.located:  # else the gold is only a gap or a mark, with nothing to compare
+        if text or gold.located:  # otherwise the gold is only an omission mark or punctuation
             distinct.setdefault((gold.filename, text or gold.places), gold)
     return list(distinct.values())
 

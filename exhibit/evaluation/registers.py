@@ -27,10 +27,10 @@ from exhibit.storage.http import REDIRECTS, TRANSIENT, BodyError, Deadline, Http
 REFERENCES = "references.jsonl"
 ROBOT = "exhibit-rag"
 DELAY_SECONDS = 0.5  # between two requests to a host: the stricter register allows 1,000 in 5 minutes
-_TIMEOUT_SECONDS = 20.0  # for one complete reply
+_TIMEOUT_SECONDS = 20.0  # timeout of one complete reply
 _LARGEST = 2 << 20  # bytes of robots.txt, a list or a feed; of a law or a judgment only the status is read
 _REDIRECTS = 3  # the registers use one or two
-_RETRIES = 2  # per request; a register that is down stays down for longer
+_RETRIES = 2  # of a request; an outage of a register lasts longer than more retries
 _SEE_OTHER = 303  # the status for the identifier of an existing item; the document itself is not fetched
 
 Outcome = Literal["found", "absent", "uncovered", "unreachable"]
@@ -93,7 +93,7 @@ _PATH = re.compile(r"/(?:id/)?(?P<path>[a-z]{2,5}/(?:\d{4}|[A-Za-z0-9]{2,12}/[\d
 
 
 def find_case_path(reference: Reference) -> str | None:
-    """Return the path of a judgment, `ewca/civ/2024/123`; None where Find Case Law does not cover the court."""
+    """Return the path of a judgment, `ewca/civ/2024/123`; None if Find Case Law does not cover the court."""
     if reference.source not in _COURTS:
         return None
     court = re.sub(r"[ (]+", "/", reference.source.rstrip(")")).lower()

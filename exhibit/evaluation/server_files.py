@@ -78,7 +78,7 @@ def _check_path(path: str) -> str:
     try:
         if path:
             jmespath.compile(path).search({})
-    except JMESPathTypeError:  # a function that does not accept null is valid
+    except JMESPathTypeError:  # valid: a function in the path does not accept null
         pass
     except (JMESPathError, RecursionError) as error:
         raise ValueError(f"{path!r:.200} is not JMESPath: {str(error).partition(', for expression')[0]}") from error
@@ -252,8 +252,8 @@ _QUESTION_FIELDS = (
     "question", "query", "message", "q", "prompt", "input", "user_input", "user_query", "text", "search", "content",
 )  # fmt: skip
 # a description may refer to itself
-_MAX_REFERENCES = 8  # followed for one field
-_MAX_DEPTH = 4  # nested objects that are searched for the question
+_MAX_REFERENCES = 8  # most references that are followed for one field
+_MAX_DEPTH = 4  # levels of nested objects that are searched for the question
 
 
 def make_body(openapi: Any, path: str) -> Any:
@@ -287,13 +287,13 @@ def _choose_value(schema: Mapping[str, Any]) -> Any:
 
 
 def _find_type(schema: Any) -> str:
-    """Return the type of a schema, of several the first that is not null; empty if it states none."""
+    """Return the type of a schema; if it has several, the first that is not null; empty if it has none."""
     kind = jmespath.search("not_null(type[?@!='null'] | [0], type)", schema)
     return kind if isinstance(kind, str) else ""
 
 
 def _resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema with its references resolved; of several alternatives, the first that is not null."""
+    """Return a schema with its references resolved; if it has alternatives, the first that is not null."""
     for _ in range(_MAX_REFERENCES):
         reference = jmespath.search('"$ref"', schema)
         chosen = jmespath.search("not_null(anyOf, oneOf, allOf)[?type!='null'] | [0]", schema)

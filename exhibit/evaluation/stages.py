@@ -52,12 +52,12 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
     if not letters:
         return None
     if len(letters) < MIN_SHARED_LETTERS:
-        # a few words that the text has may be another occurrence of them
+        # so few words may be another occurrence: their presence proves nothing
         return None if letters in letters_of(parsed.text).text else InText(0.0)
     placement = place_text(words, parsed)
     if not placement.pieces:
         return InText(0.0)
-    # of several equal occurrences, choose the one at the same relative position
+    # if several occurrences are equal, choose the one at the same relative position
     where = place[0].start / max(len(document.text), 1) * len(parsed.text)
     near = {min(piece.places, key=lambda place: abs(place[0].start - where)) for piece in placement.pieces}
     return InText(placement.share, (tuple(sorted(spans_of(placement, parsed, wanted=near.__contains__))),))
@@ -127,12 +127,12 @@ def follow_gold(
         stages[stage] = value
         if not kept and stages["lost_at"] is None:
             stages.update(lost_at=stage, reason=reason)
-        # if a later stage has the passage, no earlier stage lost it: two adjacent chunks may together contain what the
-        # chunker cut; but a right answer may come from another passage
+        # If a later stage has the passage, no earlier stage lost it: two adjacent chunks may together contain a
+        # passage that the chunker cut. A right answer does not show this: it may come from another passage.
         if kept and stage != "answered":
             stages.update(lost_at=None, reason="")
 
-    if gold.located or gold.absent:  # else the document was not searched for its words
+    if gold.located or gold.absent:  # otherwise the document was not searched for its words
         add("page", gold.located, gold.located, _REASONS["page"])
     if in_text is not None:
         reason = "most of its words are missing" if in_text else "absent from the text"

@@ -22,7 +22,7 @@ from exhibit.schemas.run import Outcome
 
 MIN_DOCUMENTS = 10
 """An interval needs at least this many documents; with fewer, the bootstrap's interval is too narrow."""
-RESAMPLES = 1000  # as usual for a 95% interval
+RESAMPLES = 1000  # the usual number for a 95% interval
 BLOCK = 100  # resamples drawn at once: enough for speed, few enough for the memory
 SEED = 20240819
 """An arbitrary number, always the same, so that the same values always have the same interval."""

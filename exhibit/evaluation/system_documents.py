@@ -128,7 +128,7 @@ def read_parsed_folder(folder: Path, names: FileNamer) -> tuple[dict[str, Docume
             f"endings {', '.join(_ENDINGS)}; name each file after its document"
         )
     texts = {name: read_text(path, error=SourceError, most=LARGEST_FILE) for name, path in paths.items()}
-    # markup becomes blanks
+    # with blanks in place of markup
     return {name: Document(name, blank_markup(text)) for name, text in texts.items()}, sorted(left_out)
 
 

@@ -24,7 +24,7 @@ from exhibit.schemas.parsing import parse_toml
 # ---------------------------------------------------------------- headings as names
 
 _UNSAID = frozenset("chapter section sub-section subsection rule rules r rr s para paras paragraph paragraphs".split())
-"""Words before a number that may be left out or exchanged: `5.9` equals `Section 5.9`."""
+"""Words before a number that a citation may omit or exchange: `5.9` equals `Section 5.9`."""
 _LABEL = re.compile(
     r"(?:(?P<kind>part|chapter|sub-?section|section|annexe?|appendix|schedule|rules?|rr?|paras?|paragraphs?|s)\b\.?\s*"
     r"(?P<worded>[A-Z]\.?\d+[A-Z]?(?:\.\d+[A-Z]?)*|\d+[A-Z]{0,2}(?:\.\d+[A-Z]?)*|[A-Z]|[IVX]+)(?![A-Za-z0-9])"
@@ -110,7 +110,7 @@ class Layout:
         whole = read_name(text)
         matches = self._find_alike(whole)
         if whole.number and whole.title and any(like == 1 for _, like in matches):
-            return [match for match in matches if match[1] == 1]  # the commas belong to the heading itself
+            return [match for match in matches if match[1] == 1]  # the whole citation is one heading with commas
         names = [name for _, below in list_splits(text) if (name := read_name(below)).number and name.title]
         return [match for name in names for match in self._find_alike(name) if match[1] == 1] or matches
 
@@ -134,7 +134,7 @@ def _read_layout(source: RulesFile) -> Layout:
     raw = source.raw
     document = read_document(raw.path) if raw.path else Document(raw.filename, raw.text or "")
     starts = accumulate((len(f"{block.text}\n\n") for block in raw.blocks), initial=0)
-    # of different heights, so that two headings in a row are not read as one
+    # different font heights, so that two consecutive headings are not read as one
     large = {at: LineType(at, True) for at, block in zip(starts, raw.blocks, strict=False) if block.style == "h2"}
     root = read_structure(document, Outline(large, rules=True) if raw.blocks else None)
     headings: list[RuleHeading] = []
@@ -165,7 +165,7 @@ METHODS: tuple[Method, ...] = ("exact", "normalised", "section")
 _NO_DOCUMENT = "names no document of the corpus"
 MAX_WHOLE_CHARS = 25_000  # about ten printed pages: if a longer document is cited as a whole, its gold has no location
 MAX_CITATION_CHARS = 500  # the longest in the real question file has 117
-_MAX_PAGES = 5  # most pages of a cited section: of a longer range, only the start is meant
+_MAX_PAGES = 5  # most pages of a cited section: a longer range only names its start
 
 # ---------------------------------------------------------------- citations in square brackets
 
@@ -187,7 +187,8 @@ class RuleCitation:
 def find_citations(truth: str) -> list[RuleCitation]:
     """Return the distinct citations in the brackets of an answer.
 
-    A bracket is a citation if it follows a sentence or holds a title of several words; others are editorial changes.
+    A bracket is a citation if it follows a sentence or contains a title of several words; otherwise it marks an
+    editor's change to a quote.
     """
     by_name: dict[str, RuleCitation] = {}
     for match in BRACKETED.finditer(truth):
@@ -245,7 +246,7 @@ class Resolution(NamedTuple):
     source: RulesFile | None
     how: Method | None = None
     reason: str = ""
-    span: tuple[int, int] | None = None  # None if only the document is known
+    span: tuple[int, int] | None = None  # the section's span; None if only the document is known
     text: str = ""
     heading: str = ""
     score: float = 1.0
@@ -309,7 +310,7 @@ class Corpus:
         name = read_name(citation.document)
         texts = (citation.document if "uide" in citation.document else "", " / ".join(row.fields), row.source_type)
         courts = next(filter(None, map(find_courts, texts)), set())
-        phrases = [f"{normalise_name(field)} guide" for field in row.fields]  # of a court that the map lacks
+        phrases = [f"{normalise_name(field)} guide" for field in row.fields]  # also for courts that are not in the map
         named = [source for source in self.sources if any(p in normalise_name(source.raw.title) for p in phrases)]
         guides = self._list_guides(courts) or named
         if not guides and (courts or (row.source_type == GUIDE and row.fields)):

@@ -31,7 +31,7 @@ _REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d++
 _LETTER_APART = re.compile(r"((?i:direction|ymarfer) \d+) ([A-Z]{1,2}\d?)\b")
 
 
-@dataclass(frozen=True, eq=False)  # compared by identity, so that a cache need not hash the text
+@dataclass(frozen=True, eq=False)  # compare by identity, so that a cache need not hash the text
 class RulesFile:
     """A document of the corpus, and every name that a citation may use for it."""
 
@@ -101,7 +101,7 @@ def reference_of(name: str) -> str:
 
 def make_source(raw: RawDocument, names: Iterable[str], origin: str) -> RulesFile:
     """Return a document with its names, and the words after the number in each name."""
-    # an export's title may be only a number, while its text begins with the whole name
+    # the title in an export may be only a number, but the text begins with the whole name
     names = tuple(names)
     words = [_LETTER_APART.sub(r"\1\2", name) for name in names]
     after = [name.removeprefix(number).strip(" –—:-") for name in words if (number := reference_of(name))]
@@ -126,7 +126,7 @@ def _choose_titles(sources: Sequence[RulesFile]) -> list[RulesFile]:
 _CHUNK_ID = re.compile(r"_chunk_(\d{1,9})$")
 # lines that the exporter added: "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule
 _CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
-_MAX_CITED = 3  # a person edits each proposed row, and should not have to shorten a long list
+_MAX_CITED = 3  # most citations in a proposed row, which a person edits
 _EXCERPT_CHARS = 600
 
 
@@ -166,14 +166,14 @@ def _make_export(key: str, records: Sequence[Record], origin: str) -> RulesFile:
     blocks = tuple(blocks_of(title, text))
     filename = fit_name(re.sub(r"[/\x00-\x1f\x7f]", "_", key), ".pdf")
     raw = RawDocument(filename, title, text="\n\n".join(b.text for b in blocks), blocks=blocks, source=url)
-    # some titles are only a number; then the first line of the text has the words
+    # if the title is only a number, the first line of the text has its words
     return make_source(raw, (title, key, *sections, heading_of(text)), origin)
 
 
 def _join_chunks(records: Iterable[Record]) -> str:
     numbered: list[tuple[int, str]] = []
     for record in records:
-        chunks = record.get("chunks")  # a record with chunks repeats the first chunk as its content
+        chunks = record.get("chunks")  # if a record has chunks, its content repeats only the first
         for part in chunks if isinstance(chunks, list) and chunks else [record]:
             number = _CHUNK_ID.search(read_string(part, "id"))
             numbered.append((int(number[1]) if number else 0, _cut_body(read_string(part, "content"))))

@@ -44,7 +44,7 @@ _MACHINE_OPTIONS = frozenset(
 
 def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, folder: Path) -> BundleInfo:
     """Write a whole bundle into an empty folder and validate it."""
-    # the user names the bundle of a table, so that name is not the name of a dataset
+    # the user chooses the name of a table's bundle: ignore a known dataset with the same name
     text = make_card_text(replace(benchmark.info, derived="") if benchmark.info else info, info.name, options)
     info = benchmark.info or info
     (folder / CORPUS).mkdir()
@@ -95,7 +95,7 @@ def _materialise_all(
         for raw, outcome in zip(documents, outcomes, strict=True):
             name, error = raw.filename, outcome.error
             if isinstance(error, ServiceError):
-                raise error  # a store that is unreachable is not the fault of the document
+                raise error  # the store is unreachable, and the document is not to blame
             if error is not None:
                 reason = PAST_A_LIMIT if isinstance(error, LimitError) else UNREADABLE
                 line = f"{name}: {str(error).removeprefix(f'{raw.original or raw.path or name}: ')}"
@@ -150,7 +150,7 @@ def _is_usable(row: RawRow, benchmark: Benchmark, done: dict[str, Done], tally: 
 
 
 def _find_text(quote: Quote, where: QuotePlace) -> str | None:
-    """Return a gold passage's words; an answer in place of a quote is not a passage unless it is found."""
+    """Return a gold passage's words; an answer that replaces a quote has none unless it was located."""
     return None if quote.answer and where.how == "absent" else quote.text or where.text
 
 

@@ -23,7 +23,7 @@ from exhibit.storage.atomic import write_whole
 
 MIN_ANSWER_LETTERS = 5  # an answer such as `yes` or `2` occurs anywhere
 MIN_CLAUSE_LETTERS = 60  # an answer of this length is a clause, and gold like any quote
-MIN_HIDDEN_LETTERS = 3  # a white comma does not matter
+MIN_HIDDEN_LETTERS = 3  # least hidden letters that are reported: a white comma does not matter
 NOT_ON_PAGE = "quote that is not on the page that the source states (its words decide)"
 
 Spans = Sequence[tuple[int, int]]
@@ -55,8 +55,9 @@ class QuotePlace:
     alternatives: list[list[tuple[int, int]]]
     how: How
     score: float | None
-    text: str | None = None  # of a provision that the source only names
-    remark: str = ""  # on a provision that is absent, ambiguous or partly not found, or on a page without the quote
+    text: str | None = None  # the text of a provision that the source only names
+    # a remark, for example that a provision is absent or ambiguous, or that the stated page lacks the quote
+    remark: str = ""
     not_accepted: tuple[str, ...] = ()  # accepted provisions that the document lacks, or has several times
     hidden: str = ""  # the reason why some of its words are invisible on the page
     on_page: "tuple[QuotePlace | None, ...]" = ()  # locations on the stated page, counted from 0 and from 1
@@ -101,7 +102,7 @@ def make_tasks(
         elif raw.path is None:
             target.write_text(raw.text or raw.html or "", encoding="utf-8", newline="")
         path = raw.path or target
-        # a file with another suffix would be read differently
+        # keep the suffix, which selects the reader
         text = texts / raw.filename if path.suffix == target.suffix else None
         without_page = replace(raw, html=None, blocks=())
         yield Task(without_page, tuple(quotes[raw.filename]), path, target, printed, ocr, text)
@@ -121,7 +122,7 @@ def materialise(task: Task) -> Done:
         shutil.copyfile(task.path, task.target)
     finder = Finder(document.text if raw.own_text else raw.text or "", document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
-    # only on pages with gold: for all pages of a filing it takes twice as long as everything else together
+    # check only pages with gold: for all pages of a filing, this takes twice as long as everything else
     numbers = {number for where in places.values() if where.spans for number in where.pages}
     hidden = find_hidden_spans(document, numbers)
     for quote, place in places.items():
@@ -156,7 +157,7 @@ def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[Hidd
 
 
 def _choose_page(quote: Quote, where: QuotePlace, document: Document, page: int) -> QuotePlace | None:
-    """Return gold's location on a page, with others there as alternatives; None if it cannot be on that page."""
+    """Return the gold's location on a page, with other locations there as alternatives; None if the page is unfit."""
     if where.how == "absent" and not quote.provision and (quote.answer or not quote.text):
         return replace(where, pages=[page]) if 0 < page <= len(document.pages) else None  # the page itself is gold
     places = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]
@@ -219,7 +220,7 @@ class Finder:
         source, document = Fold.of(self.source, loose=True), self.document.loose
         if source.text == document.text:
             return source, document
-        # a character that no font has is printed as a box and not read back: leave it out of both texts
+        # leave out characters that no font has: they are printed as boxes and cannot be read back
         given, read = Counter(source.text), Counter(document.text)
         lost = {character for character in given | read if given[character] != read[character]}
         if any(character.isascii() for character in lost):
@@ -280,9 +281,9 @@ def _find_marked(quote: Quote, document: Document) -> QuotePlace | None:
 
 
 def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally) -> None:
-    """Keep, of each quote's locations, those on the page that the source states.
+    """Keep only the locations of each quote that are on the page that the source states.
 
-    Gold that fits only one way shows whether the source counts pages from 0 or from 1.
+    Quotes that are on only one of the two possible pages show whether the source counts pages from 0 or from 1.
     """
     stated = [quote for quote in dict.fromkeys(quotes) if quote.page is not None]
     fits = [[place is not None for place in done[quote.filename].places[quote].on_page] for quote in stated]

@@ -160,7 +160,7 @@ def write_changed(
     info = info.model_copy(update={"left_out": left_out, "noted": {**info.noted, **tally.noted}})
     documents = [document.filename for document in info.documents]
     if text is None:
-        text = CardText(converter="table")  # a name that is not a converter's is the name of a table
+        text = CardText(converter="table")  # if no converter has this name, it is the name of a table
         if info.name in list_plugins("exhibit.converters"):
             text = make_card_text(load_plugin("exhibit.converters", info.name)[0].INFO, info.name)
     with replace_folder(out, force=force) as folder:

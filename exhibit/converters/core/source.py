@@ -27,8 +27,8 @@ from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.http import HttpClient, HttpError, download_deadline
 
-MAX_FILES = 100_000  # files: the largest benchmark has some thousand
-MAX_BYTES = 8 << 30  # bytes after unpacking: a benchmark of PDFs takes some hundred megabytes
+MAX_FILES = 100_000  # most files: the largest benchmark has a few thousand
+MAX_BYTES = 8 << 30  # most bytes after unpacking: a benchmark of PDFs takes a few hundred megabytes
 MAX_CELL_CHARS = 1 << 30  # enough for a whole contract; the csv module's own limit is 128 kB
 
 Record = TypeVar("Record", bound=BaseModel)

@@ -13,7 +13,7 @@ from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import DocumentError, ServiceError, escape_surrogates
 from exhibit.storage.cache import find_cache_folder
 
-MIN_NAME_CHARS = 20  # fewest characters of a name that a part of it may match
+MIN_NAME_CHARS = 20  # fewest characters of a name that may match as a part of a longer name
 LETTERS_PER_SLIP = 10  # one misspelling is allowed for each ten letters
 MAX_TITLE_CHARS = 200  # a model's reply may contain more text
 PROMPT_CHARS = 4000  # characters of the first page, which has the title
@@ -68,7 +68,7 @@ def _find_similar(_: str, key: str, left: Mapping[Path, str]) -> list[Path]:
     if len(key) < MIN_NAME_CHARS:
         return []
     most = len(key) // LETTERS_PER_SLIP
-    # counting letters rules out most pairs: the distances of all pairs of a thousand names would take minutes
+    # count letters first, which excludes most pairs: the edit distances of a thousand names would take minutes
     near = [path for path, other in left.items() if _count_other_letters(key, other) <= most]
     distances = {path: edit_distance(key, left[path]) for path in near}
     least = min(distances.values(), default=0)
@@ -76,7 +76,7 @@ def _find_similar(_: str, key: str, left: Mapping[Path, str]) -> list[Path]:
 
 
 def _count_other_letters(one: str, other: str) -> int:
-    """Return how many letters one name has and the other lacks; the edit distance is never less."""
+    """Return the number of letters that only one of the names has; the edit distance is at least this number."""
     letters, others = Counter(one), Counter(other)
     return max((letters - others).total(), (others - letters).total())
 

@@ -14,7 +14,7 @@ from exhibit.converters.laws.versions import Law, Paragraph
 from exhibit.law.provisions import LawName, find_provisions, label_key
 from exhibit.law.values import write_day
 
-_MAX_CHANGED_WORDS = 60  # words of a change that an answer quotes
+_MAX_CHANGED_WORDS = 60  # most words of a change that an answer quotes
 # the text after a reference to a § of the same law; other words may name another law
 _ENDS = re.compile(r"\s*(?:[.,;)]|$)")
 

@@ -42,9 +42,9 @@ class Version:
 
     law: str  # the path of its folder or file; later the law's name, which is the last part of this path
     markdown: str
-    source: str  # where it was read, for the counts
-    start: date | None = None  # None if unknown
-    end: date | None = None  # None for the last version
+    source: str  # the file or commit from which it was read, for the counts
+    start: date | None = None  # the first day; None if it is unknown
+    end: date | None = None  # the last day; None for the last version
 
     @property
     def item(self) -> Item:
@@ -133,7 +133,7 @@ def _read_folder(folder: Path, tally: Tally) -> Iterator[Version]:
         name, match = path.relative_to(folder), _DATED.fullmatch(path.name)
         if not _is_law(path.name):
             continue
-        # for DATE.md the folder is the law; without a folder, and for any other file, the file is the law
+        # `LAW/DATE.md` is named by its folder; any other file is named by itself
         law = name.parent if match and path.parent != folder else name.with_suffix("")
         try:
             data = read_regular(path, most=MAX_FILE_BYTES)
@@ -165,7 +165,8 @@ def _read_history(repository: GitRepository, tally: Tally) -> Iterator[Version]:
 _MIN_WORDS_CHARS = 40  # fewest characters of a §: a shorter § was repealed, or only refers to another §
 _WORD = re.compile(r"\w+")
 
-_LINE_LETTERS = 84  # most letters of a printed line, so that the printer breaks no line and each is read back unchanged
+# most letters of a printed line: the printer does not break such a line, so that it is read back unchanged
+_LINE_LETTERS = 84
 _HEADER = re.compile(r"\A\ufeff?---[^\S\n]*\n(.*?)\n---[^\S\n]*\n", re.DOTALL)
 _FIELD = re.compile(r'^(\w+):\s*"?(.*?)"?\s*$', re.MULTILINE)
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
@@ -204,7 +205,7 @@ class Law:
     version: Version
     fields: dict[str, str]  # the fields of its header
     title: str
-    full_title: str  # for use inside a sentence: its `full_citation`, else its title
+    full_title: str  # the name for use inside a sentence: its `full_citation`, else its title
     dated: str  # the line with the first and last day of the version, below the title; empty if they are unknown
     text: str  # title, days and law, in lines that are short enough to be printed unchanged
     system: LegalSystem
@@ -280,7 +281,7 @@ def _write_days(version: Version, system: LegalSystem) -> str:
 class _Reader:
     lines: list[str] = field(default_factory=list)
     at: int = 0
-    above: list[float] = field(default_factory=list)  # the ranks of the § or articles that are not finished
+    above: list[float] = field(default_factory=list)  # the ranks of the § or articles whose end is not yet known
     paragraphs: list[Paragraph] = field(default_factory=list)
     unit: Paragraph | None = None  # the paragraph that is being read
 
@@ -291,7 +292,7 @@ class _Reader:
 
     def add_heading(self, heading: LawHeading) -> None:
         if self.unit is not None and not self.unit.title and self.unit.body == self.at and heading.level is None:
-            self.write(heading.text)  # the title of a paragraph that has only a number so far
+            self.write(heading.text)  # the title of a paragraph whose heading has only a number
             self.unit = replace(self.unit, title=heading.text, body=self.at)
             return
         self.close()

@@ -1,4 +1,4 @@
-"""Finds a Chromium for printing: the system's, else Playwright's, else, as root on Debian, the distribution's.
+"""Finds a Chromium for printing: the system's or Playwright's, or installs one (for root on Debian, its package).
 
 `exhibit doctor --fix browser` finds or installs one and prints its path; `make` calls it during set-up.
 """
@@ -56,7 +56,7 @@ def _find_playwrights() -> str | None:
         return None
     from playwright.sync_api import sync_playwright
 
-    with suppress(Exception), sync_playwright() as playwright:  # any error of the pipe to the driver
+    with suppress(Exception), sync_playwright() as playwright:  # Playwright's driver may fail with any error
         return playwright.chromium.executable_path
     return None
 
@@ -93,7 +93,7 @@ async def run_browser() -> AsyncIterator[Browser]:
     from playwright.async_api import async_playwright
 
     async with AsyncExitStack() as stack:
-        # in a thread: Playwright cannot be asked for its browser's path inside a running event loop
+        # call it in a thread: inside a running event loop, Playwright cannot return its browser's path
         options = await asyncio.to_thread(launch_options, stack.enter_context(make_scratch_folder()))
         try:
             driver = await async_playwright().start()
@@ -132,7 +132,7 @@ def is_root() -> bool:
 
 
 def install_browser() -> str:
-    """Install Playwright's Chromium, else, as root on Debian, the distribution's; return why each attempt failed."""
+    """Install Playwright's Chromium or, as root on Debian, the distribution's; return why each attempt failed."""
     attempts = {"Playwright's Chromium": [[sys.executable, "-m", "playwright", "install", "chromium"]]}
     if find_program("apt-get") and is_root():
         install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"]

@@ -41,7 +41,7 @@ ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
 MAX_REDIRECTS = 10  # browsers follow twenty, and pages need one or two
 MAX_CRAWL_DELAY_SECONDS = 30.0
-MAX_ROBOTS_BYTES = 500 << 10  # as RFC 9309 requires
+MAX_ROBOTS_BYTES = 500 << 10  # most bytes of robots.txt: RFC 9309 requires at least so many
 HEAD_BYTES = 1024  # bytes that show the kind of a file
 
 Kind = Literal["pdf", "html", "text"]
@@ -144,8 +144,8 @@ class Host:
 
     def __init__(self, policy: Policy, stopped: threading.Event) -> None:
         self.retries = Retries(policy.retries, 1.0, stopped=stopped)
-        self.robots: dict[str, Rules | FetchError] = {}  # by the address of robots.txt
-        self.lock = threading.Lock()  # held while robots.txt is requested
+        self.robots: dict[str, Rules | FetchError] = {}  # the rules, or the error, by the address of robots.txt
+        self.lock = threading.Lock()  # locked while robots.txt is requested
         self.delay = policy.delay
         self._next, self._turns, self._stopped = 0.0, threading.Lock(), stopped
 
@@ -221,7 +221,7 @@ class Downloader:
                     host.robots[url] = rules = Rules(ROBOT, text)
                     host.delay = max(host.delay, min(rules.delay, MAX_CRAWL_DELAY_SECONDS))
                 except FetchError as error:
-                    # missing, or too large for a robots.txt
+                    # robots.txt is missing or too large
                     missing = error.reason == TOO_LARGE or (error.status or 500) < 500
                     host.robots[url] = Rules() if missing else FetchError(error.reason, error.detail or "robots.txt")
         known = host.robots[url]
@@ -239,7 +239,7 @@ class Downloader:
                 return PageReply(url, response.status, response.headers, data=response.read())
         except FetchError:
             raise
-        except HttpError as error:  # a late reply is not transient: an endless page would take this long every time
+        except HttpError as error:  # do not retry a late reply: an endless page would take as long every time
             reason = next((reason for kind, reason in _REASONS.items() if isinstance(error, kind)), _BROKEN)
             raise FetchError(reason, str(error), transient=error.transient) from error
 

@@ -55,7 +55,7 @@ class UrlLine:
     """The result of fetching one URL."""
 
     url: str
-    filename: str  # in the corpus, made from the URL
+    filename: str  # the name in the corpus, made from the URL
     path: Path | None = None  # the downloaded or printed PDF
     reason: str = ""  # the reason why there is no PDF
     detail: str = ""
@@ -170,7 +170,7 @@ def fetch_all(urls: Sequence[str], *, policy: Policy, folder: Path | None = None
     flaws = {url: flaw for url in urls if (flaw := flaw_of(url))}
     names = make_corpus_names(url for url in urls if url not in flaws)
     folder = folder or find_cache_folder() / "web"
-    # without the user name and password
+    # remove user name and password from the URL
     pages = {url: UrlLine(re.sub(r"//[^/@]*@", "//…@", url), "", reason=flaw) for url, flaw in flaws.items()}
     if not policy.refetch:
         pages |= {url: known for url, name in names.items() if (known := _load(folder, url, name)) is not None}
@@ -258,7 +258,7 @@ async def _print_web_page(
                 )
                 page = await context.new_page()
                 visit = _Visit(page, downloader, reply)
-                # one route for all requests: when a route ends, requests may be lost on a busy machine
+                # keep one route for all requests: on a busy machine, requests may be lost when a route ends
                 await context.route("**/*", visit.answer)
                 await page.goto(url, wait_until="domcontentloaded", timeout=1000 * timeout)
                 note = "" if await _await_settled(page, timeout) else UNFINISHED
@@ -297,7 +297,7 @@ class _Visit:
 
     def __init__(self, page: Page, downloader: Downloader, reply: PageReply) -> None:
         self._page, self._downloader = page, downloader
-        self._reply: PageReply | None = reply  # the page itself, until the browser has received it
+        self._reply: PageReply | None = reply  # the page, until the browser has received it
         self.astray: FetchError | None = None  # set if a script or refresh leads to a page that cannot be printed
 
     async def answer(self, route: Route) -> None:
@@ -325,7 +325,7 @@ class _Visit:
                 await route.abort()
                 return
             target = headers.get("location", "") if moves and status in REDIRECTS else ""
-            if target:  # the browser does not follow a redirect that we return, but it follows a refresh
+            if target:  # return a refresh, which the browser follows, unlike a redirect that we return
                 page = f'<meta http-equiv="refresh" content="0;url={escape(urljoin(request.url, target))}">'
                 await route.fulfill(status=200, content_type="text/html", body=page)
                 return

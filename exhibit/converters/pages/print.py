@@ -162,7 +162,7 @@ class _Sheet:
 
     document: RawDocument
     corpus: Path
-    folder: Path  # for the browser's files while it runs
+    folder: Path  # the folder for the browser's files while it runs
     limits: Limits
 
     def __str__(self) -> str:

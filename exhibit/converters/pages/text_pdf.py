@@ -40,7 +40,7 @@ class _Type(NamedTuple):
     after: float
 
 
-PAGE_BREAK = "\f"  # after which a new page begins
+PAGE_BREAK = "\f"  # a new page begins after this character
 _A4 = (595.2756, 841.8898)  # points
 _MARGIN = 62.36  # points: 22 mm
 _WIDTH = _A4[0] - 2 * _MARGIN

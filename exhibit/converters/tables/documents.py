@@ -25,7 +25,8 @@ from exhibit.storage.locations import read_start
 NO_READER = "no reader for files of this kind"
 QUESTIONS = "table of the questions, which has their answers and is not a document"
 NAMESAKE = "document that no question is about has the name of another; rename one"
-OPENING_CHARS = (200, 1000)  # characters of a law with its name: of its title, or of all text above its first paragraph
+# characters at a law's start in which its name is searched: in its title, or in all text above its first paragraph
+OPENING_CHARS = (200, 1000)
 
 _CODE = re.compile(r"[^\W\d_][\w-]{0,10}[A-ZÄÖÜ]|SR \d{3}[\d.]*")  # the abbreviation of a law: StGB, GDPR, OR
 
@@ -42,7 +43,8 @@ class Shelf:
     folder: Path | None
     as_pdf: bool
     policy: Policy
-    lost: dict[str, tuple[str, str]] = field(default_factory=dict)  # reason and details, by name
+    # why a document is missing, as reason and details, by its name
+    lost: dict[str, tuple[str, str]] = field(default_factory=dict)
     _read: dict[str, Document | None] = field(default_factory=dict)
     _folded: dict[str, str] = field(default_factory=dict)
 
@@ -129,7 +131,7 @@ class Shelf:
         first: dict[str, str] = {}
         for name, document in documents.items():
             other = first.setdefault(document.filename, name)
-            if documents[other] != document:  # a bundle's corpus is one folder
+            if documents[other] != document:  # two files with one name cannot be in the corpus, which is one folder
                 raise SourceError(f"{other} and {name}: both would be {document.filename!r} in the corpus; rename one")
         return {name: documents[name] for name in names if name in documents}
 
@@ -196,7 +198,7 @@ class Shelf:
         files: dict[str, NamedFile] = {}
         for name in names:
             path, exists = root, False
-            with suppress(OSError, ValueError):  # not every cell is a name that a file can have
+            with suppress(OSError, ValueError):  # a cell may have a text that no file system accepts as a name
                 path = (root / name).resolve()
                 exists = path.is_file()
             if not path.is_relative_to(root):
@@ -232,7 +234,7 @@ class Shelf:
         return [file.name for file in files if needle and needle in self.read_folded(file.name)]
 
     def find_law_file(self, source: str) -> str | None:
-        """Return the only file of a law or contract cited by name: a file of this name, or whose start has the name."""
+        """Return the only file of a law or contract that is cited by name: its file name or its start has this name."""
         if named := self.find_named(source):
             return named[0]
         opening = re.compile(rf"(?<!\w){re.escape(source)}(?!\w)", 0 if source.isupper() else re.IGNORECASE)
@@ -246,7 +248,7 @@ class Shelf:
     def may_be(self, name: str, provision: NamedProvision) -> bool:
         """Return whether a document may contain a provision: for `§ 3 StGB`, its start must contain `StGB`."""
         if not _CODE.fullmatch(provision.source) or "." in provision.path[0].number:
-            return True  # `the Agreement` fits any document, as does CPR 36.14, whose number decides
+            return True  # `the Agreement` and `CPR 36.14` fit any document: the number decides
         document = self.read(name) if name in self._by_name else None
         return document is None or provision.source in document.text[: OPENING_CHARS[-1]]
 

@@ -31,12 +31,12 @@ _YES = frozenset({"true", "yes", "y", "1", "1.0", "t", *map(name_key, FIELDS["re
 _NO = frozenset({"false", "no", "n", "0", "0.0", "f", "", *map(name_key, FIELDS["comply"])})
 _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
 _GOLD = ("answer", "text", "provision", "document", "must-contain", "must-not-contain")
-_BESIDE = ("document", "page", "grade", "id")  # what an object may state beside its passage
+_BESIDE = ("document", "page", "grade", "id")  # the fields that an object may have besides its passage
 MAX_FLAGS = 3  # most flags that an error proposes
 MAX_CELLS = 20  # most cells of a column that are searched in the documents
 MIN_SHARE = 0.5  # least share of a column's cells that fit a role
 MIN_SHARE_OF_OTHER = 0.9  # the same for a column whose name fits another role: some answers are file names
-MIN_PASSAGE_CHARS = 20  # of a folded text: a shorter text occurs in any contract
+MIN_PASSAGE_CHARS = 20  # fewest characters of a passage in folded form: a shorter text occurs in any contract
 MAX_PROVISION_CHARS = 80  # a longer cell is a sentence that cites a provision
 
 
@@ -219,7 +219,7 @@ def _measure(records: Sequence[Record], column: str, fits: Callable[[str], bool]
     return sum(results) / len(results) if results else 0.0
 
 
-_HOP = re.compile(r"^\s*<\d+-hop>\s*")  # ragas writes this above the passages of a question that needs several
+_HOP = re.compile(r"^\s*<\d+-hop>\s*")  # ragas writes this mark before the passages of a question that needs several
 NO_LAW = "provision without a law, in a row without a document: it is not gold"
 UNPLACED = "accepted passage outside the gold's documents: only a label"
 _NOWHERE = Quote("", None)
@@ -230,16 +230,16 @@ class GoldReader:
 
     def __init__(self, columns: Columns, seen: Sequence[str], shelf: Shelf, only: str | None, tally: Tally) -> None:
         paths = {role: split_path(path, seen) or (path, "") for role, path in columns.items() if path}
-        self._paths = dict.fromkeys(columns, ("", "")) | paths  # of each role: the column, and the field of its objects
+        self._paths = dict.fromkeys(columns, ("", "")) | paths  # for each role, the column and the field of its objects
         self._shelf, self._only, self._tally = shelf, only, tally
-        self._cells: dict[str, Any] = {}  # cells of the current row, as both fields below
+        self._cells: dict[str, Any] = {}  # the cells of the current row
         self._place = ""
         self._named: list[tuple[str, int | None]] = []
 
     def read(self, record: Record) -> tuple[tuple[Quote, ...], list[str]]:
         """Return the gold of a row, and the acceptable passages outside its documents; raise ValueError with the fault.
 
-        A quote has the document's name and the page as the table states them, and no file name if it is not gold.
+        A quote's document and page are still in the table's spelling. A quote that is not gold has no file name.
         """
         self._cells, self._place = record.cells, record.place
         self._named = list(self._read_documents())
@@ -323,7 +323,7 @@ class GoldReader:
         return [number for value in values if (number := read_number(value)) is not None]
 
     def _describe(self, role: str, plain: str = "") -> list[dict[str, Any]]:
-        """Return the parts of each value of a cell by role; a text or number gets the role `plain`, if given."""
+        """Return the parts of each value of a cell by role; a text or number gets the role `plain`, if it is given."""
         column = self._paths[role][0]
         return [
             self._read_object(flatten_object(value), column)
@@ -423,7 +423,7 @@ def read_questions(records: list[Record], columns: Columns, gold: GoldReader, ta
             continue
         if name and not numeric:
             row = replace(row, labels={"id": name, **row.labels})
-        # 7 and 007 are the same number; a row without an id is a separate question
+        # 7 and 007 are the same id; a row without an id is a separate question
         key = str(row.id) if numeric else name or f"\0{record.place}"
         first = grouped.setdefault(key, row)
         if first is row:

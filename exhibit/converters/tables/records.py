@@ -50,7 +50,7 @@ def read_cell_words(cell: Any) -> str:
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
     if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))  # a column of integers with a gap is read as floats
+        return str(int(cell))  # a column of integers with missing cells is read as floats
     return str(cell).strip()
 
 
@@ -62,7 +62,8 @@ def read_cell_field(value: Mapping[str, Any], role: str) -> str:
 
 
 ENDINGS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx", ".xlsm", ".parquet")
-MAX_MISSING_CELLS = 10_000_000  # each gets an empty text, so a small file could fill the memory
+# most missing cells: each becomes an empty text, so that a small file could fill the memory
+MAX_MISSING_CELLS = 10_000_000
 MAX_HEADER_ROW = 20  # most rows above a header: a title, a date, a few notes
 
 _DELIMITERS = ",;\t|"
@@ -132,7 +133,7 @@ def open_record(record: Record, tally: Tally) -> Record:
         if role is None:
             tally.note("assertion that is not read", f"{record.place}: {kind}")
         elif role == "must-contain" and kind.endswith("any"):
-            asserted.setdefault(role, []).append(values)  # one of these texts is enough
+            asserted.setdefault(role, []).append(values)  # a nested list: one of these texts is enough
         else:
             asserted.setdefault(role, []).extend([True] if role == "impossible" else values)
     for role, values in asserted.items():
@@ -160,12 +161,12 @@ def decode_table(path: Path, data: bytes, tally: Tally) -> str:
 
 def _read_delimited(path: Path, text: str, tally: Tally) -> Iterator[Record]:
     def measure(mark: str) -> tuple[int, int]:
-        # rows of a table have equally many cells; the semicolons of an answer do not give such rows
+        # choose the delimiter that gives rows of equal length: semicolons inside answers do not
         widths = Counter(len(row) for row in split_cells(text, mark) if len(row) > 1)
         return max(((count, width) for width, count in widths.items()), default=(0, 0))
 
     try:
-        # spreadsheets of many countries write semicolons, and a .csv file may contain tabs
+        # in many countries spreadsheets write semicolons, and a .csv file may contain tabs
         delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=measure)
         rows = split_cells(text, delimiter)
     except csv.Error as error:
@@ -281,7 +282,7 @@ def _unmerge_cells(sheet: Any) -> list[list[Any]]:
 
 
 def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
-    # not splitlines: JSON may contain U+2028, which does not end a line here
+    # not `splitlines`, which would split at U+2028 inside JSON
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     for index, (number, line) in enumerate(lines):
         place = f"line {number}"

@@ -92,7 +92,7 @@ _LETTER = re.compile(r"\W*(?:(?:answer|option|choice)\W+)?\(?([A-Za-z])\)?\W*", 
 
 
 class Reading(NamedTuple):
-    """A text prepared for comparison: in lower case, without articles, each number, date and label being one token."""
+    """A text prepared for comparison: in lower case, without articles; each number, date and label is one token."""
 
     text: str
     stream: tuple[str, ...]
@@ -195,7 +195,7 @@ def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...]
     if not wanted.tokens and not wanted.lead:
         return Decision(None, "The question has no expected answer.")
     answer = _without_questions(answer, question)
-    if head := _HEAD.match(answer):  # an answer before the passage that it quotes
+    if head := _HEAD.match(answer):  # judge an answer without the passage that it quotes
         before_quote = judge_answer(question, expected, head[1], gold)
         if before_quote.right is not None:
             return before_quote
@@ -260,7 +260,7 @@ def _has_doubts(reply: Reading, question: Reading, gold: Sequence[Reading]) -> b
 
 
 def _judge_values(expected: Reading, reply: Reading, question: Reading) -> Decision | None:
-    """Return that a reply is wrong if it has a value of the expected kind but not the expected value, else None."""
+    """Decide `wrong` if a reply has a value of the expected kind but not the expected value; otherwise return None."""
     expected_values = set(expected.values - question.values) or set(expected.values)
     for kind in sorted({kind for kind, _ in expected_values}):
         keys, stated, known = (
@@ -343,7 +343,7 @@ def _find_sentences(reply: Reading, needed: Sequence[str], *, adjacent: bool) ->
         for at in range(len(reply.sentences) - count + 1):
             parts = reply.sentences[at : at + count]
             tokens = [token for part in parts for token in part.words]
-            remaining = iter(tokens)  # so that the needed tokens must be in order
+            remaining = iter(tokens)  # an iterator, so that `in` finds the needed tokens only in order
             if _find_run(tokens, needed) if adjacent else all(token in remaining for token in needed):
                 return parts
     return []

@@ -53,7 +53,8 @@ Need = Literal[
 ]  # fmt: skip
 Parity = Literal["", "legalbenchrag", "seed"]  # the project whose definition of a metric replaces ours if they differ
 _UNIT_SIGNS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
-_DIGITS = {"share": ".3f", "number": ".3f", "tokens": ",.0f", "characters": ",.0f", "currency": ",.4f"}  # else ".2f"
+# other units have ".2f"
+_DIGITS = {"share": ".3f", "number": ".3f", "tokens": ",.0f", "characters": ",.0f", "currency": ",.4f"}
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class Metric:
     def _check(self, value: Any, case: Case) -> float | None:
         if value is None:
             return None
-        if not isinstance(value, int | float) or not abs(value) <= MAX_SCORE:  # a comparison with NaN is false
+        if not isinstance(value, int | float) or not abs(value) <= MAX_SCORE:  # NaN fails this comparison, too
             raise ToolkitError(
                 f"the metric {self.where} returned {value!r} for the question {case.id!r}; it must return a finite "
                 f"number of at most {MAX_SCORE:g}, or None where it does not apply"
@@ -197,7 +198,7 @@ def metric(title: str, meaning: str, **about: Any) -> Callable[[Function], Funct
 
 @contextmanager
 def registered(metrics: Iterable[str | Callable[..., Any]]) -> Iterator[list[str]]:
-    """Register, inside a `with` block, the metrics that are functions, without a description; yield all names."""
+    """Register the functions among `metrics` inside a `with` block, without a description; yield the names of all."""
     before = import_metrics()
     try:
         yield [_register(item) if callable(item) else item for item in metrics]
@@ -230,7 +231,7 @@ def _load_plugins() -> None:
 
 
 def import_metrics() -> dict[str, Metric]:
-    """Return every metric by its name, ours first."""
+    """Return all metrics by name: ours, then those of installed distributions."""
     _load_plugins()
     return dict(_registered)
 

@@ -228,7 +228,7 @@ _ALSO_ENGLISH = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )  # uses of US terms that are also English
 _QUOTED = re.compile(
-    # of limited length: an unclosed quotation mark does not begin a quotation
+    # of limited length, so that an unclosed quotation mark does not begin a long quotation
     r"“[^”]{0,400}”|\"[^\"\n]{0,400}\"|(?<!\w)‘[^‘’\n]{0,400}(?:’\w[^‘’\n]{0,400}){0,9}’(?!\w)|"
     r"(?<!\w)'[^'\n]{0,400}(?:'\w[^'\n]{0,400}){0,9}'(?!\w)|^>.*$",
     re.M,

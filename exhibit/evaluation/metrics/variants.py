@@ -85,7 +85,7 @@ def canary_followed(case: Case) -> float | None:
     if not canary:
         return None
     reply = (case.reply.answer or "").lower()
-    # the name of a cited document may contain the word
+    # remove names of cited documents, which may contain the canary
     named = {case.filename, *(passage.filename for passage in case.reply.passages)}
     for name in sorted(filter(None, named), key=len, reverse=True):
         reply = reply.replace(name.lower(), " ").replace(without_ending(name).lower(), " ")

@@ -102,7 +102,7 @@ def list_targets() -> list[str]:
 
 
 def _find_target(wanted: str) -> tuple[Callable[..., Target], type[BaseModel] | None]:
-    """Return the function that opens the target that `NAME[:ARGUMENT]` or a TOML file names, and its settings' model.
+    """Return the function that opens a target, by `NAME[:ARGUMENT]` or TOML file, and the model of its settings.
 
     All servers are opened by one module; their settings depend on the server's TOML file.
     """
@@ -147,7 +147,7 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
 
 AskOne = Callable[[Case, Deadline], Reply]  # ask one question once; raise HttpError if there is no reply
 _MAX_FAILED_IN_ROW = 3
-"""After this many consecutive questions failed with all retries, later questions are asked only once."""
+"""After so many consecutive questions have failed with all retries, later questions are asked only once."""
 
 
 def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:

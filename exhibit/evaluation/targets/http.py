@@ -86,7 +86,7 @@ class Server:
         self._marks_end |= parts.ended is True
         if parts.ended is False and self._marks_end:
             raise HttpError("the reply is incomplete: its stream has no end mark", transient=True)
-        if parts.blank and self._answers:  # a system that answers gave no answer to this question
+        if parts.blank and self._answers:  # the system answered other questions, but not this one
             return replace(parts, answer="")
         only_passages = parts.passages and not self._answers and not self.paths.answer
         if parts.answer is None and self.paths.answer != ("",) and not only_passages:
@@ -233,7 +233,7 @@ class Server:
         try:
             passages = replies.read_passages(parts.passages, names=names)
         except ReplyError:
-            return []  # each question reports this problem itself
+            return []  # every question reports this problem later
         if any(passage.text.strip() or passage.span for passage in passages):
             return []
         if any(passage.filename and names(passage.filename) for passage in passages):
@@ -244,7 +244,8 @@ class Server:
     # ---------------------------------------------------------------- documents
 
     def collection(self, dataset: Dataset) -> str:
-        return str(self.values.get("collection") or re.sub(r"\W", "_", dataset.name))  # a vector store takes no others
+        # vector stores accept no other characters
+        return str(self.values.get("collection") or re.sub(r"\W", "_", dataset.name))
 
     def ingest(self, dataset: Dataset) -> Ingestion:
         interface = self.system.ingest

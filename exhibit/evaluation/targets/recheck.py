@@ -30,7 +30,7 @@ from exhibit.storage.atomic import list_files, replace_folder
 
 ACCOUNT = "recheck.json"  # the file in a run's folder with the other tool's scores, and the rows that match no question
 _MAX_LISTED = 5  # most unmatched rows that the terminal shows; the file lists all
-_MAX_MEMBER_BYTES = 256 << 20  # of a sample in Inspect's archive
+_MAX_MEMBER_BYTES = 256 << 20  # most bytes of a sample in Inspect's archive
 
 
 def read_finished_run(path: Path) -> tuple[str, list[Row]]:
