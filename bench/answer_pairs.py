@@ -2,9 +2,10 @@
 
     python -m bench.answer_pairs [--json] [--misjudged]
 
-The pairs are in `tests/evaluation`: `answer_pairs.jsonl` has replies in other words or wrong by one word,
-`judging_pairs.jsonl` and `judging_campaign.jsonl` were written before the rules, to fool them. `samples/verdicts.jsonl`
-has 200 replies of the built-in pipeline that a person judged, and `refusals.jsonl` has refusals and answers like them.
+The pairs are in `tests/evaluation`. `answer_pairs.jsonl` has replies in other words, and replies with one wrong word.
+`judging_pairs.jsonl` and `judging_campaign.jsonl` have replies that should mislead the rules; they are older than the
+rules. `refusals.jsonl` has refusals, and answers that resemble refusals. `samples/verdicts.jsonl` has 200 replies of
+the built-in pipeline that a person judged.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def read_pairs() -> dict[str, list[Pair]]:
 
 
 def measure_pairs(name: str, pairs: Sequence[Pair]) -> list[object]:
-    """Return the row of a table: the pairs, the share judged, its accuracy, and the wrong ones called right."""
+    """Return a table row: the number of pairs, the share judged, its accuracy, and the wrong replies called right."""
     decided = [(pair.judge(), pair.right) for pair in pairs]
     judged = [(said, right) for said, right in decided if said is not None]
     agreed = sum(said == right for said, right in judged) / len(judged)
@@ -84,7 +85,7 @@ def measure_pairs(name: str, pairs: Sequence[Pair]) -> list[object]:
 
 
 def measure_refusals() -> list[list[object]]:
-    """Return a row each for the texts on which the rules were written, and for those held out."""
+    """Return two table rows: one for the texts from which the rules were written, and one for held-out texts."""
     rows = list(read_lines(FOLDER / "refusals.jsonl"))
     parts = {"written on": False, "held out": True}
     texts = {part: [row for row in rows if row["held_out"] is held_out] for part, held_out in parts.items()}

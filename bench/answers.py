@@ -33,7 +33,7 @@ METRICS = (
 
 
 def make_ohr_source(folder: Path) -> Path:
-    """Write OHR-Bench's questions and the contracts that they name into a folder; return it."""
+    """Write OHR-Bench's questions and the contracts that they name into a folder; return the folder."""
     questions = find_data("ohr") / "questions.jsonl"
     names = {json.loads(line)["document"] for line in questions.read_text(encoding="utf-8").splitlines()}
     (folder / "documents").mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def make_ohr_source(folder: Path) -> Path:
 
 
 def make_cuad_source(folder: Path, contracts: int) -> Path:
-    """Write a CUAD release with the first of the contracts that nothing was trained on into a folder; return it."""
+    """Write a CUAD release into a folder, with the first contracts that no model was trained on; return the folder."""
     root = find_data("cuad") / "CUAD_v1"
     held_out = read_held_out(root.parent.parent / "NOT_FOR_TRAINING.tsv")
     folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def make_cuad_source(folder: Path, contracts: int) -> Path:
 
 
 def read_held_out(path: Path) -> set[str]:
-    """Return the keys of the documents that a list names; none if there is no list, as beside the samples."""
+    """Return the keys of the documents in a list; empty if there is no list, as for the samples."""
     if not path.is_file():
         return set()
     with path.open(encoding="utf-8", newline="") as file:
@@ -94,7 +94,7 @@ def measure(name: str, out: Path, options: argparse.Namespace) -> list[Table]:
 
 
 def make_tables(name: str, run: Path) -> list[Table]:
-    """Return how many questions had which outcome, and the means of the metrics with their intervals."""
+    """Return two tables: the number of questions with each outcome, and the metrics' means with their intervals."""
     [results] = run.glob("*/eval_results.jsonl")
     rows = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
     outcomes = Counter(row["outcome"] for row in rows)

@@ -1,4 +1,4 @@
-"""Measures conversions, and locating gold in PDFs beside simpler methods.
+"""Measures conversions, and compares the search for gold in PDFs with simpler methods.
 
     python -m bench.conversion [cuad maud …] [--contracts 40] [--page FILE]
 
@@ -30,14 +30,14 @@ BENCHMARKS = {
     "cuad": "CUAD_v1", "contractnli": "contract-nli", "maud": "maud-main", "privacyqa": "", "cpr": "",
     "legalbenchrag": "", "acord": "",
 }  # fmt: skip
-"""Benchmarks, and the folder of each in its real data."""
-MIN_SHARE = 0.8  # of a chunk's letters: the rest may be a formula that the parser invented
-MIN_LETTERS = 20  # fewer are a page number or a rule
-CHUNK_CHARS = 1000  # a usual size of splitters
+"""Each benchmark with the folder of its release."""
+MIN_SHARE = 0.8  # least share of a chunk's letters that must be located: the parser may have invented the others
+MIN_LETTERS = 20  # least letters of a chunk: a shorter one is a page number or a line
+CHUNK_CHARS = 1000  # a usual chunk size
 
 
 def measure_conversion(name: str, jobs: int) -> list[object]:
-    """Convert a benchmark in a process of its own; return its row: counts, located gold, time and memory."""
+    """Convert a benchmark in a separate process; return its row: counts, located gold, time and memory."""
     source = find_data(name)
     source = source / BENCHMARKS[name] if (source / BENCHMARKS[name]).is_dir() else source
     with tempfile.TemporaryDirectory() as folder:

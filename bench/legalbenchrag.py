@@ -1,4 +1,4 @@
-"""Measures presets on LegalBench-RAG beside the figures of published papers.
+"""Measures presets on LegalBench-RAG, and prints them beside the figures of published papers.
 
     python -m bench.legalbenchrag [--presets naive,routed] [--full] [--words free] [--page FILE]
 
@@ -30,10 +30,10 @@ METRICS = {"char_precision": "precision", "char_recall": "recall", "drm": "DRM"}
 HEADLINE = (("char_precision", 1), ("char_recall", 8), ("char_recall", 64), ("drm", 8))
 PRESETS = "naive,rcts,sac,sac-multilayer,routed,careful"
 SEED = 20240819
-"""Draws the questions of a quick look (`--limit`)."""
+"""The seed that draws the questions of a short run (`--limit`)."""
 FREE = ROOT / "bench" / "free_questions.json"
-"""200 of mini's questions in other people's words, by the SHA-256 of the published question. No model was trained on
-them, but weights of the retrieval were chosen with them in view."""
+"""200 of mini's questions, reworded by people, by the SHA-256 of the published question. No model was trained on them,
+but weights of the retrieval were chosen by results on them."""
 _NAMED = re.compile(r"\s*consider\s+[^;]*\w[^;]*;\s*(?P<question>.*\w.*)", re.IGNORECASE | re.DOTALL)
 
 
@@ -155,7 +155,7 @@ def read_papers() -> list[dict[str, Any]]:
 
 
 def list_published(metric: str, dataset: str) -> Iterator[tuple[str, bool, list[float]]]:
-    """Yield each published curve of a metric: its title, whether it is on the same questions, a value per k."""
+    """Yield each published curve of a metric: its title, whether it used the same questions, and a value for each k."""
     for paper in read_papers():
         for method in paper["method"]:
             if values := method.get(metric.removeprefix("char_"), {}).get(dataset):
@@ -178,7 +178,7 @@ def make_headline(runs: Sequence[Run], *, comparable: bool) -> Table:
 
 
 def make_dataset_table(runs: Sequence[Run], dataset: str, *, comparable: bool) -> Table:
-    """Return precision and recall at each k on one dataset; a mark says which are above the best published value."""
+    """Return precision and recall at each k on one dataset; values above the best published value are marked."""
     rows: list[list[str]] = []
     for metric, name in list(METRICS.items())[:2]:
         curves = [values for _, same, values in list_published(metric, dataset) if same] if comparable else []

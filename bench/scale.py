@@ -39,7 +39,7 @@ K = 64
 WITHIN_KEYS = 5000
 QUERIES = ("Who may terminate?", "Which law governs?", "What is the fee?", "When does the term end?")
 SENTENCE = re.compile(r"(.{240,}?[.;,:])(?=\s)", re.DOTALL)
-"""Shorter than a chunk: a mark after each match makes every chunk of a copy different."""
+"""Matches texts shorter than a chunk: a number after each match makes every chunk of a copy different."""
 
 
 def repeat_documents(source: Path, count: int, folder: Path) -> list[Path]:
@@ -60,7 +60,7 @@ def repeat_documents(source: Path, count: int, folder: Path) -> list[Path]:
 
 
 def measure_index(source: Path, documents: int, *, engine: str, jobs: int, embedder: str) -> list[object]:
-    """Index copies of documents in a process of its own, and search the index; return the row of the table."""
+    """Index copies of documents in a separate process, and search the index; return the row of the table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         repeat_documents(source, documents, folder / "corpus")
@@ -155,7 +155,7 @@ def time_queries(search: Callable[[Vectors], object], queries: Vectors) -> float
 
 
 def measure_store_in_process(spec: str, rows: int) -> list[object]:
-    """Measure a store in a process of its own, so that one store's memory does not slow the next."""
+    """Measure a store in a separate process, so that one store's memory does not slow the next."""
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(measure_store, spec, rows, Path(folder)).result()
 

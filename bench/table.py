@@ -1,4 +1,4 @@
-"""What all benches share: the data they measure on, timing, tables on the terminal and pages in bench/results."""
+"""Code that all benches share: their data, timing, tables on the terminal and pages in bench/results."""
 
 from __future__ import annotations
 

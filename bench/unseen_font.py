@@ -92,7 +92,7 @@ def _make_truetype() -> bytes:
         + struct.pack(">4h", 0, 0, ADVANCE, 0)
         + struct.pack(">4h", DESCENT, ASCENT - DESCENT, 0, DESCENT - ASCENT)
     )
-    box += bytes(2)  # thirty-four bytes, padded to a multiple of four
+    box += bytes(2)  # pad the 34 bytes to a multiple of four
     tables = {
         b"glyf": box,
         b"head": struct.pack(

@@ -2,9 +2,8 @@
 
     python -m training.base --pack pack.npz --out base.safetensors
 
-The cross-encoder is cross-encoder/ms-marco-MiniLM-L-12-v2 (Apache-2.0), the base of the reranker `teacher`. The file
-that is written is small enough to travel to another machine: weights have 8 bits, and of the word vectors there are
-only those of the words in the pack.
+The cross-encoder is cross-encoder/ms-marco-MiniLM-L-12-v2 (Apache-2.0), the base of the reranker `teacher`. The output
+file is small, because it is copied to another machine: weights have 8 bits, and only words of the pack have vectors.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ PAD = 0  # the token id of padding
 
 
 def keep_words(weights: Mapping[str, Array], used: npt.NDArray[np.int64]) -> dict[str, Array]:
-    """Return a network in which only the vectors of some words are not 0: zeros take no room once they are packed."""
+    """Return a network with zeros in place of the vectors of all other words; zeros take no space when compressed."""
     whole = np.zeros_like(weights[_WORDS])
     whole[used] = weights[_WORDS][used]
     return {**weights, _WORDS: whole}
@@ -54,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--pack", type=Path, required=True, metavar="FILE", help="from python -m training.gather")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
     options = parser.parse_args(arguments)
-    from exhibit.models.network import OFFICIAL  # imported here: a machine for training need not have its packages
+    # import here, because the machine for training may lack the packages that it needs
+    from exhibit.models.network import OFFICIAL
     from exhibit.models.rerankers.teacher import PUBLISHED
 
     used = np.unique(np.concatenate([load_pack(options.pack).tokens, [PAD, CLS, SEP]])).astype(np.int64)

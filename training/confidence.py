@@ -3,7 +3,7 @@
     exhibit evaluate BUNDLE --set refuse-below=none --output-dir RUNS --run-name tuning
     python -m training.confidence RUNS/tuning/*/eval_results.jsonl --pack pack.npz --out confidence.json
 
-Of the questions those on the documents for tuning are used, which the reader has not learnt from.
+Only questions on the documents for tuning are used, because the reader was not trained on these documents.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from training.hints import PLAIN, RIDGE, fit_curve
 from training.measure import compute_auroc
 from training.pack import load_pack
 
-CUTS = (0.1, 0.2, 0.3, 0.4, 0.5)  # the thresholds of refusing that are reported
+CUTS = (0.1, 0.2, 0.3, 0.4, 0.5)  # thresholds of refusal whose effect is printed
 
 
 def read_rows(paths: Sequence[Path], documents: frozenset[str]) -> list[tuple[float, bool]]:
-    """Return the confidence of each reply about one of some documents, and whether the question has an answer."""
+    """Return, for each reply about one of `documents`, its confidence and whether the question has an answer."""
     lines = (line for path in paths for line in path.read_text(encoding="utf-8").splitlines())
     rows = [row for row in map(json.loads, lines) if make_document_key(row["filename"] or "") in documents]
     pairs = [(row["reply"].get("confidence"), not row["is_impossible"]) for row in rows]
@@ -38,7 +38,7 @@ def read_rows(paths: Sequence[Path], documents: frozenset[str]) -> list[tuple[fl
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fit the curve `alone`, the confidence of the reader without a reranker, and print what it would refuse."""
+    """Fit the curve `alone`, the reader's confidence without a reranker, and print its refusals at some thresholds."""
     parser = argparse.ArgumentParser(prog="python -m training.confidence", description=__doc__.partition("\n")[0])
     parser.add_argument("results", nargs="+", type=Path, metavar="eval_results.jsonl")
     parser.add_argument("--pack", type=Path, required=True, metavar="FILE", help="names the documents for tuning")

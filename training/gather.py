@@ -41,11 +41,11 @@ from exhibit.storage.bundle import BundleFolder, open_bundle
 from training.pack import MOST_TOKENS, ROLES, Pack, Role, save_pack
 
 NEVER = frozenset({"legalbenchrag", "privacyqa", "cpr", "ohr"})
-"""Bundles that retrieval is measured on, so that no document of them is trained on."""
+"""Bundles for measuring retrieval: no model is trained on their documents."""
 SHINGLE = 8
-"""The number of consecutive words that are compared: eight are rarely equal by chance, and a short clause has eight."""
+"""The number of consecutive words that are compared: short clauses have eight, and eight rarely recur by chance."""
 MOST_SHARED = 0.5
-"""The share of its shingles in excluded documents from which on a text repeats them. Boilerplate stays below 0.2."""
+"""A text with at least this share of its shingles in excluded documents is a repetition; boilerplate is below 0.2."""
 
 
 def read_names(path: Path) -> frozenset[str]:
@@ -81,7 +81,7 @@ class Excluded:
         return make_document_key(name) in self.names
 
     def learn(self, text: str) -> None:
-        """Remember the text of a document that must not be used for training."""
+        """Add the text of a document that must not be used for training."""
         self._shingles |= make_shingles(text)
 
     def repeats(self, text: str) -> bool:
@@ -195,8 +195,8 @@ def hash_words(text: str) -> str:
 
 
 DEV = 0.12
-"""The share of each source's documents that are for tuning: they are measured on, and not trained on."""
-_LEAST_DEV = 3  # documents of a source for tuning, at least
+"""The share of each source's documents that are for tuning: they are used for measurements, and not for training."""
+_LEAST_DEV = 3  # least documents of a source for tuning
 _HEADING = range(2, 13)
 """The numbers of words of a useful heading: a shorter one is a bare number, a longer one a sentence."""
 
@@ -260,7 +260,7 @@ class _Tables:
         for (start, end, _, section), text in zip(prepared.chunks.tolist(), prepared.texts, strict=True):
             heading = shown[section] if 0 <= section < len(shown) else ""
             key = self.query(heading, -1, "heading") if headings and len(heading.split()) in _HEADING else -1
-            # the passage with the heading itself would be found by its words alone
+            # skip a passage that is little more than its heading: its words alone would find it
             if key >= 0 and len(text.strip()) > 2 * len(heading):
                 self.lines["headings"].append((key, len(self._passages)))
             self.lines["passages"].append((number, start, end, section, key))
@@ -279,7 +279,7 @@ class _Tables:
             _, start, end, *_ = self.lines["passages"][at]
             count = sum(max(0, min(end, span.end) - max(start, span.start)) for span in asked.gold)
             self.lines["positives"] += [(row, at, count)] if count else []
-        # every answerable question of CUAD has the answer yes, and the answers of known kinds are clauses
+        # not CUAD, whose answerable questions all have the answer yes; not known kinds, whose answers are clauses
         if asked.answer in _VERDICTS and not asked.kind.startswith("cuad/"):
             self.lines["says"].append((row, _VERDICTS[asked.answer]))
         elif kind < 0:
@@ -321,7 +321,7 @@ def gather(roots: Sequence[Path], *, excluded: Excluded, dev: float = DEV) -> Pa
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tables = _Tables(tokenizer)
-    # the pipeline's own passages, without the lexicon, which training does not need
+    # passages as the pipeline splits them, without the lexicon, which training does not need
     prepare = Preparation(Config.preset("routed", method="dense", lexicon=False))
     skipped: Counter[str] = Counter()
     # a contract is for tuning in every bundle, or in none
@@ -367,7 +367,7 @@ def _add_grades(material: Material, numbers: Mapping[str, int], tables: _Tables)
 
 def draw_dev(material: Material, excluded: Excluded, share: float) -> frozenset[str]:
     """Return the keys of the documents that are used for tuning and not for training."""
-    # the hash is of the part that all spellings of a name share
+    # hash the part that all spellings of a name have in common
     keys = sorted(
         (make_document_key(name) for name in material.bundle.files if not excluded.lists(name)),
         key=lambda key: hashlib.sha256(key.encode()).digest(),

@@ -1,8 +1,8 @@
 """Questions with candidate passages and the scores that a teacher gives to them, from which students learn.
 
-Beside the questions of the pack there are headings, as questions that the passages below them answer, and questions put
-to other documents than their own: nobody knows whether these documents answer them, so the students learn the teacher's
-scores.
+The questions of the pack are used, and two more kinds. A heading is used as a question that the passages below it
+answer. A question is also asked about another document: nobody knows whether that document answers it, so that the
+students learn only the teacher's scores.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from training.network import Encoder, Judge, Texts
 from training.pack import Ints, Pack, Random, list_rows, list_wordings
 
 FIRST, FURTHER = 28, 8
-"""The candidates of a question: the embedder's first passages, and others of the document at random."""
-MAX_GOLD = 6  # of the passages that answer a question, those that are candidates
+"""The numbers of candidates of a question: the embedder's first passages, and random others of the document."""
+MAX_GOLD = 6  # most candidates that are known to answer
 OWN = 0.3  # the share of questions in the words of their benchmark
-LEAST_QUESTIONS = 6000  # of a benchmark: its rows are asked in several wordings until it has as many
-MAX_WORDINGS = 10  # of one row
-MIN_PASSAGES = 12  # of a document to which questions are put
-_BLOCK = 1 << 17  # pairs that are graded at once
+# least questions of a benchmark: its rows are used in several wordings until this number is reached
+LEAST_QUESTIONS = 6000
+MAX_WORDINGS = 10  # most wordings of one row
+MIN_PASSAGES = 12  # least passages of another document about which a question is asked
+_BLOCK = 1 << 17  # pairs that are graded in one batch
 
 Scores = npt.NDArray[np.float32]
 
 
 @dataclass
 class Question:
-    """A question in one wording, put to one document."""
+    """A question in one wording about one document."""
 
     query: int
     document: int
@@ -54,7 +55,7 @@ class Question:
 def list_questions(pack: Pack, random: Random, *, others: float, headings: float) -> list[Question]:
     """Return the questions about the documents for training.
 
-    `others` and `headings` are the numbers of questions put to other documents and of headings, per row of the pack.
+    `others` and `headings` are the numbers of questions about other documents and of headings per row of the pack.
     """
     rows = list_rows(pack)
     counts = Counter(pack.documents[row.document]["source"] for row in rows)
@@ -100,7 +101,7 @@ def add_candidates(
 
 
 def _unite(*parts: Ints) -> Ints:
-    """Return the numbers of several lists, each once, in the order of their first place."""
+    """Return the numbers of several lists without repetitions, in the order of their first occurrence."""
     joined = np.concatenate(parts)
     _, order = np.unique(joined, return_index=True)
     return np.asarray(joined[np.sort(order)], np.int64)
@@ -130,18 +131,18 @@ class Graded:
 
     questions: list[Question]
     passages: Ints
-    """The number of each passage."""
+    """The passages' numbers in the pack."""
     answers: npt.NDArray[np.bool_]
     """Whether each passage is known to answer."""
     scores: Tensor
     gold: Tensor
-    """The same as numbers: 1 for a passage that is known to answer, else 0."""
+    """`answers` as numbers: 1 for a passage that is known to answer, else 0."""
     known: Tensor
-    """1 for a question of which it is known whether the document answers, else 0."""
+    """1 if it is known whether the document answers the question, else 0."""
 
 
 def draw_passages(question: Question, count: int, random: Random) -> Ints:
-    """Return the places of some of a question's candidates: with gold, likely ones, and others at random."""
+    """Return the indexes of some candidates of a question: some with gold, some with high scores, and random others."""
     gold = random.permutation(min(len(question.gold), len(question.passages)))[: max(1, count // 6)]
     likely = np.argsort(-question.scores)[: count // 3]
     others = random.permutation(len(question.passages))
@@ -175,15 +176,15 @@ class Weights:
     """The weights of the parts of a student's loss."""
 
     gold: float = 0.3
-    """The weight of the known answers in the target order of passages; the teacher's scores have the rest."""
+    """The weight of the known answers in the target order of passages; the teacher's scores have the other weight."""
     truth: float = 0.5
-    """Their share in what each score should be."""
+    """The weight of the known answers in the target of each single score."""
     sure: float = 1.0
-    """The weight of the loss on each score as a yes or no, beside the loss on the order of passages."""
+    """The weight of the loss on each score as a yes or no; the loss on the order of passages has weight 1."""
     exists: float = 0.5
     """The weight of the loss on a question's best score, which shows whether there is an answer at all."""
     doubtful: float = 0.3
-    """The weight of the order of passages that the teacher considers wrong; the order of these matters little."""
+    """The weight of questions whose passages are all wrong according to the teacher: their order matters little."""
 
 
 def compute_taught_loss(scores: Tensor, batch: Graded, weights: Weights) -> Tensor:
@@ -202,7 +203,7 @@ def compute_taught_loss(scores: Tensor, batch: Graded, weights: Weights) -> Tens
 
 
 def mix_gold(order: Tensor, gold: Tensor, share: float) -> Tensor:
-    """Return probabilities of passages; the known answers, if there are any, get a share."""
+    """Return probabilities of passages; known answers, if there are any, get the probability `share` in total."""
     count = gold.sum(1, keepdim=True)
     held = share * (count > 0).float()
     return (1 - held) * order + held * gold / count.clamp(min=1)

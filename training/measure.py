@@ -1,6 +1,6 @@
-"""Figures of models on the documents for tuning: within the right document, by single passages.
+"""Measures models on the documents for tuning, by their ranking of the right document's passages.
 
-They are for choosing between trainings. The effect of weights on the whole pipeline is measured by `exhibit evaluate`.
+The figures serve to choose between trainings. `exhibit evaluate` measures the effect of weights on the whole pipeline.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from training.network import Judge, Texts
 from training.pack import ROLES, Ints, Pack, Role
 
 ROLES_MEASURED: tuple[Role, ...] = ("own", "test", "asked")
-"""The wordings that are measured on: the benchmark's, those outside the training data, and questions of no kind."""
-FIRST = 12  # passages that are scored again
+"""The wordings in the measurements: the benchmark's, wordings not used for training, and questions of no kind."""
+FIRST = 12  # first passages that a reranker scores
 DENSE = 0.5  # the weight of the embedder's score beside the reranker's
-HIT = 30  # characters of gold that make a passage a hit, or 0.8 of all gold
+HIT = 30  # a passage with so many characters of gold is a hit; less gold needs 0.8 of it
 _SHARE = 0.8
 
 Floats = npt.NDArray[np.float64]
@@ -111,7 +111,7 @@ class Measured:
 
 
 def measure_ranking(measured: Measured, ask: Ask, ranked: Ints) -> dict[str, float]:
-    """Return how good a ranking of a document's passages is."""
+    """Return metrics of a ranking of a document's passages."""
     shared, total = measured.count_gold(ask, ranked[:64]), sum(end - start for start, end in ask.gold)
     _, start, end, *_ = measured.pack.passages[ranked[0]].tolist()
     return {
@@ -134,8 +134,8 @@ def measure_embedder(measured: Measured, title: str, vectors: tuple[Tensor, Tens
 def measure_judge(measured: Measured, title: str, judge: Judge) -> list[tuple[bool, float]]:
     """Print how well a reranker, a teacher or a reader ranks the embedder's first passages, beside its own score.
 
-    `AUROC` is that of the best score among the first few, between questions with and without an answer. Return, for
-    each question, whether it has no answer, and this score.
+    `AUROC` compares the best scores of questions with and without an answer. Return, for each question, whether it has
+    no answer, and its best score.
     """
     every: list[tuple[bool, float]] = []
     for group, asks in measured.groups(impossible=True):

@@ -45,7 +45,7 @@ def write_tensors(arrays: Mapping[str, Array], path: Path, *, eight: Collection[
 
 
 _HEAD = 32
-"""The numbers of an attention head."""
+"""The dimensions of an attention head."""
 CLS, SEP = 101, 102  # token ids of BERT's vocabulary
 _EPSILON = 1e-12  # from the model's own config.json
 _PRODUCTS = (
@@ -214,7 +214,8 @@ class Reader(Judge):
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__(weights, rank=rank, seed=seed)
         self.says = _make_head(2 * self.encoder.width, 1, weights, "says", seed + 2)
-        self.spans = _make_head(self.encoder.width, LABELS, weights, "spans", seed + 3, bias=-2.0)  # few tokens answer
+        # a low initial value, because few tokens answer
+        self.spans = _make_head(self.encoder.width, LABELS, weights, "spans", seed + 3, bias=-2.0)
 
     def forward(
         self, ids: Tensor, mask: Tensor, types: Tensor, merged: Mapping[str, Tensor] | None = None
@@ -232,7 +233,7 @@ class Reader(Judge):
 def _make_head(
     columns: int, rows: int, weights: Mapping[str, Array], name: str, seed: int, *, bias: float = 0.0
 ) -> nn.Linear:
-    """Return an output layer with the weights of this name; small random ones where there are none."""
+    """Return an output layer with the weights of this name or, if there are none, with small random weights."""
     layer = nn.Linear(columns, rows)
     with torch.no_grad():
         if f"{name}.weight" in weights:
@@ -375,7 +376,7 @@ class Loop:
         return loss.detach()
 
     def settle(self) -> None:
-        """Replace the weights by their moving averages; do nothing if no average is kept."""
+        """Replace the weights by their moving averages; do nothing if there are no averages."""
         with torch.no_grad():
             for average, parameter in zip(self._averages, self._parameters, strict=False):
                 parameter.copy_(average)

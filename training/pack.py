@@ -19,7 +19,7 @@ from exhibit.schemas.errors import BundleError
 
 FORMAT = "exhibit-pack/2"
 MOST_TOKENS = 254
-"""The tokens kept of a text: the model reads 256, of which the first and the last are special tokens."""
+"""The most tokens of a text: the model reads 256, of which the first and the last are special tokens."""
 
 Ints = npt.NDArray[np.int64]
 Role = Literal["own", "train", "test", "heading", "library", "asked"]
@@ -108,7 +108,7 @@ def _shrink(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 COVER = 0.5
-"""A passage answers if this share of it is gold, or if it contains this share of one of the gold spans."""
+"""A passage answers if this share of it is gold, or if it contains this share of a gold span."""
 _NEAR = 1
 """The number of passages before and after a gold passage that are never drawn as wrong: the answer may continue there.
 """

@@ -5,8 +5,8 @@
       --out datasets_out/people
 
 The input `people/questions.jsonl` has one question per line, with its document, its short answer, and the
-spans of the quotes that answer it. The file has no text of the documents, since they belong to others: the
-quotes are cut from CUAD, ContractNLI and MAUD as their authors published them, below the folder --data.
+spans of the quotes that answer it. The file does not contain the documents' texts, because other people own
+them: the quotes are cut from the published releases of CUAD, ContractNLI and MAUD below the folder --data.
 Documents of the source `lessons` belong to this project.
 """
 

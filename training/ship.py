@@ -1,10 +1,10 @@
-"""Makes the weights of the package from those before them and from what `training.teach` adds to them.
+"""Makes the weights of the package from its previous weights and the additions of `training.teach`.
 
     python -m training.ship --before exhibit/models --taught FOLDER --pack pack.npz --share 0.5 --out FOLDER
 
-`--share` is the weight of the taught weights: 0.5 gives the mean of the weights before and after teaching. Each file is
-added to all-MiniLM-L6-v2 alone, so that each model can be trained on without the others; `--only teacher` makes the
-file that is added to the published cross-encoder, always from what was taught alone.
+`--share` is the weight of the new weights: 0.5 gives the mean of the weights before and after training. Each file is
+added to all-MiniLM-L6-v2 without the others, so that each model can be trained further on its own. `--only teacher`
+makes the file that is added to the published cross-encoder; it contains only the new additions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PUBLISHED = {
 
 
 def mix(before: Mapping[str, Array], taught: Mapping[str, Array], share: float) -> dict[str, Array]:
-    """Return low-rank weights with a share of the taught additions; other arrays are means weighted by that share."""
+    """Return low-rank weights with a share of the new additions; other arrays are means weighted by that share."""
     scaled = {name: array * share if name.endswith(".up") else array for name, array in taught.items()}
     mixed = stack(before, scaled) if any(name.endswith(".up") for name in taught) else {}
     plain = (name for name in taught if not name.endswith((".up", ".down")))
@@ -44,7 +44,7 @@ def mix(before: Mapping[str, Array], taught: Mapping[str, Array], share: float) 
 
 
 def list_documents(pack: Pack, before: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return the hashes of the documents that were trained on, now or before, by source."""
+    """Return the hashes of the documents of this and all earlier trainings, by source."""
     documents = {source: set(hashes) for source, hashes in before.items()}
     for document in pack.documents:
         if document["split"] == "train" and document["source"] in documents:
@@ -53,7 +53,7 @@ def list_documents(pack: Pack, before: Mapping[str, Sequence[str]]) -> dict[str,
 
 
 def describe_kinds(pack: Pack) -> dict[str, Any]:
-    """Return the record of the classifiers of kinds: each kind's own question, and how usual an answer to it is."""
+    """Return the record of the kinds of questions: each kind's wording, and the log-odds that a document answers it."""
     wordings = {source: read_wordings(source) for source in {kind.partition("/")[0] for kind in pack.kinds}}
     asks = [wordings[kind.partition("/")[0]][kind.partition("/")[2]].own for kind in pack.kinds]
     usual = dict(zip(pack.kinds, count_usual(pack), strict=True))
@@ -62,7 +62,7 @@ def describe_kinds(pack: Pack) -> dict[str, Any]:
 
 @guarded()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the weights and records of the models that were taught, in the folders of the package."""
+    """Write the weights and records of the trained models, in the same folders as in the package."""
     parser = argparse.ArgumentParser(prog="python -m training.ship", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--before", type=Path, required=True, metavar="DIR", help="the folder exhibit/models")
     parser.add_argument("--taught", type=Path, required=True, metavar="DIR", help="the --out of training.teach")
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             told = json.loads(before.with_suffix(".json").read_text(encoding="utf-8"))
             arrays = mix(read_tensors(before), arrays, options.share)
         path.parent.mkdir(parents=True, exist_ok=True)
-        # in 8 bits the vectors of an embedder would change, and what is cached by them
+        # not in 8 bits, which would change an embedder's vectors and make cached vectors useless
         eight = [key for key in arrays if name in ("reader", "teacher") and key.endswith((".up", ".down"))]
         write_tensors(arrays, path, eight=eight)
         about = {

@@ -2,10 +2,10 @@
 
     python -m training.teach --pack pack.npz --base base.safetensors --models exhibit/models --out FOLDER
 
-The teacher is a cross-encoder of twelve layers, trained on MS MARCO by others, and trained further here. It grades
-passages of every document for training, also for questions whose answer nobody knows. The students start from the
-weights in --models; the program writes what training adds to these weights. Choices are made on the documents for
-tuning, which nothing here learns from; their figures are printed before and after each training.
+The teacher is a cross-encoder of twelve layers, published with weights for MS MARCO, and trained further here. It
+grades passages of every document for training, also for questions whose answer is unknown. The students start from the
+weights in --models; the program writes only the additions to these weights. No model is trained on the documents for
+tuning; their figures are printed before and after each training.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ from training.network import (
 from training.pack import Random, load_pack
 from training.windows import OUTSIDE, Windows, compute_span_losses
 
-TEMPERATURE = 0.05  # of the embedder's cosines
+TEMPERATURE = 0.05  # the temperature of the embedder's cosines
 SELF_TAUGHT = Weights(gold=1.0, truth=1.0, doubtful=0.0)
-"""How the teacher learns: from the known answers alone."""
-UNKNOWN = -30.0  # the score of a passage before there is a teacher: it does not answer, unless it is known to
+"""The loss of the teacher, which learns from the known answers alone."""
+UNKNOWN = -30.0  # without a teacher, the score of passages that are not known to answer: they count as wrong
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,11 @@ class Recipe:
     rank: int = 0
     """The rank of the matrices that are added to the weights; 0 = all layers are trained."""
     batch: int = 32
-    """The questions of a step."""
+    """The number of questions in a step."""
     passages: int = 12
-    """The passages of a question."""
+    """The number of passages for each question."""
     gold: float = 0.3
-    """The share of the known answers in the order of passages; the rest is the teacher's."""
+    """The weight of the known answers in the order of passages; the teacher's scores have the remaining weight."""
     steps: int = 1000
     average: float = 0.99
     """The decay of the moving average of the weights, per step; 0 = no average."""
@@ -90,9 +90,9 @@ RECIPES = {
     "reranker": Recipe(rate=6e-4, rank=32, steps=1490),
     "careful": Recipe(rate=1e-3, rank=20, passages=8, gold=1.0, steps=600),
 }
-"""How the weights of the package were trained; the numbers of steps are those that fitted into ten minutes."""
+"""The recipes of the package's weights; the numbers of steps were chosen to take ten minutes."""
 
-Losses = Iterator[Tensor]  # one for each step, computed when it is asked for
+Losses = Iterator[Tensor]  # the loss of each step, computed when the iterator advances
 
 
 # ---------------------------------------------------------------- the losses of a step
@@ -165,7 +165,7 @@ def teach_reader(reader: Reader, ground: Ground, batches: Iterator[Graded], word
 
 @dataclass
 class Run:
-    """A run of the program: what it trains on, measures on and writes."""
+    """A run of the program: its data for training and measuring, and its output."""
 
     ground: Ground
     minilm: dict[str, Array]
@@ -199,7 +199,7 @@ class Run:
         print(f"{path.name}: {path.stat().st_size:,} bytes", flush=True)
 
     def write_record(self) -> None:
-        """Write what was trained so far, with all figures."""
+        """Write the record of all trainings so far, with their figures."""
         (self.out / "record.json").write_text(json.dumps(self.record, indent=1) + "\n", encoding="utf-8")
 
 
@@ -299,7 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, default=400, help="questions of a benchmark that are measured on")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args(arguments)
-    torch.backends.cuda.enable_cudnn_sdp(False)  # it makes a plan for each batch shape, which takes longer
+    torch.backends.cuda.enable_cudnn_sdp(False)  # cuDNN plans each batch shape separately, which takes longer
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.manual_seed(1)
     pack = load_pack(options.pack)

@@ -23,7 +23,7 @@ _WHOLE = 0.5
 _ALONE = 0.15
 """The probability that a passage is shown as it was split."""
 _CUT = 0.1
-"""The probability that it is cut to some of its sentences; else it is shown with any text before and after it."""
+"""The probability that a passage is cut to some of its sentences; otherwise other text before or after it is added."""
 _STOPS = (1012, 1025)  # the tokens of a full stop and of a semicolon in BERT's vocabulary
 
 _NOWHERE: Ints = np.zeros((0, 2), np.int64)
@@ -82,7 +82,7 @@ class Windows:
         return Window(start - taken, min(high, end + min(behind, spare - taken)))
 
     def draw_window(self, row: int, passage: int, gold: bool, random: Random) -> Window:
-        """Return a window that is extended or cut at random, but has gold if and only if the passage has."""
+        """Return a window that is extended or cut at random; it contains gold if and only if the passage does."""
         window = self.make_window(passage, random)
         return window if self.mask_answers(row, window).any() == gold else self.make_window(passage)
 
@@ -148,11 +148,11 @@ def mark_edges(inside: npt.NDArray[np.bool_]) -> Labels:
 # ---------------------------------------------------------------- losses
 
 _EDGE = 0.2
-"""The weight of the loss at an answer's start and end, beside each of its tokens; the two are summed."""
+"""The weight of the summed losses at an answer's start and end; the loss on tokens has weight 1."""
 _WITHOUT = 0.5
-"""The weight of tokens in windows without an answer, beside those in windows with one."""
+"""The weight of tokens in windows without an answer; tokens in windows with an answer have weight 1."""
 _SPANS, _SAYS = 3.0, 1.5
-"""The weights of the losses on tokens and on yes or no, beside the loss on scores."""
+"""The weights of the losses on tokens and on yes or no; the loss on scores has weight 1."""
 
 
 def compute_span_losses(yes: Tensor, tokens: Tensor, verdicts: Tensor, labels: Tensor) -> Tensor:

@@ -50,7 +50,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
     fields = dict(line.split(": ", 1) for line in head.splitlines())
     spans, marks = [], 0
     for match in _SPAN.finditer(body):
-        # as in the release, a span may begin with the space before it and end with the space after it
+        # as in the release, a span may include the space before it and the space after it
         start, end = match.start() - marks, match.end() - marks
         marks += body[match.end() : match.end() + 1] == "¦"
         spans.append([start, end])

@@ -60,13 +60,13 @@ def _write(name: str, data: object) -> None:
 def _exports() -> None:
     """Write one file per `sourcefile`, and one file with all records.
 
-    Of several documents with the same `sourcefile`, the last one is kept.
+    If several documents have the same `sourcefile`, only the last one is written.
     """
     flattened: list[dict[str, object]] = []
     for records in _documents():
         chunks = {"chunks": [{key: r[key] for key in ("id", "content", "updated")} for r in records]}
         _write(f"{records[0]['sourcefile']}.json", records[0] | (chunks if len(records) > 1 else {}))
-        flattened += reversed(records)  # chunks come back in any order
+        flattened += reversed(records)  # exporters return chunks in any order
     _write("all_rules_flattened.json", flattened)
 
 

@@ -21,10 +21,10 @@ from exhibit.converters.pages.print import Printer
 _HERE = Path(__file__).parent
 _OUT = _HERE / "CUAD_v1"
 _CLAUSES = (_HERE / "clauses.txt").read_text(encoding="utf-8").splitlines()  # in CUAD's order
-_FREE = frozenset(_CLAUSES[:8])  # answered by a name, a date or a place; the others by Yes or No
+_FREE = frozenset(_CLAUSES[:8])  # these clauses are answered by a name, a date or a place; the others by Yes or No
 _STRAY_SPACE = "Notice Period To Terminate Renewal"  # CUAD writes a space before this clause's "Answer"
 
-# How a mark in a source reads in the PDF and in the TXT file.
+# Each mark of a source, with its characters in the PDF and in the TXT file.
 _MARKS = (
     ("---", "\u2014", "-"),  # em dash
     ("--", "\u2013", "-"),  # en dash
@@ -58,7 +58,7 @@ td { padding: 4px 10px 4px 0; vertical-align: top } .sign td { width: 50% }
 
 @dataclass(frozen=True)
 class Contract:
-    """One source: the settings above it, its paragraphs, and per clause the answer and the quotes."""
+    """One source: its settings, its paragraphs, and the answer and the quotes for each clause."""
 
     settings: dict[str, str]
     blocks: list[str]
