@@ -11,15 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from exhibit.engine import add_engine_arguments, check_engine, make_limits, read_limits, run_in_worker
-from exhibit.engine.limits import (
-    PACKED,
-    PAGES,
-    PLAIN,
-    Limits,
-    lift_memory_limit,
-    limit_memory,
-    run_program,
-)
+from exhibit.engine.limits import PACKED, PAGES, PLAIN, Limits, lift_memory_limit, limit_memory, run_program
 from exhibit.schemas.errors import ToolkitError
 from tests.engine.work import what_cannot_travel
 

@@ -51,10 +51,7 @@ def test_notebook_cells_run_in_order(folder, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
     # one contract and no model: what the cells call is the same, and quick
     monkeypatch.setattr(exhibit, "convert", partial(exhibit.convert, max_documents=1, jobs=1))
-    run, quick = (
-        exhibit.evaluate,
-        {"embedder": "hashing", "threads": 1, "limit": 8, "report_cases": 0, "llm": "none"},
-    )
+    run, quick = (exhibit.evaluate, {"embedder": "hashing", "threads": 1, "limit": 8, "report_cases": 0, "llm": "none"})
     monkeypatch.setattr(exhibit, "evaluate", lambda path, **more: run(path, **{**more, **quick}))
     names: dict[str, Any] = {}
     # with one contract there is no interval over contracts, and the last cell prints one

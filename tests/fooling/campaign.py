@@ -10,16 +10,7 @@ import base64
 import json
 
 from tests.fooling.contracts import ANSWERABLE, Asked, passage
-from tests.fooling.table import (
-    ANSWERED_IMPOSSIBLE,
-    NOT_JUDGED,
-    REFUSED,
-    UNKNOWN,
-    WRONG,
-    Row,
-    chunk,
-    others,
-)
+from tests.fooling.table import ANSWERED_IMPOSSIBLE, NOT_JUDGED, REFUSED, UNKNOWN, WRONG, Row, chunk, others
 
 
 def ends(asked: Asked) -> str:

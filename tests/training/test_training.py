@@ -33,12 +33,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Pack:
 def with_head(seed: int) -> dict[str, np.ndarray]:
     """Return a small network with BERT's own head."""
     random = np.random.default_rng(seed)
-    head = {
-        "pooler.dense.weight": (32, 32),
-        "head.weight": (1, 32),
-        "pooler.dense.bias": 32,
-        "head.bias": 1,
-    }
+    head = {"pooler.dense.weight": (32, 32), "head.weight": (1, 32), "pooler.dense.bias": 32, "head.bias": 1}
     return tiny_weights(seed=seed) | {n: random.standard_normal(shape).astype(np.float32) for n, shape in head.items()}
 
 

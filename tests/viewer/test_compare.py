@@ -183,12 +183,7 @@ def test_comparison_case_marks_run_that_did_not_ask_question(page):
 
 @pytest.mark.parametrize(
     "wanted",
-    [
-        {"change": "won"},
-        {"outcome-1": "wrong"},
-        {"outcome-2": "failed"},
-        {"dataset": "leases", "change": "same"},
-    ],
+    [{"change": "won"}, {"outcome-1": "wrong"}, {"outcome-2": "failed"}, {"dataset": "leases", "change": "same"}],
 )
 def test_comparison_filters_by_change_outcome_and_dataset(page, runs, wanted):
     narrow(page, **wanted)

@@ -285,14 +285,7 @@ def test_report_case_draws_gold_and_retrieved_boxes_on_pages(page):
     size = page.evaluate("s => { const i = new Image(); i.src = s; return i.decode().then(() => i.width); }", source)
     assert size == 830 and source.startswith("report_files/pages/")
     titles = " ".join(detail.locator("h4, summary").all_inner_texts())
-    for words in (
-        "What the system answered",
-        "The expected answer",
-        "On the page",
-        "Gold",
-        "retrieved",
-        "Scores",
-    ):
+    for words in ("What the system answered", "The expected answer", "On the page", "Gold", "retrieved", "Scores"):
         assert words in titles
     assert "proposed by a program" in detail.locator(".legend").inner_text()
 

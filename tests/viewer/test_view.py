@@ -304,8 +304,7 @@ def test_upload_accepts_a_name_with_a_slash(name, folder, client, served):
 
 
 @pytest.mark.parametrize(
-    ("name", "kept"),
-    [("a.pdf", "a.pdf"), ("..%2F..%2Fetc%2Fx.txt", None), ("a:b.txt", make_file_name("a:b.txt"))],
+    ("name", "kept"), [("a.pdf", "a.pdf"), ("..%2F..%2Fetc%2Fx.txt", None), ("a:b.txt", make_file_name("a:b.txt"))]
 )
 def test_upload_stores_file_under_safe_name_in_its_folder(client, served, name, kept):
     response = client.put(f"upload/mine/{name}", content=b"words", headers=ORIGIN)

@@ -57,11 +57,7 @@ def test_describe_metric_gives_group_direction_and_judge_need(name, group, bette
 
 @pytest.mark.parametrize(
     ("names", "figures"),
-    [
-        (["ndcg"], ["ndcg@5", "ndcg@10"]),
-        (["ndcg@20"], ["ndcg@20"]),
-        (["recall@3", "span_f1"], ["recall@3", "span_f1"]),
-    ],
+    [(["ndcg"], ["ndcg@5", "ndcg@10"]), (["ndcg@20"], ["ndcg@20"]), (["recall@3", "span_f1"], ["recall@3", "span_f1"])],
 )
 def test_measure_computes_only_named_metrics(names, figures):
     assert list(measure([ROW], names=names)) == figures
