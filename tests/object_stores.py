@@ -11,11 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tests.loopback import Handler, run_server
 
 KEY, SECRET = "loopback", "loopback-secret-of-nobody"
 _SECONDS = 120.0
@@ -114,28 +116,20 @@ class Proxy:
         self.requests: list[Request] = []
         self.faults: list[str] = []
         self._lock = threading.Lock()
+
+    @contextmanager
+    def run(self) -> Iterator[str]:
+        """Run the proxy and yield its address."""
         proxy = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_: object) -> None:
-                pass
-
+        class Passing(Handler):
             def _handle(self) -> None:
                 proxy.pass_on(self)
 
-            do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _handle  # noqa: N815 - named by the library
+            do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _handle  # noqa: N815
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.address = f"http://127.0.0.1:{self._server.server_port}"
-
-    def stop(self) -> None:
-        """Take no more requests."""
-        self._server.shutdown()
-        self._server.server_close()
+        with run_server(Passing) as address:
+            yield address
 
     def pass_on(self, handler: BaseHTTPRequestHandler) -> None:
         """Answer one request with the server's answer, or with a fault."""

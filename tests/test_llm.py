@@ -11,9 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +20,7 @@ import pytest
 
 import evaluate_rag
 from exhibit.law.citations import find_citations
+from tests.loopback import Reply, Request, serve
 from tests.rag.bundles import rows_of
 
 pytestmark = pytest.mark.llm
@@ -70,29 +69,13 @@ def model() -> Iterator[str]:
 def front(model: str) -> Iterator[Front]:
     standing = Front(model)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(request: Request) -> Reply:
+        status, reply = standing.forward(request.target, request.data)
+        return Reply(reply, status, {"Content-Type": "application/json"})
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Keep the test's output clean."""
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            status, reply = standing.forward(self.path, body)
-            with suppress(OSError):  # whoever asked did not wait
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(reply)))
-                self.end_headers()
-                self.wfile.write(reply)
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    standing.url = f"http://127.0.0.1:{server.server_port}/v1"
-    yield standing
-    server.shutdown()
-    server.server_close()
+    with serve(answer) as url:
+        standing.url = f"{url}/v1"
+        yield standing
 
 
 @pytest.fixture(autouse=True)

@@ -44,9 +44,9 @@ def server(request, tmp_path_factory) -> Iterator[str]:
 def proxy(server, tmp_path, monkeypatch) -> Iterator[Proxy]:
     """A proxy in front of the server; all S3 requests go through it."""
     proxy = Proxy(server)
-    use(proxy.address, tmp_path, monkeypatch)
-    yield proxy
-    proxy.stop()
+    with proxy.run() as address:
+        use(address, tmp_path, monkeypatch)
+        yield proxy
     fsspec.get_filesystem_class("s3").clear_instance_cache()
 
 

@@ -7,8 +7,8 @@ import shlex
 from pathlib import Path
 
 import evaluate_rag
-from tests.evaluation.hosted import reply_as_openai
 from tests.evaluation.loopback import imitating
+from tests.evaluation.systems import reply_as_openai
 from tests.rag.bundles import write_bundle
 
 PAGE = Path(__file__).parents[1] / "docs" / "rag.md"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluation.rag_server import chat
-from tests.evaluation.rag_server import serving as rag_serving
+from tests.evaluation.loopback import chat
+from tests.evaluation.loopback import serving as rag_serving
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
+
+from tests.loopback import Handler, Request, run_server
 
 _HTML = "text/html; charset=utf-8"
 _TYPES = {
@@ -33,71 +34,62 @@ class Site:
         self.hosts: Counter[str] = Counter()
         self.agents: set[str] = set()
         self.closing = threading.Event()
-        self.port = 0
+        self.url = ""
 
     @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
 
     def file(self, name: str) -> bytes:
         return (self.root / name).read_bytes()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     site: Site
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Keep the test's output clean."""
-
-    def do_GET(self) -> None:
-        path = urlsplit(self.path).path
+    def handle_request(self, request: Request) -> None:
+        path = request.path
         self.site.asked[self.path] += 1
         self.site.hosts[self.headers.get("Host", "").partition(":")[0]] += 1
         self.site.agents.add(self.headers.get("User-Agent", ""))
         name = path.strip("/").partition("/")[0].partition(".")[0]
         replies = _list_replies(self.site)
-        with suppress(BrokenPipeError, ConnectionResetError):
-            if name in replies:
-                self.give(*replies[name])
-            elif special := getattr(self, f"get_{name}", None):
-                special()
-            else:
-                self._static(unquote(path).lstrip("/"))
+        if name in replies:
+            self.send(*replies[name])
+        elif special := getattr(self, f"get_{name}", None):
+            special()
+        else:
+            self._static(unquote(path).lstrip("/"))
 
-    def give(self, data: bytes, kind: str, status: int = 200, headers: Iterable[tuple[str, str]] = ()) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Type": kind, "Content-Length": str(len(data)), **dict(headers)}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(data)
+    def send(self, data: bytes, kind: str, status: int = 200, headers: Iterable[tuple[str, str]] = ()) -> None:
+        self.give(data, status, {"Content-Type": kind, **dict(headers)})
 
     def _static(self, name: str) -> None:
         path = self.site.root / name
         if path.is_file():
-            self.give(path.read_bytes(), _TYPES[path.suffix])
+            self.send(path.read_bytes(), _TYPES[path.suffix])
         else:
-            self.give(b"not here", "text/plain", 404)
+            self.send(b"not here", "text/plain", 404)
 
     def get_busy(self) -> None:
         if self.site.asked[self.path] == 1:
-            self.give(b"later", "text/plain", 429, [("Retry-After", "2")])
+            self.send(b"later", "text/plain", 429, [("Retry-After", "2")])
         else:
-            self.give(_make_page("<p>Now there is time.</p>"), _HTML)
+            self.send(_make_page("<p>Now there is time.</p>"), _HTML)
 
     def get_stalled(self) -> None:
+        self.close_connection = True
         self.site.closing.wait(30)
 
     def get_rude(self) -> None:
-        self.connection.close()
+        self.close_connection = True
 
     def get_broken(self) -> None:
         """Serve 1,000 bytes of a file, or everything after the byte at which a request begins."""
         data = self.site.file("CUAD_v1.zip")
         start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
-        self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(data) - start))
-        self.end_headers()
-        self.wfile.write(data[start:] if start else data[:1000])
+        length = {"Content-Length": str(len(data) - start)}
+        self.give(data[start:] if start else data[:1000], 206 if start else 200, length)
 
 
 def _make_page(body: str) -> bytes:
@@ -147,15 +139,8 @@ def _list_replies(site: Site) -> dict[str, tuple[Any, ...]]:
 def serve(root: Path) -> Iterator[Site]:
     """Run the site on a free port."""
     site = Site(root)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"site": site}))
-    server.daemon_threads = True
-    site.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield site
-    finally:
-        site.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
+    with run_server(type("Handler", (_Handler,), {"site": site})) as site.url:
+        try:
+            yield site
+        finally:
+            site.closing.set()

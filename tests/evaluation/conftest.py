@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evaluation.datasets import Selection, load_datasets
-from tests.evaluation.rag_server import serving
+from tests.evaluation.loopback import serving
 from tests.rag.bundles import write_bundle
 
 

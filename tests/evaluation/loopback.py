@@ -1,4 +1,4 @@
-"""A local server that replies in the format of a given system, and fails when a test asks for it."""
+"""Servers on this machine that reply in the format of a given system, and fail when a test asks for it."""
 
 from __future__ import annotations
 
@@ -6,28 +6,15 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
 
 from exhibit.evaluation.cases import Case
+from tests.loopback import Handler, Reply, Request, serve
 
-SSE, LINES, PLAIN = "text/event-stream", "application/json-lines", "text/plain"
-
-
-class Asked(NamedTuple):
-    """A request that the server received."""
-
-    method: str
-    path: str
-    query: dict[str, str]
-    body: Any
-    """JSON, or for a form its file names and fields."""
-    headers: dict[str, str]
-    target: str = ""
-    """The path with its query, as it was sent."""
+SSE, LINES = "text/event-stream", "application/json-lines"
 
 
 class Stream(NamedTuple):
@@ -41,11 +28,11 @@ class Stream(NamedTuple):
 class System:
     """A running imitation of a system: the requests it received, its documents, and the faults of its answers."""
 
-    reply: Callable[[System, Asked], Any]
+    reply: Callable[[System, Request], Any]
     cases: dict[str, Case]
     stream: bool = False
     url: str = ""
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[Request] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     """Documents by name, with their state."""
     exists: bool = False
@@ -74,93 +61,113 @@ QUESTIONS = re.compile(
 
 @contextmanager
 def imitating(
-    reply: Callable[[System, Asked], Any], cases: Sequence[Case], *, stream: bool = False
+    reply: Callable[[System, Request], Any], cases: Sequence[Case], *, stream: bool = False
 ) -> Iterator[System]:
     """Yield a running imitation of a system; its server is stopped when the block ends."""
     system = System(reply, {case.question: case for case in cases}, stream)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1
+    def answer(asked: Request) -> Reply | Callable[[Handler], object]:
+        system.asked.append(asked)
+        form = isinstance(asked.body, dict) and "fields" in asked.body
+        fault = system.fault() if QUESTIONS.search(asked.path) and not form else None
+        if isinstance(fault, int):
+            return Reply({"detail": "not now"}, fault)
+        reply = system.reply(system, asked)
+        if isinstance(reply, Stream):
+            return lambda handler: _send_stream(handler, reply, fault)
+        if callable(reply):  # it writes to the connection itself
+            return reply  # type: ignore[no-any-return]
+        given = reply if isinstance(reply, tuple) else (reply, {}) if isinstance(reply, int) else (200, reply)
+        status, body, headers = given if len(given) == 3 else (*given, {"Content-Type": "application/json"})
+        body = json.dumps(body) if len(given) == 2 and not isinstance(body, bytes) else body
+        return Reply(body, status, headers, fault is not None)
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Keep the test's output clean."""
-
-        def _do(self) -> None:
-            asked = _read(self)
-            system.asked.append(asked)
-            form = isinstance(asked.body, dict) and "fields" in asked.body
-            fault = system.fault() if QUESTIONS.search(asked.path) and not form else None
-            with suppress(OSError):
-                if isinstance(fault, int):
-                    self._whole(fault, {"detail": "not now"})
-                else:
-                    self._send(system.reply(system, asked), fault)
-
-        do_GET = do_POST = do_DELETE = _do  # noqa: N815
-
-        def _send(self, reply: Any, fault: Any) -> None:
-            if isinstance(reply, Stream):
-                self._stream(reply, fault)
-                return
-            if callable(reply):  # it writes to the connection itself
-                reply(self)
-                return
-            given = reply if isinstance(reply, tuple) else (reply, {}) if isinstance(reply, int) else (200, reply)
-            self._whole(*given, cut=fault is not None)
-
-        def _whole(self, status: int, body: Any, headers: dict[str, str] | None = None, *, cut: bool = False) -> None:
-            """Send a body; with headers, which replace that of JSON, a text or bytes as they are."""
-            data = body if isinstance(body, bytes) else (body if headers is not None else json.dumps(body)).encode()
-            self.send_response(status)
-            for name, value in ({"Content-Type": "application/json"} if headers is None else headers).items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data[: len(data) // 2] if cut else data)
-            self.close_connection = cut
-
-        def _stream(self, reply: Stream, fault: Any) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", f"{reply.kind}; charset=utf-8")
-            self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
-            for piece in reply.pieces[: -2 if fault else None]:
-                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece.encode()), piece.encode()))
-            if fault == "break":
-                self.close_connection = True
-            else:
-                self.wfile.write(b"0\r\n\r\n")
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    system.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    try:
+    with serve(answer) as system.url:
         yield system
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
-def _read(handler: BaseHTTPRequestHandler) -> Asked:
-    data = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-    parts = urlsplit(handler.path)
-    kind = handler.headers.get("Content-Type", "")
-    body = _form(data, kind) if kind.startswith("multipart/") else json.loads(data) if data else None
-    query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-    return Asked(handler.command, parts.path, query, body, dict(handler.headers), handler.path)
+def _send_stream(handler: Handler, reply: Stream, fault: Any) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Type", f"{reply.kind}; charset=utf-8")
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    for piece in reply.pieces[: -2 if fault else None]:
+        handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece.encode()), piece.encode()))
+    if fault == "break":
+        handler.close_connection = True
+    else:
+        handler.wfile.write(b"0\r\n\r\n")
 
 
-def _form(data: bytes, kind: str) -> dict[str, Any]:
-    """Return the file name, the file's text and the other fields of a multipart form."""
-    found: dict[str, Any] = {"name": "", "text": "", "fields": {}}
-    for part in data.split(b"--" + kind.partition("boundary=")[2].encode())[1:-1]:
-        head, _, content = part.strip(b"\r\n").partition(b"\r\n\r\n")
-        name = re.search(rb'filename="([^"]*)"', head)
-        if name:
-            found |= {"name": name[1].decode(), "text": content.decode()}
-        else:
-            field = re.search(rb'name="([^"]*)"', head)
-            found["fields"][field[1].decode() if field else ""] = content.decode()
-    return found
+# ---------------------------------------------------------------- a RAG server with every fault that is known
+
+SECRET = "Bearer planted-4f9a1c77b2e64d50"
+
+
+def chat(answer: str, passages: Any) -> dict[str, Any]:
+    """Return the reply of a chat server with this answer and these passages."""
+    return {"message": {"content": answer, "role": "assistant"}, "context": {"data_points": {"text": passages}}}
+
+
+def question_of(body: dict[str, Any]) -> Any:
+    """Return the question of a common body; of another body, the body itself."""
+    if "messages" in body:
+        return body["messages"][-1]["content"]
+    return body.get("question") or body.get("query") or body
+
+
+@dataclass
+class RagServer:
+    """A running RAG server: the requests it received, and the function that makes its replies."""
+
+    url: str = ""
+    reply: Callable[[str], Any] = lambda question: chat(f"You asked: {question}", [])
+    """From a question to JSON, bytes sent as they are, a status, a status and its body, or the name of a fault."""
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    retry_after: str = ""
+    closing: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def questions(self) -> list[str]:
+        """What it was asked, in order of arrival."""
+        return [question_of(body) for body in self.bodies]
+
+    def answer(self, _: System, asked: Request) -> Any:
+        if asked.method == "GET":
+            return 404
+        self.bodies.append(asked.body)
+        self.headers.append(asked.headers)
+        reply = self.reply(question_of(asked.body))
+        if isinstance(reply, str):
+            return partial(self._fail, reply)
+        status, body = reply if isinstance(reply, tuple) else (reply, b"") if isinstance(reply, int) else (200, reply)
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        retry = {"Retry-After": self.retry_after} if self.retry_after else {}
+        return status, data, {"Content-Type": "application/json", **retry}
+
+    def _fail(self, fault: str, handler: Handler) -> None:
+        """Be silent (`hang`), send part of a reply (`cut`), or send it without end (`drip`, `drip headers`)."""
+        handler.close_connection = True
+        if fault == "hang":
+            self.closing.wait(30)
+            return
+        headers, drop = b"HTTP/1.1 200 OK\r\n", b"X-Slow: yes\r\n"
+        if fault != "drip headers":
+            headers, drop = headers + b"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n", b" "
+        handler.wfile.write(headers)
+        while fault != "cut" and not self.closing.wait(0.05):
+            handler.wfile.write(drop)
+            handler.wfile.flush()
+
+
+@contextmanager
+def serving() -> Iterator[RagServer]:
+    """Yield a running server; it is stopped when the block ends."""
+    state = RagServer()
+    with imitating(state.answer, []) as system:
+        state.url = f"{system.url}/ask"
+        try:
+            yield state
+        finally:
+            state.closing.set()

@@ -1,12 +1,124 @@
-"""Local imitations of real systems: each accepts documents and answers from the gold in its own format."""
+"""Imitations of real systems: files of replies, servers that accept documents, and hosted services.
+
+Replies made from the gold should score 1.000 in every format.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from tests.evaluation.imitations import quotes
-from tests.evaluation.loopback import LINES, Asked, Stream, System
+from exhibit.evaluation.cases import Case
+from tests.evaluation.loopback import LINES, Stream, System
+from tests.loopback import Request
+from tests.rag.bundles import PARTIES, contract
+
+Shaped = dict[str, Any]
+
+
+def quotes(case: Case) -> list[tuple[str, str]]:
+    """Return the file and text of each gold passage of a case; an impossible case has one invented sentence."""
+    held = [(gold.filename or "", gold.text) for gold in case.gold if gold.text]
+    return held or [(case.filename or "", "The price is due within thirty days of the invoice.")]
+
+
+def langchain(case: Case) -> Shaped:
+    """Return a reply as LangChain's RetrievalQA gives it."""
+    documents = [{"page_content": text, "metadata": {"source": f"/docs/{file}"}} for file, text in quotes(case)]
+    return {"query": case.question, "result": case.truth, "source_documents": documents}
+
+
+def langchain_chain(case: Case) -> Shaped:
+    """Return a reply as a LangChain retrieval chain gives it, with the documents under `context`."""
+    documents = [
+        {"page_content": text, "metadata": {"source": file, "page": 0}, "type": "Document"}
+        for file, text in quotes(case)
+    ]
+    return {"input": case.question, "context": documents, "answer": case.truth}
+
+
+def llamaindex(case: Case) -> Shaped:
+    """Return a reply as a LlamaIndex query engine gives it."""
+    nodes = [
+        {"node": {"text": text, "metadata": {"file_name": file, "page_label": "1"}}, "score": 0.8}
+        for file, text in quotes(case)
+    ]
+    return {"question": case.question, "response": case.truth, "source_nodes": nodes}
+
+
+def haystack(case: Case) -> Shaped:
+    """Return a reply as a Haystack pipeline with an answer builder gives it."""
+    documents = [{"content": text, "meta": {"file_path": file}, "score": 0.7} for file, text in quotes(case)]
+    return {"query": case.question, "answers": [{"data": case.truth, "documents": documents}]}
+
+
+def ragas(case: Case) -> Shaped:
+    """Return a row of a Ragas evaluation dataset."""
+    contexts = [text for _, text in quotes(case)]
+    told = {"user_input": case.question, "response": case.truth, "retrieved_contexts": contexts}
+    return {**told, "reference": "THE TRUTH", "reference_contexts": ["THE GOLD"]}
+
+
+def evaltools(case: Case) -> Shaped:
+    """Return a row of the `eval_results.jsonl` of the evaltools project."""
+    context = "\n\n".join(f"{file}: {text}" for file, text in quotes(case)[:1])
+    return {"question": case.question, "truth": "THE TRUTH", "answer": case.truth, "context": context, "latency": 0.4}
+
+
+def nvidia_rows(case: Case) -> Shaped:
+    """Return a row of the NVIDIA blueprint's own evaluation, where `answer` is the expected answer."""
+    return {
+        "id": case.id,
+        "question": case.question,
+        "answer": "THE TRUTH",
+        "generated_answer": case.truth,
+        "contexts": [],
+        "generated_contexts": [text for _, text in quotes(case)],
+        "retrieved_docs": [f"{file}_1" for file, _ in quotes(case)],
+        "usage": {"total_tokens": 30, "prompt_tokens": 20, "completion_tokens": 10},
+    }
+
+
+def ours(case: Case) -> Shaped:
+    """Return a row of predictions in this project's own format."""
+    passages = [{"filename": file, "text": text} for file, text in quotes(case)]
+    return {"id": case.id, "answer": case.truth, "passages": passages}
+
+
+FILES: dict[str, Callable[[Case], Shaped]] = {
+    "ours": ours,
+    "nvidia": nvidia_rows,
+    "langchain": langchain,
+    "langchain chain": langchain_chain,
+    "llamaindex": llamaindex,
+    "haystack": haystack,
+    "ragas": ragas,
+    "evaltools": evaltools,
+}
+
+
+def write_file(path: Path, rows: Sequence[Shaped]) -> Path:
+    """Write rows in the format of the file's extension: CSV, JSON lines or JSON; return the path."""
+    if path.suffix == ".csv":
+        out = io.StringIO()
+        table = csv.DictWriter(out, fieldnames=list(rows[0]))
+        table.writeheader()
+        table.writerows({k: repr(v) if isinstance(v, list) else v for k, v in row.items()} for row in rows)
+        text = out.getvalue()
+    elif path.suffix == ".jsonl":
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+    else:
+        text = json.dumps(rows)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# ---------------------------------------------------------------- servers
 
 
 def events(*data: Any, done: bool = True) -> list[str]:
@@ -22,7 +134,7 @@ def halves(text: str) -> tuple[str, str]:
 # ---------------------------------------------------------------- NVIDIA's blueprint
 
 
-def nvidia(system: System, asked: Asked) -> Any:
+def nvidia(system: System, asked: Request) -> Any:
     """Reply as NVIDIA's RAG server and its ingestor do."""
     if asked.path == "/v1/generate":
         assert asked.body["collection_names"] == ["leases"] and asked.body["enable_citations"]
@@ -52,7 +164,7 @@ def _nvidia_event(text: str, results: list[Any]) -> dict[str, Any]:
     return {"choices": [{**choice, "finish_reason": None}], "citations": citations, "usage": spent}
 
 
-def _nvidia_documents(system: System, asked: Asked) -> Any:
+def _nvidia_documents(system: System, asked: Request) -> Any:
     match asked.method, asked.path:
         case "GET", "/v1/collections":
             return {"collections": [{"collection_name": "leases"}] if system.exists else []}
@@ -77,7 +189,7 @@ def _nvidia_documents(system: System, asked: Asked) -> Any:
 # ---------------------------------------------------------------- Azure
 
 
-def azure(system: System, asked: Asked) -> Any:
+def azure(system: System, asked: Request) -> Any:
     """Reply as the Azure chat demo and an Azure AI Search index do."""
     if asked.path == "/indexes/contracts/docs/search":
         case = system.case(asked.body["search"])
@@ -112,12 +224,12 @@ def azure(system: System, asked: Asked) -> Any:
 # ---------------------------------------------------------------- OpenAI
 
 
-def openai(system: System, asked: Asked) -> Any:
+def openai(system: System, asked: Request) -> Any:
     """Reply as OpenAI's Responses do."""
     return _response(system, asked) if asked.path == "/v1/responses" else 404
 
 
-def _response(system: System, asked: Asked) -> Any:
+def _response(system: System, asked: Request) -> Any:
     assert asked.body["tools"][0]["vector_store_ids"] == ["vs_1"]
     assert asked.body["include"] == ["file_search_call.results"]
     case = system.case(asked.body["input"][-1]["content"])
@@ -135,3 +247,64 @@ def _response(system: System, asked: Asked) -> Any:
               {"type": "response.output_text.delta", "delta": rest},
               {"type": "response.completed", "response": whole}]  # fmt: skip
     return Stream([f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in pieces])
+
+
+# ---------------------------------------------------------------- Azure AI Search with Azure OpenAI, and OpenAI
+
+KEY = "query-key-5b1e"
+CATEGORIES = {"alder.txt": "King's Bench Division", "birch.txt": "Commercial Court", "cedar.txt": "Commercial Court"}
+ROWS = [
+    {
+        "sourcefile": f"{stem}.txt",
+        "sourcepage": f"{stem}.txt#page=1",
+        "content": part,
+        "category": CATEGORIES[f"{stem}.txt"],
+    }
+    for stem, (party, law) in PARTIES.items()
+    for part in contract(party, law).split("\n\n")
+]
+INDEX = "guides"
+MOST = 4
+"""Rows of one reply: a service may give fewer than are asked for."""
+WIDTH = 3072
+"""Dimensions of text-embedding-3-large."""
+
+
+def reply_as_azure(_: System, asked: Request) -> object:
+    """Reply as the REST interface of a search service does, and as a deployment of Azure OpenAI."""
+    if asked.path.endswith("/chat/completions"):
+        words = re.findall(r"governed by the law of (\w+)", asked.body["messages"][-1]["content"])
+        text = (
+            f"This Agreement is governed by the law of {words[0]} [1]." if words else "Not found in provided documents"
+        )
+        usage = {"prompt_tokens": 40, "completion_tokens": 9}
+        return {"choices": [{"message": {"content": text}, "finish_reason": "stop"}], "usage": usage}
+    if asked.headers.get("api-key") != KEY or asked.query.get("api-version") != "2024-07-01":
+        return 403, {"error": {"code": "", "message": "Access denied due to invalid key"}}
+    if asked.path != f"/indexes/{INDEX}/docs/search":
+        return 404, {"error": {"code": "", "message": "The index was not found"}}
+    wanted = re.fullmatch(r"category eq '(.*)'", asked.body.get("filter", "category eq ''"))
+    name = wanted[1].replace("''", "'") if wanted else ""
+    rows = [row for row in ROWS if name in ("", row["category"])]
+    if asked.body["search"] != "*":
+        words = set(re.findall(r"\w{3,}", asked.body["search"].lower()))
+        score = {
+            id(row): len(words & set(re.findall(r"\w{3,}", f"{row['sourcefile']} {row['content']}".lower())))
+            for row in rows
+        }
+        rows = sorted(rows, key=lambda row: -score[id(row)])
+    skip, top = asked.body.get("skip", 0), asked.body["top"]
+    chosen = asked.body.get("select", "sourcefile,sourcepage,category,content").split(",")
+    value = [
+        {"@search.score": 1.0, **{field: row[field] for field in chosen}} for row in rows[skip : skip + min(top, MOST)]
+    ]
+    return {"@odata.count": len(rows), "value": value}
+
+
+def reply_as_openai(_: System, asked: Request) -> object:
+    """Reply as OpenAI does: with vectors of each text's letter counts, or with a fixed text."""
+    if asked.path.endswith("/embeddings"):
+        rows = [[1.0 + text.count(chr(97 + place % 26)) for place in range(WIDTH)] for text in asked.body["input"]]
+        return {"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]}
+    words = "A supply agreement." if asked.body["model"] == "gpt-4o-mini" else "The law of Ohio governs [1]."
+    return {"choices": [{"message": {"content": words}, "finish_reason": "stop"}], "usage": {}}

@@ -9,8 +9,8 @@ import pytest
 
 import evaluate_rag
 from exhibit.rag.inspect import main as inspect
-from tests.evaluation.hosted import KEY, reply_as_azure
 from tests.evaluation.loopback import imitating
+from tests.evaluation.systems import KEY, reply_as_azure
 from tests.rag.bundles import PARTIES, rows_of, write_bundle
 
 

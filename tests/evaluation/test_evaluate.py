@@ -21,7 +21,7 @@ from exhibit.models.llms import Completion
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.report import write_report
-from tests.evaluation.rag_server import SECRET, chat
+from tests.evaluation.loopback import SECRET, chat
 from tests.rag.bundles import PARTIES, contents, rows_of, write_bundle
 
 ROOT = Path(__file__).parents[2]

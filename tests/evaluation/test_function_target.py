@@ -15,7 +15,7 @@ from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError
-from tests.evaluation.imitations import quotes
+from tests.evaluation.systems import quotes
 
 
 def ask(function, dataset, cases=None, **options):

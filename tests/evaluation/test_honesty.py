@@ -9,7 +9,7 @@ import pytest
 
 import evaluate_rag
 from exhibit.viewer.results import main as results
-from tests.evaluation.rag_server import SECRET, chat
+from tests.evaluation.loopback import SECRET, chat
 from tests.rag.bundles import row, rows_of, write_bundle
 
 

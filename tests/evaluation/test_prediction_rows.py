@@ -21,7 +21,7 @@ from exhibit.evaluation.targets.predictions import Predictions, id_of, question_
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold
-from tests.evaluation.imitations import FILES, evaltools, nvidia_rows, ragas, write_file
+from tests.evaluation.systems import FILES, evaltools, nvidia_rows, ragas, write_file
 from tests.rag.bundles import write_bundle
 
 WHOLE = ("answer_f1", "abstention_accuracy", "char_recall@8", "document_hit@1", "recall@10")

@@ -14,7 +14,7 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
 from exhibit.schemas.errors import BundleError, LimitError, ToolkitError
-from tests.evaluation.rag_server import SECRET, chat
+from tests.evaluation.loopback import SECRET, chat
 
 
 def ask(target, dataset, cases=None):

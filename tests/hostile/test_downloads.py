@@ -3,50 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from exhibit.converters.pages.download import MAX_REDIRECTS, Downloader, FetchError, Policy
+from tests.loopback import Reply, Request, serve
 
 POLICY = Policy(allow_private=True, ignore_robots=True, delay=0.0, retries=0)
 
 
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        what, _, number = self.path.strip("/").partition("/")
-        count = int(number)
-        self.send_response(302 if what == "moved" and count else 200)
-        if what == "moved" and count:
-            self.send_header("Location", f"/moved/{count - 1}")
-        self.send_header("Content-Type", "text/plain")
-        self.send_header("Content-Length", "0" if what == "moved" and count else str(count or 5))
-        self.end_headers()
-        if what == "drip":
-            with contextlib.suppress(OSError):
-                for _ in range(count):
-                    self.wfile.write(b"x")
-                    self.wfile.flush()
-                    time.sleep(0.1)
-        elif what == "body" or not count:
-            with contextlib.suppress(OSError):
-                self.wfile.write(b"x" * (count or 5))
-
-    def log_message(self, *_: object) -> None:
-        pass
+def answer(request: Request) -> Reply:
+    what, _, number = request.path.strip("/").partition("/")
+    count = int(number)
+    if what == "moved" and count:
+        return Reply(b"", 302, {"Location": f"/moved/{count - 1}"})
+    if what == "drip":
+        return Reply((time.sleep(0.1) or b"x" for _ in range(count)), headers={"Content-Type": "text/plain"})
+    return Reply(b"x" * (count or 5), headers={"Content-Type": "text/plain"})
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serve(answer) as address:
+        yield address
 
 
 def get(url: str, policy: Policy) -> bytes:

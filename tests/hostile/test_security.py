@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 import os
 import re
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from exhibit.runtime.command import guarded
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.http import HttpError
+from tests.loopback import Reply, Request, serve
 
 ROOT = Path(__file__).parent.parent.parent
 OWN_PROCESSES = {"exhibit/engine/worker.py", "exhibit/engine/runners/ray.py"}
@@ -77,29 +76,16 @@ def test_load_plugin_refuses_names_outside_the_plugin_folder(name):
 
 
 @contextmanager
-def server(location: str = "") -> Iterator[tuple[str, list[dict[str, str]]]]:
+def server(location: str = "") -> Iterator[tuple[str, list[Mapping[str, str]]]]:
     """Yield the address of a server and the headers it receives; with `location`, it redirects every request."""
-    heard: list[dict[str, str]] = []
+    heard: list[Mapping[str, str]] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            pass
+    def answer(request: Request) -> Reply:
+        heard.append(request.headers)
+        return Reply(b"", 307 if location else 200, {"Location": location})
 
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            heard.append({name.title(): value for name, value in self.headers.items()})
-            self.send_response(307 if location else 200)
-            self.send_header("Location", location)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{made.server_port}/v1", heard
-    finally:
-        made.shutdown()
-        made.server_close()
+    with serve(answer) as url:
+        yield f"{url}/v1", heard
 
 
 def test_redirect_receives_no_api_token(monkeypatch):

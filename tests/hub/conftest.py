@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent.parent
 @pytest.fixture
 def hub() -> Iterator[LoopbackHub]:
     """A fake Hub; at the end of a test, check that it got no unknown request."""
-    with LoopbackHub() as running:
+    with LoopbackHub.running() as running:
         yield running
     assert running.unknown == []
 

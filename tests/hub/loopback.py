@@ -6,13 +6,15 @@ import base64
 import hashlib
 import json
 import re
-import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 import yaml
+
+from tests.loopback import Handler, Request, run_server
 
 LARGE_BYTES = 10_000
 """Files of this size go to large-file storage; on the Hub, the limit is 10 MB."""
@@ -67,17 +69,14 @@ class LoopbackHub:
         self.requests: list[str] = []
         self.unknown: list[str] = []
         self.faults: list[list[Any]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": self}))
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.url = ""
 
-    def __enter__(self) -> LoopbackHub:
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    @classmethod
+    @contextmanager
+    def running(cls) -> Iterator[LoopbackHub]:
+        hub = cls()
+        with run_server(type("Handler", (_Handler,), {"hub": hub})) as hub.url:
+            yield hub
 
     def token(self, user: str, role: str = "write") -> str:
         value = f"hf_{hashlib.sha1(f'{user} {role}'.encode()).hexdigest()[:34]}"
@@ -113,17 +112,11 @@ def route(pattern: str) -> Any:
     return register
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     hub: LoopbackHub
-    protocol_version = "HTTP/1.1"
 
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def handle_request(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
-        parts = urlsplit(self.path)
-        asked = f"{self.command} {parts.path}"
+    def handle_request(self, request: Request) -> None:
+        asked = f"{request.method} {request.path}"
         self.hub.requests.append(asked)
         try:
             for fault in self.hub.faults:
@@ -132,26 +125,15 @@ class _Handler(BaseHTTPRequestHandler):
                     raise Refusal(fault[1], "the Hub is in trouble")
             method = "GET" if self.command == "HEAD" else self.command
             for pattern, name in ROUTES:
-                if match := re.fullmatch(pattern, f"{method} {parts.path}"):
+                if match := re.fullmatch(pattern, f"{method} {request.path}"):
                     values = {key: unquote(value or "") for key, value in match.groupdict().items()}
-                    getattr(self, name)(body, {k: v[0] for k, v in parse_qs(parts.query).items()}, **values)
+                    getattr(self, name)(request.data, request.query, **values)
                     return
             self.hub.unknown.append(asked)
             raise Refusal(404, "not found")
         except Refusal as refusal:
             headers = {"X-Error-Message": str(refusal), **({"X-Error-Code": refusal.code} if refusal.code else {})}
-            self.reply({"error": str(refusal)}, refusal.status, headers)
-
-    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = handle_request  # noqa: N815
-
-    def reply(self, content: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
-        data = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(data)), **(headers or {})}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
+            self.give({"error": str(refusal)}, refusal.status, headers)
 
     # ------------------------------------------------------------ who may do what
 
@@ -186,13 +168,13 @@ class _Handler(BaseHTTPRequestHandler):
         user = self.user()
         if user is None:
             raise Refusal(401, "Invalid username or password.")
-        self.reply({"name": user[0], "type": "user", "auth": {"accessToken": {"role": user[1]}}, "orgs": []})
+        self.give({"name": user[0], "type": "user", "auth": {"accessToken": {"role": user[1]}}, "orgs": []})
 
     @route(r"POST /api/validate-yaml")
     def validate_yaml(self, body: bytes, query: dict[str, str]) -> None:
         head = json.loads(body)["content"].split("---\n")[1]
         errors = [] if "license" in yaml.safe_load(head) else [{"message": '"license" is required'}]
-        self.reply({"errors": errors, "warnings": []}, 400 if errors else 200)
+        self.give({"errors": errors, "warnings": []}, 400 if errors else 200)
 
     @route(r"POST /api/repos/create")
     def create(self, body: bytes, query: dict[str, str]) -> None:
@@ -201,12 +183,12 @@ class _Handler(BaseHTTPRequestHandler):
         if user is None or user[1] == "read" or repo_id.split("/")[0] != user[0]:
             raise Refusal(403, "You don't have the rights to create a dataset")
         if repo_id in self.hub.repos:
-            self.reply({"error": "exists", "url": f"{self.hub.url}/datasets/{repo_id}"}, 409)
+            self.give({"error": "exists", "url": f"{self.hub.url}/datasets/{repo_id}"}, 409)
             return
         private = told.get("visibility") == "private" or bool(told.get("private"))
         self.hub.repos[repo_id] = Repo(private)
         self.hub.repos[repo_id].add({".gitattributes": b""}, "initial commit")
-        self.reply({"url": f"{self.hub.url}/datasets/{repo_id}"})
+        self.give({"url": f"{self.hub.url}/datasets/{repo_id}"})
 
     @route(r"GET /api/datasets/REPO(?:/revision/REV)?")
     def info(self, body: bytes, query: dict[str, str], repo: str, rev: str) -> None:
@@ -214,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
         commit = self.at(found, rev)
         files = [{"rfilename": name} for name in sorted(commit.files)]
         dates = {"lastModified": "2026-01-01T00:00:00.000Z", "createdAt": "2026-01-01T00:00:00.000Z"}
-        self.reply({"id": repo, "sha": commit.oid, "private": found.private, "siblings": files, "tags": [], **dates})
+        self.give({"id": repo, "sha": commit.oid, "private": found.private, "siblings": files, "tags": [], **dates})
 
     def describe(self, path: str, commit: Commit) -> dict[str, Any]:
         if path not in commit.files:
@@ -236,7 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
         names = sorted({*inside, *parents})
         if query.get("recursive", "").lower() not in ("true", "1"):
             names = [name for name in names if name.count("/") + 1 == depth]
-        self.reply([self.describe(name, commit) for name in names])
+        self.give([self.describe(name, commit) for name in names])
 
     @route(r"POST /api/datasets/REPO/paths-info/REV")
     def paths_info(self, body: bytes, query: dict[str, str], repo: str, rev: str) -> None:
@@ -244,23 +226,23 @@ class _Handler(BaseHTTPRequestHandler):
         form = json.loads(body) if body.startswith(b"{") else parse_qs(body.decode())
         folders = {"/".join(name.split("/")[:n]) for name in commit.files for n in range(1, name.count("/") + 1)}
         known = [path for path in form.get("paths", []) if path in commit.files or path in folders]
-        self.reply([self.describe(path, commit) for path in known])
+        self.give([self.describe(path, commit) for path in known])
 
     @route(r"GET /datasets/REPO/resolve/REV/(?P<path>.+)")
     def resolve(self, body: bytes, query: dict[str, str], repo: str, rev: str, path: str) -> None:
         commit = self.at(self.read(repo), rev)
         if path not in commit.files:
-            self.reply({}, 404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit.oid})
+            self.give({}, 404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit.oid})
             return
         content = commit.files[path]
         headers = {"ETag": f'"{etag_of(content)}"', "X-Repo-Commit": commit.oid, "Accept-Ranges": "bytes"}
         wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers["Range"] or "")
         if not wanted:
-            self.reply(content, 200, headers)
+            self.give(content, 200, headers)
             return
         first, last = int(wanted[1]), min(int(wanted[2] or len(content)), len(content) - 1)
         headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
-        self.reply(content[first : last + 1], 206, headers)
+        self.give(content[first : last + 1], 206, headers)
 
     @route(r"POST /api/datasets/REPO/branch/(?P<name>[^/]+)")
     def branch(self, body: bytes, query: dict[str, str], repo: str, name: str) -> None:
@@ -274,7 +256,7 @@ class _Handler(BaseHTTPRequestHandler):
         if name in repo.refs:
             raise Refusal(409, f"Reference already exists: {name}")
         repo.refs[name] = self.at(repo, revision).oid
-        self.reply(b"")
+        self.give(b"")
 
     @route(r"POST /api/datasets/REPO/preupload/REV")
     def preupload(self, body: bytes, query: dict[str, str], repo: str, rev: str) -> None:
@@ -285,7 +267,7 @@ class _Handler(BaseHTTPRequestHandler):
             entry = {"path": file["path"], "uploadMode": mode, "shouldIgnore": False}
             known = {"oid": etag_of(commit.files[file["path"]])} if file["path"] in commit.files else {}
             told.append({**entry, **known})
-        self.reply({"files": told})
+        self.give({"files": told})
 
     @route(r"POST /datasets/REPO\.git/info/lfs/objects/batch")
     def batch(self, body: bytes, query: dict[str, str], repo: str) -> None:
@@ -293,14 +275,14 @@ class _Handler(BaseHTTPRequestHandler):
         for one in json.loads(body)["objects"]:
             upload = {"upload": {"href": f"{self.hub.url}/upload/{one['oid']}"}}
             objects.append({**one, **({} if one["oid"] in self.hub.storage else {"actions": upload})})
-        self.reply({"transfer": "basic", "objects": objects, "hash_algo": "sha256"})
+        self.give({"transfer": "basic", "objects": objects, "hash_algo": "sha256"})
 
     @route(r"PUT /upload/(?P<oid>[0-9a-f]{64})")
     def upload(self, body: bytes, query: dict[str, str], oid: str) -> None:
         if hashlib.sha256(body).hexdigest() != oid:
             raise Refusal(400, "BadDigest")
         self.hub.storage[oid] = body
-        self.reply(b"")
+        self.give(b"")
 
     @route(r"POST /api/datasets/REPO/commit/REV")
     def make_commit(self, body: bytes, query: dict[str, str], repo: str, rev: str) -> None:
@@ -323,7 +305,7 @@ class _Handler(BaseHTTPRequestHandler):
         commit = found.add(files, head["value"]["summary"], branch)
         url = f"{self.hub.url}/datasets/{repo}"
         pull = {"pullRequestUrl": f"{url}/discussions/{number}"} if "create_pr" in query else {}
-        self.reply({"success": True, "commitUrl": f"{url}/commit/{commit.oid}", "commitOid": commit.oid, **pull})
+        self.give({"success": True, "commitUrl": f"{url}/commit/{commit.oid}", "commitOid": commit.oid, **pull})
 
     @route(r"GET /(?:info|parquet)|GET /api/(?:telemetry/.*|agent-harnesses)")  # the dataset viewer, by the proxy
     def not_offered(self, body: bytes, query: dict[str, str]) -> None:

@@ -52,7 +52,7 @@ def bundles(converted):
 def loaded(bundles, tmp_path_factory):
     """Load all bundles in one process with the real clients, because importing these takes the most time."""
     folder = tmp_path_factory.mktemp("client")
-    with LoopbackHub() as hub:
+    with LoopbackHub.running() as hub:
         for name, path in bundles.items():
             files = {p.relative_to(path).as_posix(): p.read_bytes() for p in path.rglob("*") if p.is_file()}
             hub.commit(f"me/{name}", files)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.models.loopback import Reply, Request, serve
+from tests.loopback import Reply, Request, serve
 
 KEY = "sk-planted-4f9a1c77b2e64d50"
 """A key that must be in no output."""
@@ -49,11 +49,11 @@ def serve_openai() -> Iterator[OpenAIServer]:
     server = OpenAIServer()
 
     def answer(request: Request) -> Reply | None:
-        body = request.json
+        body = request.body
         with server.lock:
             server.asked.append(body)
             named = {name.title(): value for name, value in request.headers.items()}
-            server.headers.append({**named, "path": request.path})
+            server.headers.append({**named, "path": request.target})
         prompt = body["messages"][-1]["content"]
         fault = server.fault_for(prompt)
         if fault is not None:

@@ -14,7 +14,7 @@ from exhibit.models.embedders import hashing, legal, minilm
 from exhibit.models.embedders.minilm import MiniLM
 from exhibit.models.network import File, find_file
 from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
-from tests.models.loopback import Reply, serve
+from tests.loopback import Reply, serve
 from tests.rag.models import opened
 
 CLAUSE = "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party."

@@ -13,7 +13,7 @@ from exhibit.models.openai import OpenAIEmbedder
 from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline
 from exhibit.schemas.errors import ServiceError, ToolkitError
-from tests.models.loopback import Reply, serve
+from tests.loopback import Reply, serve
 
 KEY = "sk-planted-93c1d05e77aa42f1"
 
@@ -32,13 +32,13 @@ def server(monkeypatch):
 
     def answer(request):
         key = request.headers.get("Authorization")
-        stub.requests.append({**request.json, "path": request.path, "key": key})
+        stub.requests.append({**request.body, "path": request.path, "key": key})
         fault = stub.faults.pop(0) if stub.faults else None
         if isinstance(fault, int):
             return Reply({"error": {"message": f"no, {key}"}}, fault, {"Retry-After": "7"} if fault == 429 else {})
         if callable(fault):
-            return Reply(fault(make_vectors(request.json)))
-        return Reply(make_vectors(request.json) if fault is None else fault)
+            return Reply(fault(make_vectors(request.body)))
+        return Reply(make_vectors(request.body) if fault is None else fault)
 
     with serve(answer) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")

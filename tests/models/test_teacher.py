@@ -17,7 +17,7 @@ from exhibit.models.rerankers import teacher
 from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline
 from exhibit.schemas.errors import ServiceError, SourceError
-from tests.models.loopback import Reply, Request, serve
+from tests.loopback import Reply, Request, serve
 from tests.rag.reference import states
 from tests.training.material import tiny_weights
 

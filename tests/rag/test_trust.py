@@ -16,7 +16,7 @@ from exhibit.rag.index import open_index
 from exhibit.rag.inspect import main as inspect_main
 from exhibit.schemas.errors import BundleError
 from exhibit.storage.bundle import sha256_of
-from tests.models.loopback import Reply, Request, serve
+from tests.loopback import Reply, Request, serve
 
 LEASE = "LEASE AGREEMENT\n\nbetween Alder Ltd and Birch LLP.\n\n1. Rent. The tenant pays the rent monthly.\n"
 

@@ -35,7 +35,8 @@ from exhibit.viewer.server.jobs import Jobs
 from exhibit.viewer.server.library import Library, count_replies, key_of
 from exhibit.viewer.server.search import TextSearch
 from exhibit.viewer.server.views import make_file_name, make_folder_name
-from tests.evaluation.loopback import Asked, System, imitating
+from tests.evaluation.loopback import System, imitating
+from tests.loopback import Request
 
 TOKEN = "a-token-of-the-test"
 HOST = "127.0.0.1:8000"
@@ -497,7 +498,7 @@ def rag_server() -> Iterator[tuple[str, threading.Event]]:
     """A RAG server that answers four questions at once, and the others after the event."""
     go_on, asked = threading.Event(), itertools.count(1)
 
-    def reply(_: System, request: Asked) -> object:
+    def reply(_: System, request: Request) -> object:
         if request.method == "POST" and next(asked) > 4:  # two questions before the run, and two of its own
             go_on.wait()
         return {"answer": "They collect your location.", "sources": []} if request.method == "POST" else 404
