@@ -1,17 +1,37 @@
-"""For each stage that can lose a gold passage, one case keeps the passage and one case loses it."""
+"""The stages that can lose a gold passage: each with a case that keeps the passage and a case that loses it."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from exhibit.evaluation.cases import GoldPassage, Passage
-from exhibit.evaluation.stages import GoldStages, ceilings_of, find_in_chunks, find_in_text, follow_gold
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evaluation.evaluate import EvaluatedRun, evaluate
+from exhibit.evaluation.outcomes import find_outcome
+from exhibit.evaluation.replies import read_reply
+from exhibit.evaluation.scoring import format_row
+from exhibit.evaluation.settings import parse_settings
+from exhibit.evaluation.stages import (
+    GoldStages,
+    ceilings_of,
+    find_first_loss,
+    find_in_chunks,
+    find_in_text,
+    follow_gold,
+    stages_of,
+)
 from exhibit.evidence import Document, Span
 from exhibit.evidence.place import blank_markup
-from exhibit.schemas.run import Outcome
+from exhibit.models.embedders.hashing import Hashing
+from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.run import QUESTION, Outcome
+from exhibit.viewer.results import main as results
+from tests.rag.bundles import row, rows_of
 
 BERTH = "The Master shall berth the vessel at the north quay and pay harbour dues of 640 crowns a week"
 PROVISO = ", provided that no dues are owed while the quay is closed by ice."
@@ -123,7 +143,8 @@ def test_find_in_chunks_compares_letters_with_each_single_chunk() -> None:
 # ---------------------------------------------------------------- the lists, the citations and the answer
 
 
-LIST = [passage(BERTH), passage("Signed at Skerryvoe by the Reeve."), passage(LIGHTS), passage(TOLL)]
+SIGNED = "Signed at Skerryvoe by the Reeve."
+LIST = [passage(BERTH), passage(SIGNED), passage(LIGHTS), passage(TOLL)]
 
 
 @pytest.mark.parametrize(
@@ -168,3 +189,213 @@ def test_gold_stages_row_omits_unknown_stages() -> None:
         "lost_at": "chunks", "reason": "cut", "page": True, "chunks": {"share": 0.5}, "retrieved": {"rank": None},
         "answered": "wrong",
     }  # fmt: skip
+
+
+# ---------------------------------------------------------------- a case and its row
+
+CASE = Case(7, "Who trims the lamps?", "The Keeper.", (gold(LIGHTS),), filename="harbour.txt")
+
+
+def answered(*golds: GoldPassage, **reply: Any) -> Case:
+    given = {"answer": "The Keeper trims the lamps [3].", "passages": tuple(LIST), **reply}
+    return replace(CASE, gold=golds or CASE.gold, reply=Reply(**given))
+
+
+@pytest.mark.parametrize(
+    ("reply", "lost_at"),
+    [
+        ({"selected": 3}, None),
+        ({"reranked": (3, 1, 2), "selected": 3, "answer": "The Keeper."}, None),
+        ({"reranked": (1, 2, 4), "answer": "The Keeper."}, "reranked"),
+        ({"context": (1, 2), "answer": "The Keeper."}, "context"),
+        ({"passages": tuple(LIST[:2]), "answer": "The Master [1]."}, "retrieved"),
+        ({"answer": "The Keeper trims the lamps [1]."}, "cited"),
+        ({"answer": "Not found in provided documents"}, "answered"),
+        ({"passages": (), "answer": "The Keeper."}, None),
+    ],
+)
+def test_stages_of_gives_the_stage_that_loses_gold(reply: dict[str, Any], lost_at: str | None) -> None:
+    case = answered(**reply)
+    (stages,) = stages_of(case, outcome=find_outcome(case).outcome)
+    assert stages["lost_at"] == lost_at
+
+
+def test_impossible_and_failed_questions_have_no_gold_stages() -> None:
+    assert stages_of(replace(answered(), is_impossible=True)) == []
+    assert stages_of(answered(error="timeout")) == []
+
+
+def test_find_first_loss_returns_earliest_stage_of_several_gold_passages() -> None:
+    absent = GoldPassage("harbour.txt", "Nobody wrote these words.", absent=True)
+    both = stages_of(answered(*CASE.gold, gold(BERTH), passages=tuple(LIST[1:]), answer="The Keeper."))
+    assert [stages["lost_at"] for stages in both] == [None, "retrieved"]
+    assert find_first_loss(both) == "retrieved"
+    assert find_first_loss(stages_of(answered(absent, gold(BERTH), passages=tuple(LIST[1:])))) == "page"
+    assert find_first_loss([]) is None
+
+
+def test_format_row_writes_gold_stages_and_reranked_numbers() -> None:
+    case = answered(answer="The Keeper.", reranked=(2, 1))
+    finding = find_outcome(case)
+    fields = json.loads(format_row(case, finding, stages_of(case, outcome=finding.outcome), tag="t"))
+    fields.pop("trec")
+    row = QUESTION.validate_json(json.dumps(fields), strict=True)
+    assert row.lost_at == "reranked"
+    assert row.gold_stages[0]["reranked"] == {"rank": None, "before": 3}
+    assert row.reply.reranked == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "reranked", [[3, 1], [LIGHTS, BERTH], [{"content": f" {LIGHTS}"}, {"text": "of no list"}, {"text": BERTH}]]
+)
+def test_read_reply_matches_reranked_passages_by_number_or_text(reranked: list[object]) -> None:
+    row = {"id": 7, "answer": "The Keeper.", "passages": [BERTH, SIGNED, LIGHTS, TOLL], "reranked": reranked}
+    assert read_reply(row, lambda _: None).reranked == (3, 1)
+    assert read_reply({**row, "reranked": None}, lambda _: None).reranked is None
+    assert read_reply({**row, "reranked": [17, 4]}, lambda _: None).reranked == (4,)
+
+
+# ---------------------------------------------------------------- whole runs
+
+FARES = "Fares in shillings\nFoot passenger 2\nHorse and rider 9\nCart of peat 14"
+CLAUSES = (
+    "The Ferryman crosses the Sound of Uist at every slack tide between sunrise and the lighting of the lamps, "
+    "provided that no crossing is owed in fog.",
+    FARES,
+    "The Tacksman keeps two boats of not less than twenty feet in repair and shows them to the Factor each Lammas.",
+    "A passenger who brings a beast aboard without a halter pays half a shilling to the poor box of the parish.",
+)
+TEXT = "\n\n".join(("FERRY TACK OF THE SOUND", *CLAUSES, "Set down at Lochmaddy.")) + "\n"
+ANSWERS = {
+    "When does the Ferryman cross?": "At every slack tide.",
+    "What are the fares?": "Two to fourteen shillings.",
+    "What does the Tacksman keep?": "Two boats.",
+    "What of a beast aboard?": "Half a shilling.",
+}
+Run = Callable[..., EvaluatedRun]
+
+
+def answer_alone(question: str) -> dict[str, Any]:
+    """Reply with the right answer, which cites the passage of its question; the passages are unknown."""
+    return {"answer": f"{ANSWERS[question]} [{list(ANSWERS).index(question) + 1}]"}
+
+
+def rerank(*numbers: int) -> Callable[[str], dict[str, Any]]:
+    """Return a system that retrieves all clauses, reranks them so, and cites none: a citation proves their use."""
+    passages = [{"filename": "tack.txt", "text": clause} for clause in CLAUSES]
+    return lambda question: {"answer": ANSWERS[question], "passages": passages, "reranked": list(numbers)}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A function that evaluates a system, or the built-in pipeline if it is None, on a bundle of one document."""
+    bundle = tmp_path / "ferry"
+    (bundle / "corpus").mkdir(parents=True)
+    (bundle / "corpus" / "tack.txt").write_text(TEXT, encoding="utf-8")
+    asked = enumerate(zip(ANSWERS.items(), CLAUSES, strict=True))
+    rows = [row(id, *answer, {"filename": "tack.txt", "text": clause}) for id, (answer, clause) in asked]
+    (bundle / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+
+    def start(function: Any = answer_alone, *, name: str = "run", notes: Any = None, **told: Any) -> EvaluatedRun:
+        target = {"target": "function"} if function else {"llm": "extractive", "chunk_size": 90}
+        places = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "run_name": name}
+        settings = parse_settings({**places, "report_cases": 0, "threads": 1, **target, **told})
+        parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)} | ({"function": function} if function else {})
+        return evaluate(settings, parts=parts, warn=(notes if notes is not None else []).append)
+
+    return start
+
+
+def stages_in(done: EvaluatedRun) -> list[dict[str, Any]]:
+    """Return the stages of the single gold passage of each question."""
+    return [one["gold_stages"][0] for one in rows_of(done.folder / "ferry" / "eval_results.jsonl")]
+
+
+def losses(done: EvaluatedRun) -> list[str | None]:
+    return [stages["lost_at"] for stages in stages_in(done)]
+
+
+@pytest.fixture
+def parsed_folder(tmp_path: Path) -> Callable[..., Path]:
+    def write(text: str, name: str = "tack.md") -> Path:
+        (tmp_path / "parsed").mkdir()
+        (tmp_path / "parsed" / name).write_text(text, encoding="utf-8")
+        return tmp_path / "parsed"
+
+    return write
+
+
+def write_chunks(path: Path, *texts: str) -> Path:
+    path.write_text("".join(json.dumps({"filename": "tack.txt", "text": text}) + "\n" for text in texts), "utf-8")
+    return path
+
+
+def test_table_missing_from_parsed_text_is_lost_at_text_stage(run: Run, parsed_folder: Callable[..., Path]) -> None:
+    # the passages are unknown: else a list that has the table proves that the parser did not lose it
+    done = run(parsed=parsed_folder(TEXT.replace(FARES, "")))
+    assert losses(done) == [None, "text", None, None]
+    lost = stages_in(done)[1]
+    assert (lost["text"], lost["reason"]) == ({"share": 0.0}, "absent from the text")
+    assert done.summary["ceiling_text"].mean == 0.75
+
+
+def test_parsed_folder_of_other_bundle_stops_run_before_start(
+    run: Run, parsed_folder: Callable[..., Path], tmp_path: Path
+) -> None:
+    with pytest.raises(ToolkitError, match="has the name of a document of the bundle"):
+        run(parsed=parsed_folder("A lease.", "lease.md"))
+    assert not (tmp_path / "results" / "run").exists()
+
+
+def test_gold_cut_by_every_chunk_or_in_no_chunk_is_lost_at_chunks_stage(run: Run, tmp_path: Path) -> None:
+    notes: list[str] = []
+    strange = "Nobody in any tack has ever written a sentence about the tariffs of balloons over Vienna."
+    middle = CLAUSES[0].index(" ", len(CLAUSES[0]) // 2)
+    halved = CLAUSES[0][:middle], CLAUSES[0][middle:]
+    done = run(chunks=write_chunks(tmp_path / "chunks.jsonl", *halved, *CLAUSES[1:3], strange), notes=notes)
+    assert losses(done) == ["chunks", None, None, "chunks"]
+    assert [stages["reason"] for stages in stages_in(done)] == ["cut", "", "", "in no chunk"]
+    assert done.summary["ceiling_chunks"].mean == 0.5
+    assert any("1 of 5 chunks" in note for note in notes)
+
+
+def test_chunks_are_matched_to_parsed_text_when_both_are_given(
+    run: Run, tmp_path: Path, parsed_folder: Callable[..., Path]
+) -> None:
+    short = TEXT.replace(" of not less than twenty feet", "")
+    chunks = write_chunks(tmp_path / "chunks.jsonl", *(part.strip() for part in short.split("\n\n")))
+    done = run(parsed=parsed_folder(short), chunks=chunks)
+    stages = stages_in(done)[2]
+    assert 0.5 < stages["text"]["share"] < 1
+    assert stages["chunks"]["share"] == 1.0  # the chunk has all that the text has
+    assert losses(done) == [None] * 4
+
+
+def test_builtin_pipeline_reports_every_gold_stage(run: Run) -> None:
+    done = run(None, preset="routed", reranker="legal")
+    known = {stage for gold in stages_in(done) for stage in gold}
+    assert {"page", "text", "chunks", "retrieved", "reranked", "context", "cited"} <= known
+    for one in rows_of(done.folder / "ferry" / "eval_results.jsonl"):
+        (gold,) = one["gold_stages"]
+        assert ("answered" in gold) == (one["outcome"] in ("right", "wrong"))
+        assert gold["text"] == {"share": 1.0}
+        assert "before" in gold["reranked"]
+    stages = ("text", "chunks", "retrieved", "reranked", "context")
+    assert {f"ceiling_{stage}" for stage in stages} <= set(done.summary)
+
+
+def test_context_budget_is_named_as_reason_for_lost_gold(run: Run) -> None:
+    common = {"preset": "naive", "chunk_size": 160, "embedder": "hashing:256"}
+    lost = [stages for stages in stages_in(run(None, budget_tokens=40, **common)) if stages["lost_at"] == "context"]
+    assert lost and {stages["reason"] for stages in lost} == {"cut by the budget"}
+    assert "context" not in losses(run(None, name="wide", budget_tokens=4000, **common))
+
+
+def test_diff_reports_regression_when_a_stage_loses_more_gold(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = {"before": rerank(1, 2, 3, 4), "after": rerank(1, 2)}
+    folders = [str(run(function, name=name).folder) for name, function in runs.items()]
+    assert results(["diff", *folders, "--fail-on-regression"]) == 1
+    out = capsys.readouterr().out
+    assert "ceiling_reranked" in out
+    assert "reranked: 0 questions lost gold there before, 2 after" in out
+    assert results(["diff", *reversed(folders), "--fail-on-regression"]) == 0
