@@ -15,7 +15,7 @@ from exhibit.converters.pages.chromium import launch_options
 from exhibit.storage.atomic import make_scratch_folder
 
 PATIENCE = 30_000
-"""Milliseconds in which anything must come that a test waits for: twice what a busy machine has needed."""
+"""The timeout in milliseconds for everything that a test waits for: twice the longest time on a busy machine."""
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def browsing() -> Iterator[Browser]:
     with make_scratch_folder() as folder, sync_playwright() as playwright:
         options = launch_options(folder)
         options["args"][-1] += ", EXCLUDE 127.0.0.1"
-        del options["proxy"]  # pages are also opened from servers on loopback; names still lead nowhere
+        del options["proxy"]  # pages are also opened from servers on loopback; host names are still not resolved
         options["env"] |= {"TMPDIR": str(folder)}
         browser = playwright.chromium.launch(**options)
         try:
@@ -35,7 +35,7 @@ def browsing() -> Iterator[Browser]:
 
 @contextmanager
 def taking_turns(browser: Browser) -> Iterator[Browser]:
-    """Lend a running browser to a block of code; afterwards close its pages and free the thread for asyncio.
+    """Yield a running browser for a block of code; afterwards close its pages and free the thread for asyncio.
 
     Between two calls Playwright's event loop stays suspended but counts as running, and asyncio refuses to
     start a second loop in the same thread. So the loop is registered as running only within the block.

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-# before numpy and faiss are there to read it: on matrices as small as the tests' a second thread only waits, and by
-# turning in a circle; that was a fifth of the suite's processor time. What a test starts inherits it.
+# Set before numpy and faiss are imported: on small matrices a second thread only waits in a loop, which took a fifth of
+# the suite's processor time. Processes that a test starts inherit this.
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
-# the tests themselves already run on every processor
+# the tests already run in parallel on every processor
 os.environ["EXHIBIT_JOBS"] = "1"
 
 import pytest
@@ -30,7 +30,7 @@ NEED_EXTRAS = {"test_milvus.py", "test_training.py"}
 
 Convert = Callable[..., Path]
 
-# a busy machine is no fault of the code: speed is measured in bench/, never by a test
+# no deadlines: the time of a test depends on other work of the machine, and bench/ measures speed
 settings.register_profile("few", deadline=None, max_examples=10)
 settings.register_profile("many", deadline=None)
 
@@ -45,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out files that import an extra when the tests of extras are deselected; else they fail without it."""
+    """Leave out files that import an extra if the tests of extras are deselected, because the extra may be missing."""
     return True if "not extra" in config.option.markexpr and collection_path.name in NEED_EXTRAS else None
 
 
@@ -84,14 +84,14 @@ def peers() -> Path:
 
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that all test processes share, for results that are made once and needed by several of them."""
+    """A folder that all test processes share, for results that one process makes for all."""
     folder = tmp_path_factory.getbasetemp()
-    return folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder  # each process of xdist has its own in it
+    return folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder  # each process of xdist has a subfolder
 
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_run(shared_folder: Path) -> Iterator[None]:
-    """Give the tests a cache of their own, so that the user's cache is not changed; only its models are linked.
+    """Give the tests a separate cache, so that the user's cache is not changed; only its models are linked.
 
     Without this, a cached reply of a local server in an earlier run could be mistaken for the reply of another
     server on the same port.
@@ -103,7 +103,7 @@ def cache_of_run(shared_folder: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def running_browser() -> Iterator[Browser]:
-    """The browser of this process, started with the first test that looks at a page."""
+    """The browser of this process, which the first test that opens a page starts."""
     with browsing() as running:
         with taking_turns(running):
             pass

@@ -16,7 +16,7 @@ def options_of(converter: ModuleType, *flags: object) -> Namespace:
 
 
 def read_source(converter: ModuleType, source: Path, *flags: object, strict: bool = False) -> tuple[Benchmark, Tally]:
-    """Read a source and choose from it by flags, without making a bundle of it."""
+    """Read a source and select its rows by flags, without making a bundle."""
     tally = Tally(strict=strict)
     options = options_of(converter, *flags)
     return choose(converter.read(source, options, tally), options, tally), tally

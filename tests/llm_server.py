@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 CONTEXT = 4096
-"""Tokens of a question with its sources and of the answer, together."""
+"""The most tokens of a question with its sources and its answer."""
 
 
 def weights() -> Path:
@@ -28,10 +28,10 @@ def main() -> None:
     """Serve the model until standard input ends or Ctrl-C is pressed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--port", type=int, default=0, help="default: any that is free")
-    # threads of llama.cpp wait for each other without sleeping: two on two busy cores are twenty times as slow as one
+    # llama.cpp's threads wait without sleeping: on two busy cores, two threads are twenty times slower than one
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    from xllamacpp import CommonParams, Server  # an environment of its own has it
+    from xllamacpp import CommonParams, Server  # installed in a separate environment
 
     told = CommonParams()
     told.model.path = str(weights())

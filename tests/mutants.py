@@ -1,8 +1,8 @@
 """Count the faults that the tests of a room notice: `python tests/mutants.py --room law --room rag --count 25`.
 
 A mutant is the product with one operator, constant or return value changed. The sample is drawn with a fixed
-seed. Each mutant meets the room's test files that import the changed module, or all of the room's tests where
-no file does. Module-level numbers in capitals are tuning constants and are left alone.
+seed. For each mutant, the room's test files that import the changed module are run; if no file imports it, all of the
+room's tests are run. Module-level numbers in capitals are tuning constants and are not changed.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def run_tests(checkout: Path, *arguments: str, seconds: float) -> bool | None:
 
 
 def list_failures(checkout: Path, room: str) -> list[str]:
-    """Run a room's tests unchanged and return the options that deselect those that fail."""
+    """Run a room's tests on the unchanged product; return the options that deselect the failing tests."""
     report = checkout / "junit.xml"
     run_tests(checkout, str(checkout / "tests" / room), f"--junitxml={report}", "-n2", seconds=3600)
     failures = []
@@ -152,7 +152,7 @@ def list_failures(checkout: Path, room: str) -> list[str]:
 
 
 def measure(checkout: Path, room: str, *, count: int, seed: int, seconds: float) -> tuple[int, int]:
-    """Print each mutant of a room that survives; return how many were noticed and how many there were."""
+    """Print each surviving mutant of a room; return the number of noticed mutants and the number of all mutants."""
     failures = list_failures(checkout, room)
     print(f"{room}: {len(failures)} tests fail without a mutant and are left out", flush=True)
     sites = [mutant for path in sorted((checkout / "exhibit" / room).rglob("*.py")) for mutant in find_mutants(path)]

@@ -21,7 +21,7 @@ from tests.loopback import Handler, run_server
 
 KEY, SECRET = "loopback", "loopback-secret-of-nobody"
 _SECONDS = 120.0
-"""How long a server may take to answer first, on a machine that is busy."""
+"""The timeout in seconds for the first answer of a server on a busy machine."""
 _AWAY = "an extra of the project is missing, 'test': pip install 'exhibit-rag[test]'"
 
 
@@ -52,7 +52,7 @@ def _answers(port: int) -> bool:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a free port."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])
@@ -101,7 +101,7 @@ class Request(NamedTuple):
 
 
 Fault = Callable[[Request], str | None]
-"""Names what goes wrong with a request: `500`, `slow down`, `drop`, `cut`, `delay`, or nothing."""
+"""Returns the fault of a request: `500`, `slow down`, `drop`, `cut`, `delay`, or None."""
 _DELAY = 0.3
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 _INTERNAL = b"<Error><Code>InternalError</Code><Message>We encountered an internal error.</Message></Error>"

@@ -1,4 +1,4 @@
-"""The distribution that docs/extending.md shows, and the documents that its commands read."""
+"""The example distribution of docs/extending.md, and the documents for its commands."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Store what a checkout gives on the samples and on real data, and compare another checkout with it.
+"""Store the results of a checkout on the samples and on real data, and compare another checkout with them.
 
     python tests/record.py make STORE --checkout PATH
     python tests/record.py compare STORE --checkout PATH --quick --only bundles
 
-It calls the command line and reads the files that it writes, so it works on any checkout. `--quick` takes the samples
-alone; without it the benchmarks of EXHIBIT_DATA (or ../shared/data) are converted and asked as well, which takes half
-an hour on two cores. STORE is a folder outside the repository. Exit code 1 means that something differs.
+The program calls the command line and reads its output files, so it works on any checkout. With `--quick` it uses only
+the samples. Otherwise it also converts and evaluates the benchmarks of EXHIBIT_DATA (or ../shared/data), which takes
+half an hour on two cores. STORE is a folder outside the repository. Exit code 1 means that a result differs.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ VERBS: dict[str, list[list[str]]] = {
     "unknown bundle": [["evaluate", "nowhere"]],
     "unknown verb": [["nonsense"]],
 }
-"""Commands by what they do; of several spellings the first that the checkout knows is run."""
+"""The commands by purpose; the first spelling that the checkout knows is run."""
 
 
 class Recorder:
-    """Runs the commands of a checkout and turns what they write into facts."""
+    """Runs the commands of a checkout and converts their output files into facts."""
 
     def __init__(self, checkout: Path, store: Path, scratch: Path) -> None:
         self.checkout, self.store, self.scratch = checkout, store, scratch
@@ -85,7 +85,7 @@ class Recorder:
         return facts
 
     def keep_bundle(self, name: str, out: Path) -> None:
-        """Move the bundle into the store unless the store has it; runs of every checkout read the stored one."""
+        """Move the bundle into the store unless the store has it; all checkouts evaluate the stored bundle."""
         kept = self.store / "bundle" / name
         if not kept.exists():
             kept.parent.mkdir(parents=True, exist_ok=True)
@@ -119,14 +119,14 @@ class Recorder:
         return word.replace("BUNDLE", str(bundle)).replace("RUN", str(run))
 
     def normalise(self, text: str) -> str:
-        """Replace folders and times, which differ from run to run."""
+        """Replace folders and times, which differ between runs."""
         for folder, mark in ((self.scratch, "SCRATCH"), (self.store, "STORE"), (self.checkout, "CHECKOUT")):
             text = text.replace(str(folder), mark)
         text = re.sub(r"\x1b\[[0-9;]*\w|.*\r(?!\n)", "", text)
         return re.sub(r"\d+(\.\d+)? ?(s|ms|seconds|MB|MiB)\b", "TIME", text)
 
     def read_first_screen(self) -> Facts:
-        """Return the text of the demo's report as a browser shows it, as far as the first screens go."""
+        """Return the text of the first screens of the demo's report in a browser."""
         from playwright.sync_api import sync_playwright
 
         report = self.scratch / "results" / "demo" / "report.html"
@@ -178,7 +178,7 @@ def read_question(dataset: str, row: dict[str, Any]) -> Iterator[tuple[str, str]
 
 
 def list_probes(recorder: Recorder, *, quick: bool) -> dict[str, dict[str, Callable[[], Facts]]]:
-    """Return what is recorded, by group and name, in the order in which it has to run."""
+    """Return the recorded steps by group and name, in the order in which they must run."""
     samples = ROOT / "samples"
     bundles: dict[str, Callable[[], Facts]] = {
         f"sample-{name}": lambda name=name: recorder.convert(f"sample-{name}", name, samples / name)  # type: ignore[misc]
@@ -257,7 +257,7 @@ def read_facts(path: Path) -> Facts:
 
 
 def compare(before: Facts, after: Facts) -> list[str]:
-    """Return one line for each fact that differs; a score that only one side has is counted, not listed."""
+    """Return one line for each fact that differs; scores that only one side has are only counted."""
     lines, uneven = [], dict[str, int]()
     for key in dict.fromkeys([*before, *after]):
         old, new = before.get(key), after.get(key)
@@ -273,7 +273,7 @@ def compare(before: Facts, after: Facts) -> list[str]:
 
 
 def show_difference(old: str | None, new: str | None) -> str:
-    """Return both values from a little before their first difference on."""
+    """Return both values, cut shortly before their first difference."""
     if old is None or new is None:
         return f"    - {str(old)[:SHOWN_CHARS]}\n    + {str(new)[:SHOWN_CHARS]}"
     start = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))

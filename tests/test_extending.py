@@ -47,7 +47,7 @@ if __name__ == "__main__":
                 code = end.code or 0
         print(json.dumps([code, told.getvalue()]))
 """
-"""Runs commands one after the other: what they have in common is imported once."""
+"""A program that runs commands one after the other, so that common modules are imported only once."""
 
 
 def exhibit(folder: Path, *commands: list[str], last: int = 0) -> list[str]:

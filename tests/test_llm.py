@@ -1,6 +1,7 @@
 """End-to-end tests with a model that generates text: documents, answers, citations, limits, cache, marks.
 
-`make test-llm` runs them. They check the plumbing, since a model of 135 million parameters answers badly.
+`make test-llm` runs them. They do not check the quality of answers, because a model of 135 million parameters answers
+badly.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass
 class Front:
-    """Stands before the model's server: counts what is asked, and can keep a reply back."""
+    """A proxy of the model's server that counts requests and can withhold a reply."""
 
     behind: str
     url: str = ""
@@ -53,7 +54,7 @@ class Front:
 
 @pytest.fixture(scope="session")
 def model() -> Iterator[str]:
-    """The address of a server with the model, gone when the tests end."""
+    """The address of a server with the model, which is stopped when the tests end."""
     command = [sys.executable, str(ROOT / "tests" / "llm_server.py")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -82,13 +83,13 @@ def front(model: str) -> Iterator[Front]:
 def environment(front: Front, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", front.url)
     monkeypatch.setenv("OPENAI_MODEL", "smollm2")
-    monkeypatch.setenv("OPENAI_TIMEOUT", "1200")  # however busy the machine is
+    monkeypatch.setenv("OPENAI_TIMEOUT", "1200")  # long enough for a busy machine
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 @pytest.fixture(scope="session")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sample, converted as its users do."""
+    """A sample, converted by the command line."""
     out = tmp_path_factory.mktemp("bundles") / "cuad"
     command = [
         sys.executable,

@@ -24,14 +24,14 @@ pytestmark = [pytest.mark.extra, pytest.mark.server]
 def use(address: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the environment so that S3 clients use this address."""
     told = {"AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
-    # rclone sends the checksum of the whole object with a part of it, which newer clients would compare
+    # rclone sends the whole object's checksum with a part of the object, and newer clients would compare it
     told |= {"AWS_RESPONSE_CHECKSUM_VALIDATION": "when_required"}
     told |= {"AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
     told |= {"AWS_CONFIG_FILE": str(folder / "none"), "AWS_SHARED_CREDENTIALS_FILE": str(folder / "none")}
     for name, value in (told | {"EXHIBIT_CACHE": str(folder / "cache")}).items():
         monkeypatch.setenv(name, value)
     fsspec.get_filesystem_class("s3").clear_instance_cache()
-    shutdown_idle()  # workers that rest have clients of the server before
+    shutdown_idle()  # idle workers have clients of the previous server
 
 
 @pytest.fixture(scope="module", params=[moto, rclone], ids=["moto", "rclone"])
@@ -52,7 +52,7 @@ def proxy(server, tmp_path, monkeypatch) -> Iterator[Proxy]:
 
 @pytest.fixture
 def s3(proxy) -> Remote:
-    """A bucket of its own for each test."""
+    """A separate bucket for each test."""
     bucket = f"bucket-{os.urandom(6).hex()}"
     fsspec.filesystem("s3").mkdir(bucket)
     return Remote(f"s3://{bucket}/bundles")
@@ -78,7 +78,7 @@ def test_s3_bundle_files_and_metrics_equal_local_bundle(s3, local, tmp_path, mon
 
 
 def test_s3_evaluation_with_wrong_secret_reports_access_denied_without_secret(tmp_path, monkeypatch, capsys):
-    with rclone(tmp_path) as address:  # moto takes any secret
+    with rclone(tmp_path) as address:  # moto accepts any secret
         use(address, tmp_path, monkeypatch)
         fsspec.filesystem("s3").mkdir("bucket")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret-of-nobody")

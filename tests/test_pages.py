@@ -1,6 +1,6 @@
 """The commands of README.md and docs/ run: every line of a ```bash block, page after page, in one working folder.
 
-The pages on the tutorial, on converters and on extending have tests of their own; ```text blocks are not run.
+Other tests run the pages on the tutorial, on converters and on extending; ```text blocks are not run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def list_commands(page: str) -> list[list[str]]:
 
 
 def prepare(folder: Path) -> None:
-    """Write what a reader of the pages has: the samples, a bundle, a run, and a folder of contracts."""
+    """Write the files that the pages use: the samples, a bundle, a run, and a folder of contracts."""
     (folder / "samples").symlink_to(ROOT / "samples")
     (folder / "contracts").mkdir()
     for path in sorted((ROOT / "training" / "lessons" / "documents").glob("*-*.md"))[:CONTRACTS]:

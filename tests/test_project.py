@@ -1,4 +1,4 @@
-"""Checks that ruff, mypy, import-linter and mkdocs lack: locks, docs that name tests, imports."""
+"""Checks that ruff, mypy, import-linter and mkdocs do not make: lock files, tests named in docs, imports."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def test_citation_states_the_version_of_the_package():
 
 @pytest.mark.parametrize("name", ["converters", "rag", "schemas"])
 def test_top_level_folder_only_reexports_its_exhibit_subpackage(name):
-    """`python -m converters.cuad` works in a checkout, and nothing is defined twice."""
+    """`python -m converters.cuad` works in a checkout, and no code is defined twice."""
     assert [path.name for path in (ROOT / name).iterdir() if path.name != "__pycache__"] == ["__init__.py"]
     last = (ROOT / name / "__init__.py").read_text(encoding="utf-8").splitlines()[-1]
     assert last == f"from exhibit.{name} import __path__ as __path__"
 
 
 def test_imports_leave_unused_heavy_packages_unloaded():
-    """Every command and worker pays for what it imports: these packages took a third of a second of each."""
+    """Every command and worker would load these packages, which take a third of a second."""
     code = """
 import sys
 def show(*packages):

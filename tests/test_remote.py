@@ -165,7 +165,7 @@ def store(tmp_path_factory) -> Iterator[str]:
 
 @pytest.fixture
 def s3(store, tmp_path, monkeypatch) -> Iterator[Remote]:
-    """A bucket of its own for each test."""
+    """A separate bucket for each test."""
     told = {"AWS_ENDPOINT_URL": store, "AWS_ACCESS_KEY_ID": "loopback", "AWS_SECRET_ACCESS_KEY": SECRET}
     told |= {"AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
     told |= {"AWS_CONFIG_FILE": str(tmp_path / "none"), "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none")}

@@ -37,7 +37,7 @@ def test_requirements_with_state_works_name_existing_tests():
 
 @pytest.mark.parametrize("row", DIFFERENT, ids=[row["what"] for row in DIFFERENT])
 def test_settings_that_restore_seed_behaviour_are_valid(row, capsys, monkeypatch):
-    """Text in backticks is passed to the command, which lists all errors at once: only the folder is wrong."""
+    """Text in backticks is passed to the command, which lists all errors at once: only the folder may be wrong."""
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # importing it takes many seconds
     monkeypatch.delitem(sys.modules, "exhibit.models.embedders.sentence_transformers", raising=False)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]

@@ -31,7 +31,7 @@ GOLD = {
     ]
 }
 SECOND = 1 / log2(3)
-F1 = (1 + 2 * 2 / (2 + 12)) / 2  # "two months" against twelve different words
+F1 = (1 + 2 * 2 / (2 + 12)) / 2  # "two months" compared with twelve different words
 
 
 @pytest.fixture

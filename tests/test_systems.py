@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 UNIX_ONLY = ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "syslog", "readline", "posix")
 NOT_SHIPPED = {"tests", "bench", "docs", "samples", "training"}
 
-# Other people's modules have their own way of doing without; so only ours are refused.
+# Other packages may import these modules and handle the error, so only imports by the product are refused.
 BLOCKED = """
 import builtins, importlib, json, sys
 blocked, ours, modules = json.loads(sys.argv[1])
@@ -65,7 +65,7 @@ for name in ("setpgrp", "killpg", "getpgid", "geteuid"):
 for name in ("SIGALRM", "SIGPROF", "ITIMER_PROF", "setitimer"):
     delattr(signal, name)
 """
-"""What Windows has not, taken away in every process that Python starts: it imports `sitecustomize` first."""
+"""A `sitecustomize` module, which every Python process imports first: it removes names that Windows lacks."""
 
 
 @pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])

@@ -110,7 +110,7 @@ def _shrink(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 COVER = 0.5
 """A passage answers if this share of it is gold, or if it contains this share of a gold span."""
 _NEAR = 1
-"""The number of passages before and after a gold passage that are never drawn as wrong: the answer may continue there.
+"""This many passages before and after a gold passage are never used as wrong: the answer may continue there.
 """
 
 Random = np.random.Generator

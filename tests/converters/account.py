@@ -37,7 +37,7 @@ def read_gold(bundle: Path) -> list[dict[str, Any]]:
 
 
 def compare_golden(name: str, bundle: Path, golden: Callable[[str, str], None], fields: Sequence[str] = ()) -> None:
-    """Compare a bundle with tests/golden/NAME; `fields` are those of the gold that no printer decides, if not all."""
+    """Compare a bundle with tests/golden/NAME; `fields` are the fields of gold that do not depend on printing."""
     assert validate(bundle) == []
     golden(f"{name}/train.json", (bundle / TRAIN).read_text(encoding="utf-8"))
     golden(f"{name}/account.json", account_of(bundle))
@@ -45,7 +45,7 @@ def compare_golden(name: str, bundle: Path, golden: Callable[[str, str], None], 
     for line in read_gold(bundle):
         if fields:
             line["alternatives"] = len(line["alternatives"])
-        if name in ("contractnli", "table"):  # the browser decides where a printed line ends
+        if name in ("contractnli", "table"):  # the ends of printed lines depend on the browser
             line["how"] = "folded" if line["how"] == "exact" else line["how"]
         lines.append(json.dumps({field: line[field] for field in fields or line}, ensure_ascii=False) + "\n")
     golden(f"{name}/gold.jsonl", "".join(lines))

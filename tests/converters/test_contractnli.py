@@ -37,7 +37,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def bundle(samples: Path, elsewhere: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundle of the sample, converted once; its web page refers to a local site that exists."""
+    """The bundle of the sample, converted once; its web page refers to a running local site."""
     folder = tmp_path_factory.mktemp("contractnli")
     source = shutil.copytree(samples / "contractnli", folder / "source")
     page = source / "contract-nli" / "raw" / HTML

@@ -20,7 +20,7 @@ LINE = {"question": "What is the aim?", "truth": "Justice. [Purpose of these Rul
 
 
 def written(folder: Path, *rows: object) -> Path:
-    """A source with one document and these rows."""
+    """Return a source with one document and these rows."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "ground_truth.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     name = "Purpose of these Rules"
@@ -50,7 +50,7 @@ def corpus(*names: str, texts: dict[str, str] | None = None) -> Corpus:
 
 
 def resolved(index: Corpus, cited: str, source_type: str = "", *fields: str):
-    """Return what one citation in brackets resolves to, given the other fields of its row."""
+    """Return the resolution of one citation in brackets, given the other fields of its row."""
     (citation,) = find_citations(f"It is so. [{cited}]")
     return index.resolve(citation, RowEvidence(source_type, fields))
 

@@ -52,7 +52,7 @@ def test_read_cell_splits_excerpts_and_removes_page_marks(cell, excerpts, pages)
         ("|a two|Head|c two|Tail|e two|", ("Head", "two", "Tail"), [("", 0), ("c ", 0), ("", 0)]),
         ("|a twice said|Head|c twice said|", ("Head", "twice said"), [("", 0), ("c ", 0)]),
         ("|a twice said|Tail|c twice said|", ("twice said", "Tail"), [("a ", 0), ("", 0)]),
-        # where it does not, the nearest is chosen
+        # if their order does not decide, the nearest is chosen
         ("|5.2 Scope 44|at 5.2 Scope of|x|they were kept|", ("5.2 Scope", "they were kept"), [("at ", 1), ("", 0)]),
         ("|a said twice|b said twice|", ("said twice",), [("a ", 1)]),
         # an excerpt inside another is dropped, and adjacent ones are joined

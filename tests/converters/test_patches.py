@@ -23,7 +23,7 @@ SQUAD = {
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory, samples) -> Path:
-    """Three documents with a question each, the last impossible."""
+    """A bundle of three documents with one question each; the last question is impossible."""
     from exhibit.conversion import main
 
     folder = tmp_path_factory.mktemp("patched")
@@ -54,7 +54,7 @@ def context(text: str, *spans: list[int], filename: str = "a.txt.pdf") -> dict[s
 
 
 def apply(bundle: Path, *patches: Path, strict: bool = False) -> tuple[dict[int, dict], dict[int, dict], dict]:
-    """Return the rows, the first gold line of each row, and bundle.json after the patches."""
+    """Apply patches; return the rows, the first gold line of each row, and bundle.json."""
     out = patches[0].parent / "out"
     apply_patches(patches, bundle, out, strict=strict)
     assert validate(out) == []

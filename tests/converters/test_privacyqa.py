@@ -28,7 +28,7 @@ def test_privacyqa_gold_of_repeated_sentence_is_the_occurrence_in_the_source(bun
     (line,) = [line for line in read_gold(bundle) if line["id"] == 1]
     text = read_document(bundle / "corpus" / LARKSPUR).text
     assert line["labels"]["sentence"].endswith("_13")
-    # the second of two, at the policy's very end, although the table gives it before sentence 10
+    # the second of two policies; the sentence is at its end, although the table lists it before sentence 10
     assert text.count("You may ask us at any time") == 2
     assert line["spans"][0][1] == len(text.rstrip())
     assert line["alternatives"] == []
@@ -54,7 +54,7 @@ def test_privacyqa_gold_equals_gold_of_legalbenchrag_for_194_questions(convert, 
         gold: list[str] = []
         for snippet in test["snippets"]:
             text = (root / "corpus" / snippet["file_path"]).read_text(encoding="utf-8")
-            # it joins neighbouring sentences, which the policy's text has on lines of their own
+            # a quote joins adjacent sentences, which are on separate lines in the policy's text
             gold += [line.strip() for line in text[slice(*snippet["span"])].split("\n") if line.strip()]
         policy = Path(snippet["file_path"]).stem.replace(":", "_")
         query = " ".join(test["query"].partition("; ")[2].split())

@@ -33,7 +33,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def bundle(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A corpus fetched from the site, and three questions that somebody asked of it."""
+    """A corpus fetched from the site, with three questions."""
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     (tmp_path / "urls.txt").write_text("".join(f"{site.url}/{n}.pdf\n" for n in ("fees", "time", "seal")), "utf-8")
     folder = tmp_path / "bundle"
@@ -81,7 +81,7 @@ def test_refresh_reports_questions_of_changed_and_missing_pages(site, bundle, tm
 
 def test_refresh_reports_an_unreachable_page_as_unknown(bundle, monkeypatch, capsys):
     monkeypatch.setattr("exhibit.converters.web.read_policy", lambda options: Policy(delay=0, retries=0))
-    assert web.run(["--refresh", str(bundle)]) == 1  # without --allow-private this machine is not asked
+    assert web.run(["--refresh", str(bundle)]) == 1  # without --allow-private, no request is sent to this machine
     out = capsys.readouterr().out
     assert out.count("unknown: ") == 3 and "0 gone, 3 not fetched today" in out
 

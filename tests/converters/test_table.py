@@ -49,7 +49,7 @@ def read(source: Path, *flags: str | Path, tally: Tally | None = None) -> Benchm
 
 
 def write(path: Path, *rows: dict[str, Any]) -> Path:
-    """Write rows in the format that the file's ending says."""
+    """Write rows in the format of the file's suffix."""
     if path.suffix == ".parquet":
         import pyarrow
         from pyarrow import parquet
@@ -348,7 +348,7 @@ TERM = "The term of this lease is five years from the first day of May 2021."
 
 @pytest.fixture
 def leases(tmp_path: Path) -> Path:
-    """A folder of three leases, two of which have the same clause."""
+    """A folder with three leases, two of which have the same clause."""
     documents = tmp_path / "leases"
     documents.mkdir()
     for name, text in (("Alder.txt", f"{NOTICE} The rent is £900."), ("Birch.txt", TERM), ("Cedar.txt", TERM)):

@@ -132,7 +132,7 @@ def hostile(site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         if not host.endswith(".example"):
             return real(host, port, *rest, **more)
         looked_up[host] += 1
-        # fickle is public when it is checked and private ever after
+        # the address of `fickle` is public at the check and private at all later look-ups
         private = host == "inside.example" or (host == "fickle.example" and looked_up[host] > 1)
         if host == "nowhere.example":
             raise socket.gaierror("no such name")
@@ -140,7 +140,7 @@ def hostile(site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
     with serve(site_folder) as site:
         urls = {path: f"http://{host}.example:{site.port}{path}" for host, path, *_ in (*PRINTED, *REFUSED)}
-        # a long time-out: what shall be printed must be, however busy this machine is
+        # a long timeout, so that pages are printed even on a busy machine
         policy = Policy(delay=0, timeout=30, retries=1)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(socket, "getaddrinfo", look_up)
@@ -193,11 +193,11 @@ def test_fetch_all_reports_failed_downloads_with_reason(hostile, host, path, rea
 def test_web_pages_cannot_reach_private_hosts(hostile):
     site, lines = hostile
     assert site.hosts["inside.example"] == 0
-    assert site.asked["/to-inside?image"] == 1  # the browser did try
+    assert site.asked["/to-inside?image"] == 1  # the browser requested it
     assert site.agents == {USER_AGENT, f"Mozilla/5.0 (compatible; {USER_AGENT})"}
     text = read_document(lines["/curious"].path).text
     assert "inside only" not in text
-    assert "NOTICE TO THE PROFESSION" not in text  # a frame with a file of this machine
+    assert "NOTICE TO THE PROFESSION" not in text  # the text of a local file in a frame
 
 
 @pytest.mark.slow
@@ -206,7 +206,7 @@ def test_printed_web_page_is_identical_with_other_installed_fonts(sample, site, 
     [fetched] = fetch_all([url], folder=tmp_path, policy=Policy(allow_private=True, delay=0)).values()
     assert fetched.path.read_bytes() == (sample.bundle / "corpus" / "practice-direction-3.html.pdf").read_bytes()
     printing = json.loads((sample.bundle / INFO).read_text(encoding="utf-8"))["printing"]
-    assert fetched.printer in printing["printer"].split(", ")  # the text among the pages is printed otherwise
+    assert fetched.printer in printing["printer"].split(", ")  # the plain text is printed by another program
 
 
 # ---------------------------------------------------------------- safety and resuming

@@ -1,3 +1,3 @@
-"""A fixture that several modules of this folder use."""
+"""A fixture for several modules of this folder."""
 
 from tests.drafting.test_draft import contracts as contracts

@@ -83,7 +83,7 @@ def contracts(tmp_path, monkeypatch):
 
 
 def prepare(text, spans, texts):
-    """Return a document of this text with chunks at these spans, which have these texts."""
+    """Return a document with this text, and with chunks at these spans with these texts."""
     profile = read_profile(Document("a.txt", text, ()))
     table = np.array([[*span, 0, 0] for span in spans], np.int64)
     return Prepared(Entry(-1, "a.txt", "", 0, None, profile, ""), text, (), table, texts, None, None, None)
@@ -259,12 +259,12 @@ def test_asker_reads_chunks_with_the_best_vector_scores_first(monkeypatch):
     ("odds", "likely", "options", "expected"),
     [
         ((-1.0, -1.0), 0.5, {}, (3, "unsure", 0.5)),
-        ((-1.0, -9.0), 0.5, {}, (2, "unsure", 0.5)),  # the third chunk's own vector says that it does not answer
-        ((-9.0, -9.0), 0.5, {}, (1, "unsure", 0.5)),  # the best chunk is read in any case
+        ((-1.0, -9.0), 0.5, {}, (2, "unsure", 0.5)),  # by its vector, the third chunk does not answer
+        ((-9.0, -9.0), 0.5, {}, (1, "unsure", 0.5)),  # the best chunk is always read
         ((-1.0, -1.0), 0.01, {}, (1, "absent", 0.99)),
-        ((-1.0, -1.0), 0.01, {"again": 0.9}, (3, "unsure", 0.5)),  # a doubted absence is read to the end
+        ((-1.0, -1.0), 0.01, {"again": 0.9}, (3, "unsure", 0.5)),  # if the absence is doubtful, all chunks are read
         ((-1.0, -1.0), 0.5, {"vectors": 0.001}, (0, "absent", 0.999)),
-        ((-9.0, -9.0), 0.5, {"vectors": 0.001, "absent": 0.0}, (3, "unsure", 0.5)),  # nothing may be called absent
+        ((-9.0, -9.0), 0.5, {"vectors": 0.001, "absent": 0.0}, (3, "unsure", 0.5)),  # no absence is certain enough
     ],
 )
 def test_asker_stops_reading_when_no_answer_is_possible(monkeypatch, odds, likely, options, expected):

@@ -1,4 +1,4 @@
-"""A language model's draft is kept if the document contains its quote, or else counted."""
+"""A language model's draft is used if the document contains its quote; otherwise it is counted as discarded."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_generator_shows_the_model_up_to_3_parts_of_a_document(prepared, length,
 
 
 def whole(prepared, text, *starts):
-    """Return a document of this text, with a chunk of a hundred characters from each of these offsets on."""
+    """Return a document with this text, and with a chunk of a hundred characters at each of these offsets."""
     table = np.array([[at, at + 100, 0, 0] for at in starts], np.int64).reshape(-1, 4)
     chunks = tuple(text[at : at + 100] for at in starts)
     return prepared.__class__(**{**vars(prepared), "text": text, "chunks": table, "texts": chunks})

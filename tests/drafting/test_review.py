@@ -121,7 +121,7 @@ def test_review_apply_combines_several_review_files(contracts, tmp_path):
 
 
 def read_applied(folder):
-    """Return a bundle's labels by id, the ids of train.json, and what its card counts."""
+    """Return a bundle's labels by id, the ids of train.json, and the counts on its card."""
     rows = DraftedBundle(folder).rows
     info = json.loads((folder / "bundle.json").read_text("utf-8"))["draft"]
     kept = {row["id"] for row in json.loads((folder / "train.json").read_text("utf-8"))}
@@ -133,7 +133,7 @@ def test_review_of_a_reviewed_bundle_keeps_earlier_judgments(drafted, tmp_path):
     unsure = {line["id"] for line in waiting}
     first = page_of(out, tmp_path, "--sample", "12")
     shown = [case["id"] for case in first["cases"]]
-    bad = shown[-1]  # a sure draft: they come last
+    bad = shown[-1]  # a sure draft, because sure drafts come last
     one, two = tmp_path / "one", tmp_path / "two"
     path = saved(tmp_path, first, lambda case: {"gold": "wrong" if case["id"] == bad else "right", "was": case["was"]})
     assert review(["apply", str(path), "--bundle", str(out), "--out", str(one)]) == 0
@@ -147,7 +147,7 @@ def test_review_of_a_reviewed_bundle_keeps_earlier_judgments(drafted, tmp_path):
     second = page_of(one, tmp_path, "--sample", "500")
     assert {case["id"] for case in second["cases"]} == labels.keys() - approved, "nothing twice"
     asked = sorted(id for id in labels.keys() - approved if labels[id]["drafted"] == "playbook")
-    wrong = set(asked[::2])  # so many that the confidence of the rest is fitted, and falls
+    wrong = set(asked[::2])  # enough wrong drafts that the confidence of the others is fitted, and falls
     second["cases"] = [case for case in second["cases"] if case["id"] in wrong]
     assert len(wrong) >= 20
     path = saved(tmp_path, second, lambda case: {"gold": "wrong", "was": case["was"]}, "Ben")

@@ -1,4 +1,4 @@
-"""Every engine returns results in order, sets errors aside and survives the death of a worker."""
+"""Every engine returns results in order, returns errors as outcomes and survives the death of a worker."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_map_raises_a_programming_error_with_its_traceback(name):
         list(run(name, bug, [1, 0, 1]))
     told = "".join([str(caught.value), str(caught.value.__cause__), *(str(line) for line in caught.traceback)])
     assert "return 1 // item" in told
-    assert [outcome.value for outcome in run(name, bug, [1])] == [1]  # and nothing else is broken by it
+    assert [outcome.value for outcome in run(name, bug, [1])] == [1]  # the other items succeed
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_map_gives_the_same_results_when_a_worker_is_killed(name, tmp_path):
         values.append(number)
         if number == 5:
             os.kill(worker, signal.SIGKILL)
-            time.sleep(0.2)  # so that it is dead when the next item is sent
+            time.sleep(0.2)  # the worker has died when the next item is sent
     assert values == list(range(40))
 
 
@@ -148,7 +148,7 @@ def test_map_starts_only_a_few_items_ahead_of_its_consumer(name, tmp_path):
 
     outcomes = run(name, leave_a_trace, items())
     assert next(outcomes).unwrap()[0] == 0
-    for _ in range(2400):  # until all that was sent is done, on a busy machine too
+    for _ in range(2400):  # wait until all sent items are done, even on a busy machine
         if len(list(tmp_path.iterdir())) == len(taken):
             break
         time.sleep(0.05)

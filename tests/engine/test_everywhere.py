@@ -45,8 +45,10 @@ def figures(folder: Path) -> dict[str, Any]:
 @pytest.mark.extra
 def test_ray_and_local_engines_give_identical_bundle_index_and_results(samples, tmp_path, monkeypatch):
     for engine in ("local", "ray"):
-        monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / engine / "cache"))  # nothing is taken from the other run
-        run = ["--engine", engine, "--jobs", "2", "--item-timeout", "3600"]  # no document is late on a busy machine
+        # a separate cache, so that the run reuses nothing of the other run
+        monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / engine / "cache"))
+        # no document exceeds the time limit on a busy machine
+        run = ["--engine", engine, "--jobs", "2", "--item-timeout", "3600"]
         bundle = tmp_path / engine / "cuad"
         assert convert(["cuad", "--source", str(samples / "cuad"), "--out", str(bundle), *run]) == 0
         index = tmp_path / engine / "index"

@@ -33,7 +33,8 @@ def scaled(factor, number):
     Path("ran.txt").open("a").write("x")
     print([outcome.unwrap() for outcome in open_engine("local", jobs=2).map({work})])
 """
-PLAIN, GUARDED = "if True:", 'if __name__ == "__main__":'  # a script copied from a notebook has no guard
+# a script without a guard, such as one copied from a notebook
+PLAIN, GUARDED = "if True:", 'if __name__ == "__main__":'
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def array(size: int) -> object:
 def test_ray_results_are_writable(cluster):
     (outcome,) = open_engine("ray", jobs=2).map(array, [1_000_000])
     values = outcome.unwrap()
-    values[0] = 1.0  # what is read in place out of Ray's store is read-only
+    values[0] = 1.0  # an array in Ray's store is read-only
     assert values.sum() == 1.0
 
 
@@ -144,7 +144,7 @@ def test_no_ray_process_outlives_the_program(number, tmp_path):
 
 
 def wait_until(holds, *, seconds: float = 600) -> None:
-    """Wait until `holds()` is true; fail after a time that is enough to start Ray on a busy machine."""
+    """Wait until `holds()` is true; fail after the time that Ray needs to start on a busy machine."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it never came"
@@ -152,7 +152,7 @@ def wait_until(holds, *, seconds: float = 600) -> None:
 
 
 def begun_at(pid: int) -> str:
-    """Return when a running process began, which tells it from a later one with its number; "" if it has ended."""
+    """Return when a process began, which distinguishes it from a later process with its number; "" if it has ended."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -28,9 +28,9 @@ from tests.test_object_stores import use
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 ROOT = Path(__file__).parent.parent.parent
 STORE = 80 << 20
-"""Bytes of each node's object store: as little as Ray takes."""
+"""Bytes of each node's object store: the least that Ray accepts."""
 PATIENCE = 600
-"""Seconds in which anything must come that a test waits for: ten times what the slowest has taken on a busy machine."""
+"""The timeout in seconds for everything that a test waits for: ten times the longest time on a busy machine."""
 
 
 @dataclass
@@ -81,7 +81,7 @@ def head(bucket, no_tokens) -> Iterator[Nodes]:
         told = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False}
         cluster = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=told)
         by_value = import_module("ray.cloudpickle")
-        # a cluster is sent the product, not its tests
+        # send the product to the cluster, without its tests
         by_value.register_pickle_by_value(sys.modules[__name__])
         try:
             yield Nodes(cluster)
@@ -93,7 +93,7 @@ def head(bucket, no_tokens) -> Iterator[Nodes]:
 
 @pytest.fixture
 def three(head: Nodes) -> Nodes:
-    """The head and two nodes, new ones for those that a test has killed."""
+    """The head and two nodes; nodes that a test has killed are replaced."""
     head.nodes += [head.cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(2 - len(head.nodes))]
     return head
 

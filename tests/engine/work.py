@@ -24,7 +24,7 @@ def double(item: int | None) -> int | None:
 def die(item: tuple[int, str]) -> int:
     number, folder = item
     deaths = len(list(Path(folder).glob(f"{number}.*")))
-    # 5 is done at the last try: what killed its workers was something else, as the system that wanted its memory
+    # 5 succeeds at the last attempt: its first workers died for another reason, such as a lack of memory
     if number == 3 or (number == 5 and deaths < 2):
         (Path(folder) / f"{number}.{deaths}").touch()
         os._exit(9)
@@ -60,7 +60,7 @@ def fail_as_a_document(item: tuple[int, int, str]) -> int:
 
 
 def hang(item: tuple[str, str]) -> str:
-    """Do what the item says: return at once, hang in a library, in Python or in a regex, or use too much memory."""
+    """Return at once, hang in a library, in Python or in a regex, or use too much memory, as the item demands."""
     what, folder = item
     if what != "quick":
         (Path(folder) / what).touch()
@@ -79,7 +79,7 @@ def hang(item: tuple[str, str]) -> str:
 
 
 def over_its_time(item: int) -> int:
-    """For item 1, send this process the signal that ends it when its time for reading a file is over."""
+    """For item 1, send this process the signal that ends it when its time limit for reading a file is exceeded."""
     if item == 1:
         with limit_reading("lease.pdf", 100):
             os.kill(os.getpid(), signal.SIGPROF)
@@ -102,7 +102,7 @@ def faulty(item: int) -> int:
 
 def start_under_watch(code: str) -> int:
     """Run a program with a memory limit inside a worker, so that other programs of the tests are not watched."""
-    from unittest.mock import patch  # with it asyncio comes, and this is called once
+    from unittest.mock import patch  # import here: it imports asyncio, and few tests need it
 
     with patch("exhibit.engine.limits.MIN_PROGRAM_BYTES", 0), watch_programs(Limits(memory=200 << 20), "lease.html"):
         return subprocess.run([sys.executable, "-c", code], check=True).returncode

@@ -34,12 +34,12 @@ class System:
     url: str = ""
     asked: list[Request] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
-    """Documents by name, with their state."""
+    """The state of each document, by name."""
     exists: bool = False
     """Whether there is a collection."""
     unreadable: tuple[str, ...] = ()
     faults: Sequence[Any] = ()
-    """What the requests for an answer get, in turn: None for a reply, a status, `break` or `half`."""
+    """The result of each request for an answer, in turn: None for a reply, a status, `break` or `half`."""
     answers: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -75,7 +75,7 @@ def imitating(
         reply = system.reply(system, asked)
         if isinstance(reply, Stream):
             return lambda handler: _send_stream(handler, reply, fault)
-        if callable(reply):  # it writes to the connection itself
+        if callable(reply):  # the function writes to the connection
             return reply  # type: ignore[no-any-return]
         given = reply if isinstance(reply, tuple) else (reply, {}) if isinstance(reply, int) else (200, reply)
         status, body, headers = given if len(given) == 3 else (*given, {"Content-Type": "application/json"})

@@ -135,7 +135,7 @@ def halves(text: str) -> tuple[str, str]:
 
 
 def nvidia(system: System, asked: Request) -> Any:
-    """Reply as NVIDIA's RAG server and its ingestor do."""
+    """Reply like NVIDIA's RAG server and its ingestor."""
     if asked.path == "/v1/generate":
         assert asked.body["collection_names"] == ["leases"] and asked.body["enable_citations"]
         case = system.case(asked.body["messages"][-1]["content"])
@@ -153,7 +153,7 @@ def nvidia(system: System, asked: Request) -> Any:
 def _nvidia(file: str, text: str) -> dict[str, Any]:
     metadata = {"page_number": 1, "description": text, "location": [], "content_metadata": {}}
     kind = "table" if "term" in text else "text"
-    content = "aGVsbG8=" if kind == "table" else text  # a table is cut out as a picture
+    content = "aGVsbG8=" if kind == "table" else text  # a table is returned as a picture
     return {"document_name": file, "document_type": kind, "content": content, "score": 0.5, "metadata": metadata}
 
 
@@ -190,7 +190,7 @@ def _nvidia_documents(system: System, asked: Request) -> Any:
 
 
 def azure(system: System, asked: Request) -> Any:
-    """Reply as the Azure chat demo and an Azure AI Search index do."""
+    """Reply like the Azure chat demo and an Azure AI Search index."""
     if asked.path == "/indexes/contracts/docs/search":
         case = system.case(asked.body["search"])
         hits = [{"content": text, "sourcepage": f"{file}#page=1", "sourcefile": file} for file, text in quotes(case)]
@@ -225,7 +225,7 @@ def azure(system: System, asked: Request) -> Any:
 
 
 def openai(system: System, asked: Request) -> Any:
-    """Reply as OpenAI's Responses do."""
+    """Reply like OpenAI's Responses API."""
     return _response(system, asked) if asked.path == "/v1/responses" else 404
 
 

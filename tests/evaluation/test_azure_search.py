@@ -63,7 +63,7 @@ def test_azure_search_target_answers_from_retrieved_passages_with_llm(service, t
     monkeypatch.setenv("OPENAI_BASE_URL", f"{service.url}/v1")
     bundle = write_bundle(tmp_path / "guides")
     own = ["--set", "target_index=guides", "--set", "target_key=AZURE_SEARCH_KEY"]
-    name = "azure" if llm.startswith("azure") else "azure-search"  # the index makes azure a search service
+    name = "azure" if llm.startswith("azure") else "azure-search"  # with an index, `azure` is a search service
     flags = ["--target", name, "--target-url", service.url, *own]
     where = ["--output-dir", str(tmp_path / "results"), "--run-name", "direct"]
     assert evaluate_rag.main([str(bundle), *flags, "--llm", llm, "--set", "k=3", *where]) == 0

@@ -113,7 +113,7 @@ def test_graded_files_extend_ranking_depth(run, bundle):
     first, *_ = rows_of(done.folder / "leases" / "eval_results.jsonl")
     assert set(first["labels"]) == {"clause", "party"}
     assert 0 < first["scores"]["ndcg@5"] <= 1
-    # one passage is asked for, but where files are graded the ranking goes on until the judged ones are in it
+    # one passage is requested, but with graded files the ranking is longer, so that it contains the judged files
     assert {passage["filename"] for passage in first["reply"]["passages"]} == set(grades)
     judged = [line for line in (done.folder / "leases" / "qrels.trec").read_text().splitlines() if line[0] == "0"]
     assert judged == ["0 0 alder.txt 4", "0 0 birch.txt 0", "0 0 cedar.txt 2"]
@@ -189,7 +189,7 @@ def test_resume_after_kill_asks_only_unanswered_questions(run, server, tmp_path,
     asked = server.questions[1:]  # the first is the probe
     journal = (whole.folder / "leases" / "journal.jsonl").read_bytes()
     ends = [at for at, byte in enumerate(journal) if byte == 10]
-    # after each question, and in the middle of writing its line
+    # stopped after each question, and while its line is written
     for cut in sorted({0, *(end + 1 for end in ends), *(end - 7 for end in ends)})[::every]:
         folder = tmp_path / "results" / "cut"
         shutil.rmtree(folder, ignore_errors=True)
@@ -210,7 +210,7 @@ def test_resume_of_pipeline_run_gives_same_results(run, tmp_path):
     (folder / "leases").mkdir(parents=True)
     shutil.copy(whole.folder / "config.json", folder)
     lines = (whole.folder / "leases" / "journal.jsonl").read_bytes().split(b"\n")
-    assert b'"text"' not in lines[0]  # passages are kept by their place
+    assert b'"text"' not in lines[0]  # passages are stored by their location
     (folder / "leases" / "journal.jsonl").write_bytes(b"\n".join(lines[:4]) + b"\n" + lines[4][:50])
     run("cut", answers=True, resume=True)
     assert contents(folder) == contents(whole.folder) and len(contents(folder)) == 12
@@ -370,7 +370,7 @@ def test_parse_settings_accepts_none_for_threshold_and_llm():
 
 def test_repeat_reports_spread_of_means_over_rounds(run, server):
     asked: Counter[str] = Counter()
-    lengths = {1: 10, 2: 20, 3: 30, 4: 60}  # the first is the probe's
+    lengths = {1: 10, 2: 20, 3: 30, 4: 60}  # the first question is the probe
 
     def reply(question):
         asked[question] += 1

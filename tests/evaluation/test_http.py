@@ -31,7 +31,7 @@ def ask(url, dataset, settings=None, *, target="http", count=1, **options):
 
 
 def answering(accepts, reply=None):
-    """Return a server that answers where `accepts` returns true for the body, and replies 422 elsewhere."""
+    """Return a server that answers if `accepts` returns true for the body, and otherwise replies 422."""
 
     def serve(system, asked):
         if asked.method == "GET" and asked.path == "/openapi.json":

@@ -177,7 +177,7 @@ def test_predictions_from_gold_score_1_in_every_file_format(dataset, tmp_path, s
         assert target.probe(dataset, dataset.cases)[0].startswith(f"{name}: the answer is")
         runs.append(list(Journal(tmp_path / f"run-{name}", dataset, target).ask()))
     assert [case.reply for case in runs[0]] == [case.reply for case in runs[1]] == [case.reply for case in runs[2]]
-    # ragas names no files, and the three contracts have a clause in the same words: it is taken for the first one's
+    # ragas names no files, and three contracts have the same clause: it is located in the first
     names = WHOLE[: 2 if shape == "ragas" else None]
     for values in measure(runs[0], names=names).values():
         assert set(values) - {None} == {1.0}

@@ -41,7 +41,7 @@ def write_ragas_csv(folder):
 
 
 def write_ragas_json(folder):
-    """As pandas writes a table to JSON: a column of values by row number."""
+    """Write a table as JSON in the form of pandas: each column has its values by row number."""
     row = {"user_input": RENT, "retrieved_contexts": [GOLD], "response": "GBP 12,000", "faithfulness": 0.75}
     return write_json(folder / "ragas.json", {name: {"0": value} for name, value in row.items()})
 
@@ -81,7 +81,7 @@ def write_inspect_json(folder):
 
 
 def write_inspect_archive(folder):
-    """As Inspect writes it: members compressed with Zstandard, a method that `zipfile` does not know."""
+    """Write an archive like Inspect's: its members are compressed with Zstandard, which `zipfile` cannot read."""
     path = folder / "log.eval"
     packed = pa.Codec("zstd").compress(json.dumps(SAMPLE).encode(), asbytes=True)
     with zipfile.ZipFile(path, "w") as archive:
@@ -200,7 +200,7 @@ def test_recheck_without_bundle_builds_bundle_from_reference_answers(tmp_path, m
     (tmp_path / "documents" / "loan.txt").write_text("LOAN\n\n1. Interest. 5 percent.\n", encoding="utf-8")
     row = {"user_input": RENT, "response": "GBP 12,000", "retrieved_contexts": [GOLD], "reference": "GBP 12,000"}
     other = {**row, "user_input": "What is the interest?", "response": "5 percent", "reference": "Five in words"}
-    # the run lies among the documents, and is none of them
+    # the file of the run is in the documents' folder, and is not a document
     scored = [{**row, "faithfulness": 1.0}, {**other, "faithfulness": 0.5}]
     path = write_json(tmp_path / "documents" / "mine.json", scored)
     words = ["--recheck", str(path), "--documents", "documents", "--run-name", "r", "--set", "report_cases=0"]

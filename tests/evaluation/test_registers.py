@@ -128,7 +128,7 @@ def registers():
 
 
 class Clock:
-    """A clock that only goes on while somebody waits."""
+    """A clock that advances only when the code waits."""
 
     def __init__(self) -> None:
         self.now, self.pauses = 1000.0, []

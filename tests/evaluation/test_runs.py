@@ -30,7 +30,7 @@ SENTENCE = "9 to 14 of 23 answered correctly, 39 to 61%"
 
 @pytest.fixture
 def folder(tmp_path):
-    """A run with every outcome of a system that answers, two questions to a document."""
+    """A run with every outcome of a system that answers, and two questions for each document."""
     run = tmp_path / "first"
     (run / "leases").mkdir(parents=True)
     (run / "config.json").write_text(json.dumps({"datasets": {"leases": {"groups": None}}}))

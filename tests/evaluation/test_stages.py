@@ -90,7 +90,7 @@ def test_find_in_text_counts_words_dropped_by_parser(dropped: str) -> None:
     share = find_in_text(gold(clause), DOCUMENT, parsed(PORT.replace(f" {dropped}", ""))).share
     whole, letters = (sum(map(str.isalnum, words)) for words in (clause, dropped))
     assert share == pytest.approx(1 - letters / whole, abs=0.02)
-    assert follow(clause, in_text=share)["lost_at"] is None  # most of it is there
+    assert follow(clause, in_text=share)["lost_at"] is None  # the text contains most of it
 
 
 def test_find_in_text_returns_zero_for_a_dropped_clause() -> None:
@@ -156,7 +156,7 @@ def test_loss_at_answer_stage_has_reason_of_outcome(outcome: Outcome, reason: st
 
 
 def test_follow_gold_counts_loss_in_search_despite_right_answer() -> None:
-    # the answer may come from elsewhere
+    # the answer may come from another passage
     assert follow(LIGHTS, LIST[:2], outcome=Outcome.RIGHT)["lost_at"] == "retrieved"
     assert follow(LIGHTS, LIST, LIST, LIST, LIST[2:3], outcome=Outcome.RIGHT)["lost_at"] is None
 

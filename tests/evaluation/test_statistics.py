@@ -129,7 +129,7 @@ def test_summarise_run_is_mean_over_datasets():
     found = estimate(cuad, maud)
     assert (found.mean, found.n, found.errors) == (0.5, 6, 1)
     assert found.ci95[0] < 0.5 < found.ci95[1]
-    # a dataset that the metric does not apply to has no part in it
+    # datasets to which the metric does not apply are left out
     assert estimate(cuad, table([None, None], name="nli")).mean == 0.75
 
 
@@ -186,7 +186,7 @@ def test_compare_uses_only_datasets_and_questions_in_both_runs():
 
 
 def test_bootstrap_interval_is_reproducible_with_fixed_seed():
-    """A thousand resamples are drawn from a fixed seed; these are their 2.5th and 97.5th percentiles."""
+    """The expected values are the 2.5th and 97.5th percentiles of a thousand resamples with a fixed seed."""
     found = estimate(table([0.0, 1.0, 0.25, 0.5], ["a", "b", "c", "d"]))
     assert found.ci95 == (0.125, 0.8125)
     wide = estimate(table([value / 40 for value in range(41)]))

@@ -87,7 +87,7 @@ def test_builtin_target_retries_documents_that_exceeded_a_limit(builtin, dataset
 
     with monkeypatch.context() as patch:
         patch.setattr(Preparation, "__call__", busy)
-        for _ in range(2):  # built, then opened: still too slow
+        for _ in range(2):  # the index is built in the first run and opened in the second: both are too slow
             [reason] = builtin(engine="serial").ingest(dataset).set_aside
             assert reason == "birch.txt: not finished after 120 s, the limit of --item-timeout; left out"
     assert builtin(ingest="never").ingest(dataset).set_aside
@@ -165,7 +165,8 @@ def test_http_target_error_fails_only_its_question(http, server, dataset, fault)
     wrong, told = FAULTS[fault]
     bad = dataset.cases[1].question
     server.reply = lambda question: wrong if question == bad else chat("fine", [])
-    if wrong in ("hang", "drip", "drip headers"):  # alone, as no time is sure to be enough for those that answer
+    # no other questions, because a short timeout might be too short for them
+    if wrong in ("hang", "drip", "drip headers"):
         [slow] = ask(http(timeout=0.3), dataset, dataset.cases[1:2])
         assert slow.error == told and slow.answer is None
         return

@@ -38,7 +38,7 @@ CONFIGS = {
 
 
 def answer(system, asked):
-    """Reply as the chat demo for which these config files were written."""
+    """Reply like the chat demo for which these config files were written."""
     question = asked.body["messages"][-1]["content"] if "messages" in asked.body else asked.body["question"]
     texts = ["Commercial Court Guide#page=Reading List: two days before the hearing"]
     return {"message": {"content": REPLIES[question], "role": "assistant"}, "context": {"data_points": {"text": texts}}}
@@ -92,7 +92,8 @@ def test_evaltools_config_runs_unchanged(evals, tmp_path, capsys, name):
     assert set(summary) >= {metric for metric in CONFIGS[name] if metric not in JUDGED and "case_law" not in metric}
     assert ("groundedness, relevance: left out" in err) == ("gpt_relevance" in CONFIGS[name])
     if "statute_citation_accuracy" in CONFIGS[name]:
-        # the first truth names Part 36 and rule 36.5, and 36.5 gives both; the second another direction; the third none
+        # the first truth names Part 36 and rule 36.5, and 36.5 counts for both; the second names another direction; the
+        # third names none
         assert [row["scores"]["statute_citation_accuracy"] for row in rows] == [1.0, 0.0, 0.0]
         assert rows[0]["scores"]["precedent_matching"] == 1.0
     sent = [asked.body for asked in system.asked if asked.body]

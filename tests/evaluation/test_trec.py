@@ -94,7 +94,7 @@ def write_seeded(folder: Path, make, seed: int) -> tuple[dict[str, float | None]
     values = {name: compute_mean(column) for name, column in measure(cases).items()}
     names = ["ndcg@5", "ndcg@10", "recall@10", "mrr@10"]
     if make is spanned:
-        # several golds in one passage at the tenth rank are all found by it; a TREC run has one unit a rank
+        # several golds in one passage are all found at the tenth rank, but a TREC run has one unit for each rank
         names.remove("recall@10")
     return {name: values[name] for name in names}, str(folder / QRELS), str(folder / RUN)
 

@@ -252,7 +252,7 @@ def test_predictions_without_ids_reject_bundle_with_repeated_question(dataset, t
 
 
 def stale(folder, tmp_path, name, change):
-    """Copy the bundle, apply `change` to the copy, and load it."""
+    """Copy the bundle, apply `change` to the copy, and load the copy."""
     copy = shutil.copytree(folder, tmp_path / name)
     change(copy)
     return load_datasets([copy], Selection(file_type=("all",)))

@@ -42,7 +42,7 @@ def pack(parts: dict[str, str | bytes], *, method: int = zipfile.ZIP_DEFLATED) -
 
 
 def docx(body: str, **parts: str) -> bytes:
-    """Return a Word document with this body; other parts of word/ by name: styles, numbering, footnotes …"""
+    """Return a Word document with this body, and with other parts of word/ by name: styles, numbering, footnotes …"""
     kinds = {name: name.rstrip("0123456789") for name in parts}
     links = "".join(
         f'<Relationship Id="p{number}" Type="{R}/{kinds[name]}" Target="{name}.xml"/>'
@@ -80,7 +80,7 @@ def eml(text: str, *, html: str = "", attachments: dict[str, bytes] | None = Non
 
 def xlsx(*rows: list[object], title: str = "Sheet", more: dict[str, list[list[object]]] | None = None,
          merged: tuple[str, ...] = ()) -> bytes:  # fmt: skip
-    """Return a workbook; further sheets by name."""
+    """Return a workbook; `sheets` are further sheets by name."""
     from openpyxl import Workbook
 
     book = Workbook()
@@ -146,7 +146,7 @@ def ole(tree: dict[str, object]) -> bytes:
     streams: list[tuple[int, bytes]] = []
 
     def add(children: dict[str, object]) -> int:
-        # names in a chain to the right: a tree that is no tree, and that every reader walks
+        # each entry has only a right child: this chain is a valid tree for every reader
         numbers = []
         for name in sorted(children, key=lambda name: (len(name), name.upper())):
             content = children[name]
@@ -174,7 +174,7 @@ def ole(tree: dict[str, object]) -> bytes:
         return first
 
     for number, data in streams:
-        # under 4096 bytes a stream would have to stand in the mini stream: zeros are put behind it instead
+        # pad with zeros: a stream of less than 4,096 bytes would have to be in the mini stream
         padded = data if len(data) >= 4096 else data.ljust(4096, b"\0")
         entries[number][5], entries[number][6] = store(padded), len(padded)
     directory = b"".join(_entry(*entry) for entry in entries)  # type: ignore[arg-type]
@@ -246,7 +246,7 @@ GOOD: dict[str, Callable[[str], bytes]] = {
     ".msg": lambda text: msg(subject="Notice", body=text),
     ".xlsx": lambda text: xlsx(["clause", "words"], [1, text]),
 }
-"""Kinds that are read without any other program."""
+"""A valid file of each kind that needs no other program."""
 
 BROKEN: dict[str, bytes] = {
     ".pdf": b"%PDF-1.4\n1 0 obj <<",
@@ -283,7 +283,7 @@ tail -c +9 "$1" > "$out/document.$to"
 
 
 def stand_in_office(folder: Path) -> Path:
-    """Write a stub command in place of LibreOffice; the bytes after a file's first eight are its conversion."""
+    """Write a stub of the LibreOffice command; it returns a file's bytes after the first eight as the conversion."""
     folder.mkdir()
     command = folder / "soffice"
     command.write_text(_OFFICE, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Folding ignores differences between renderings and maps each position back; matching equals the textbook's."""
+"""Folding ignores differences between renderings and maps each offset back; matching equals the textbook's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from exhibit.evidence.fold import Fold, align, edit_distance, fold, with_latin_letters
 
-# everything the issue names, beside ordinary text
+# unusual characters mixed with ordinary text
 ODD = "ﬁﬂ\u00ad\u00a0\u037e“”‘’–—‐é\u0301e\u0301\u0316\u200f\u200b\ufeff𝒳😀ßİǅ½℀\u2028\ufffe\t\r\n"
 TEXT = st.text(alphabet=st.one_of(st.sampled_from(ODD), st.characters(codec="utf-8")), max_size=80)
 
@@ -55,7 +55,7 @@ def test_fold_is_idempotent(text, loose):
 
 @given(TEXT)
 def test_fold_is_equal_for_all_unicode_normal_forms(text):
-    # the order of several marks on one letter is not folded
+    # folding keeps the order of several marks on one letter
     marks = [unicodedata.combining(character) > 0 for character in unicodedata.normalize("NFKD", text)]
     assume(not any(one and following for one, following in pairwise(marks)))
     assert fold(unicodedata.normalize("NFC", text)) == fold(unicodedata.normalize("NFD", text))

@@ -42,7 +42,8 @@ def hidden(document):
         (f"{SEEN} q /Faint gs BT 0 g /F 11 Tf {LINE} Q", NO_INK),
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 50 640 250 30 re f", COVERED),
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} 1 g 50 640 250 30 re f", COVERED),
-        (f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 58 648 200 11 re f", COVERED),  # a tight redaction bar
+        # a redaction bar that barely covers the text
+        (f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 58 648 200 11 re f", COVERED),
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 50 640 m 300 640 l 50 690 l h f", COVERED),
         (f"{SEEN} q 0 0 50 50 re W n BT 0 g /F 11 Tf {LINE} Q", CUT_OFF),
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} {PICTURE}", COVERED),
@@ -128,7 +129,7 @@ def test_blank_hidden_keeps_offsets_of_other_words_and_adds_a_note(draw):
     ],
 )
 def test_find_hidden_spans_uses_the_positions_of_form_words_on_the_page(draw, drawn, why):
-    size = 0.5 if "50 0 0 50" in drawn else 11  # tiny letters that the page enlarges are seen
+    size = 0.5 if "50 0 0 50" in drawn else 11  # tiny letters are visible if the page enlarges them
     document = draw(f"{SEEN} {drawn}", f"BT 0 g /F {size} Tf {LINE}")
     found = {reason for words, reason in hidden(document) if "cap" in words}
     assert found == ({why} if why else set())

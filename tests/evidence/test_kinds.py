@@ -170,7 +170,7 @@ def test_locate_finds_a_quote_across_markdown_emphasis(write):
 
 @pytest.fixture
 def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that stands in for LibreOffice."""
+    """A stub of the LibreOffice command."""
     monkeypatch.setattr(
         "exhibit.evidence.readers.libreoffice._COMMANDS", (str(files.stand_in_office(tmp_path / "bin")),)
     )

@@ -42,7 +42,7 @@ def test_locate_finds_any_slice_of_a_document_at_its_offsets(text, data):
 def test_folded_text_of_located_spans_equals_folded_quote(text, data):
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
-    # the quote as another program would have rendered it
+    # the quote in other renderings
     quote = text[start:end].replace("ﬁ", "fi").replace("“", '"').replace("\u00ad", "").replace("\u00a0", " \n")
     for match in locate(quote, document(text)):
         if match.how in {"exact", "folded"}:
@@ -88,7 +88,7 @@ def test_locate_finds_parts_around_omissions():
     [match] = locate("On 30 days' notice<omitted>either party may end it", doc)
     assert match.how == "parts" and match.score == 1.0
     assert words(match, doc) == ["On 30 days' notice", "either party may end it"]
-    # the first piece stands twice: the place nearest to the second is meant
+    # the first piece occurs twice: the occurrence nearest to the second piece is right
     [match] = locate("Notice. <omitted> for cause", doc)
     assert match.spans[0].start == 33
 
@@ -132,7 +132,7 @@ def test_locate_finds_a_quote_with_a_typo_and_gives_its_score():
 @pytest.mark.parametrize(
     "quote",
     [
-        "Distributor shall not sell",  # too short to be matched by likeness
+        "Distributor shall not sell",  # too short for a fuzzy match
         "Distributor will never ever, under any circumstances at all, purchase a single Competing Product anywhere.",
     ],
 )

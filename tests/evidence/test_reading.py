@@ -22,7 +22,7 @@ TEXTS = Path(__file__).parent.parent / "law" / "texts"
 
 
 def paged(name: str, *, lines: int) -> Document:
-    """Return a text as a PDF would have it: in pages, each with a head and a foot."""
+    """Return a text in the form of a PDF: in pages, each with a head and a foot."""
     text, pages = "", []
     source = (TEXTS / name).read_text(encoding="utf-8").splitlines()
     for number, start in enumerate(range(0, len(source), lines), 1):
@@ -36,7 +36,7 @@ def paged(name: str, *, lines: int) -> Document:
 
 
 def variants(words: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and text of each variant of a quote: in one line, in capitals, a word missing …"""
+    """Yield the name and text of each variant of a quote: in one line, in capitals, without a word …"""
     yield "as it stands", words
     yield "in one line", " ".join(words.split())
     yield "in capitals", words.upper()
@@ -53,7 +53,7 @@ def variants(words: str) -> Iterator[tuple[str, str]]:
 
 
 def located(document: Document) -> Iterator[str]:
-    """Yield a line for each quote of a document and each of its variants: where and how it is located."""
+    """Yield a line with location and method for each quote of a document and each of its variants."""
     yield f"furniture {document.furniture}"
     body = re.sub(r"\s*\n(?:Page \d+\nEastness Harbour Board\n)?", "\n", document.text)
     long = [line for line in body.split("\n") if len(line.split()) >= 12]

@@ -89,7 +89,7 @@ def test_read_scan_adds_an_invisible_text_layer_for_every_pdf_reader(scan, tmp_p
     assert pypdf.PdfReader(tmp_path / "read.pdf").pages[1].extract_text().split() == " ".join(LINES).split()
     with pdfplumber.open(tmp_path / "read.pdf") as pdf:
         assert pdf.pages[1].extract_text().split() == " ".join(LINES).split()
-    # the page of text is as it was; the picture has been turned straight, and no letter of the layer is seen
+    # the page of text is unchanged; the picture was straightened, and no letter of the layer is visible
     assert ImageChops.difference(render(scan, 1), render(tmp_path / "read.pdf", 1)).getbbox() is None
     assert measure_skew(render(tmp_path / "read.pdf", 2).convert("L")) == 0.0
 
@@ -104,7 +104,7 @@ def test_read_scan_text_layer_has_boxes_at_the_ocr_positions(scan, tmp_path, eng
     assert found is not None
     [match, *_] = locate("keep the premises in repair", found.document)
     [marked] = find_boxes(found.document, [match.span])
-    points = 72 / 200  # the engine is given 200 pixels to an inch
+    points = 72 / 200  # the engine receives 200 pixels per inch
     assert {box.page for box in marked} == {2}
     assert min(box.top for box in marked) == pytest.approx(300 * points, abs=2)
     assert max(box.bottom for box in marked) == pytest.approx(340 * points, abs=2)
@@ -127,9 +127,7 @@ def test_read_scan_skips_pages_with_text_and_blank_pages(tmp_path, engine, monke
     assert not (tmp_path / "out.pdf").exists()
 
 
-@pytest.mark.parametrize(
-    "angle", [pytest.param(-3.0, marks=pytest.mark.slow), 0.0]
-)  # tests of the details have the others
+@pytest.mark.parametrize("angle", [pytest.param(-3.0, marks=pytest.mark.slow), 0.0])  # other tests check the details
 def test_measure_skew_returns_the_angle_of_a_page(angle):
     assert measure_skew(picture(angle=angle)) == pytest.approx(-angle, abs=0.15)
 
@@ -234,7 +232,7 @@ def test_ocr_flags_have_defaults_and_refuse_an_invalid_language():
 # ---------------------------------------------------------------- the exact numbers in the text layer
 
 WORDS = (
-    TextLine(10, 20, 110, 40, "Rent is Due", 1.0),  # beside the next one, so a space follows
+    TextLine(10, 20, 110, 40, "Rent is Due", 1.0),  # beside the next text, so that a space follows
     TextLine(150, 22, 190, 38, "MW @", 1.0),
     TextLine(10, 60, 60, 70, "end.", 1.0),
 )

@@ -167,7 +167,7 @@ def test_help_is_fast_and_loads_no_heavy_module():
         " {'numpy', 'pandas', 'datasets', 'onnxruntime', 'PIL', 'pyarrow'} & set(sys.modules))"
     )
     costs = []
-    for _ in range(5):  # other programs only add time: the least counts
+    for _ in range(5):  # take the shortest time, because other programs only add time
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)

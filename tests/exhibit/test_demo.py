@@ -1,4 +1,4 @@
-"""The demo without a browser: one sample is skipped, and the others are printed without one."""
+"""The demo without a browser: one sample is skipped, and the others are printed by ReportLab."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_demo_samples_convert_without_browser(name, samples, convert, monkeypatc
 
 @pytest.fixture
 def steps(monkeypatch, tmp_path):
-    """The recorded steps of the demo and a dict of their exit codes; the steps themselves do nothing."""
+    """The recorded steps of the demo, and a dict of their exit codes; stubs replace the real steps."""
     done: list[tuple[object, ...]] = []
     codes: dict[str, int] = {}
 

@@ -1,4 +1,4 @@
-"""`doctor`: a missing requirement is reported and counts, an optional one does not."""
+"""`doctor` fails if a requirement is missing, and only reports a missing optional part."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.fixture
 def browser(tmp_path, monkeypatch):
-    """A file that counts as an installed browser on every machine."""
+    """A file that is accepted as an installed browser on every machine."""
     path = tmp_path / "chromium"
     path.touch()
     monkeypatch.setenv("EXHIBIT_BROWSER", str(path))

@@ -19,7 +19,7 @@ import exhibit
 ROOT = Path(__file__).parent.parent.parent
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 MOST = 1 << 20
-"""Bytes that the notebook may have, with its pictures."""
+"""The most bytes of the notebook with its pictures."""
 
 
 def code_cells() -> list[dict[str, Any]]:
@@ -49,12 +49,12 @@ def test_notebook_contains_every_call_of_notebook_api():
 def test_notebook_cells_run_in_order(folder, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
-    # one contract and no model: what the cells call is the same, and quick
+    # with one contract and no model, the cells call the same functions and are quick
     monkeypatch.setattr(exhibit, "convert", partial(exhibit.convert, max_documents=1, jobs=1))
     run, quick = (exhibit.evaluate, {"embedder": "hashing", "threads": 1, "limit": 8, "report_cases": 0, "llm": "none"})
     monkeypatch.setattr(exhibit, "evaluate", lambda path, **more: run(path, **{**more, **quick}))
     names: dict[str, Any] = {}
-    # with one contract there is no interval over contracts, and the last cell prints one
+    # one contract gives no interval, and the last cell prints an interval
     for cell in code_cells()[:-1]:
         exec("".join(cell["source"]), names)
     assert len(names["bundle"].questions) == names["made"].info.counts.questions == 41
@@ -69,7 +69,7 @@ def test_notebook_file_contains_output_of_its_cells():
     shown = outputs(cells)
     [picture] = [data["image/png"] for data in shown if "image/png" in data]
     page = Image.open(io.BytesIO(base64.b64decode("".join(picture)))).convert("RGB")
-    # gold is drawn in colour on black and white: a marked page has pixels that are neither
+    # gold is drawn in colour on a black and white page: a marked page has coloured pixels
     marked = sum(count for count, colour in page.getcolors(page.width * page.height) if max(colour) - min(colour) > 60)
     assert marked > 500
     assert sum("<table" in "".join(data.get("text/html", "")) for data in shown) >= 4
@@ -81,7 +81,7 @@ def test_notebook_file_contains_output_of_its_cells():
 @pytest.mark.slow
 @pytest.mark.extra
 def test_jupyter_runs_notebook_from_top_to_bottom(folder):
-    from docs.notebook import execute  # needs the extras notebook and test
+    from docs.notebook import execute  # this import needs the extras notebook and test
 
     book = execute(NOTEBOOK, folder)
     cells = [cell for cell in book.cells if cell.cell_type == "code"]

@@ -15,10 +15,10 @@ from tests.hub.conftest import hub, hub_env  # noqa: F401 - fixtures
 
 ROOT = Path(__file__).parent.parent.parent
 MOST = 8 << 20
-"""Bytes that the wheel may have but for what came later: it is downloaded by everybody, and holds fonts."""
+"""The most bytes of the wheel without the files in LATER; every user downloads it, and it contains fonts."""
 LATER = ("exhibit/models/", "exhibit/samples/")
 MOST_LATER = 17_000_000
-"""Bytes that the weights of the models and the samples may add: the whole wheel has at most 25 MB."""
+"""The most bytes of the models' weights and the samples: the whole wheel has at most 25 MB."""
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def programs(dist: Path, tmp_path: Path) -> Path:
-    """The program folder of a virtual environment that has the wheel and its dependencies, but not this checkout.
+    """The program folder of a virtual environment with the wheel and its dependencies, without this checkout.
 
     EXHIBIT_WHEEL_PYTHON names another Python, whose environment has the wheel's dependencies.
     """

@@ -26,7 +26,7 @@ if __name__ == "__main__":
                 code = end.code or 0
         print(json.dumps([code, out.getvalue(), err.getvalue()]))
 """
-"""Runs commands one after the other: what they have in common is imported once."""
+"""A program that runs commands one after the other, so that common modules are imported only once."""
 
 
 class Told(NamedTuple):
@@ -39,7 +39,7 @@ class Told(NamedTuple):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Where the commands write, with contracts to draft questions about."""
+    """The folder to which the commands write, with contracts for drafting questions."""
     folder = tmp_path_factory.mktemp("without")
     (folder / "contracts").mkdir()
     (folder / "pages").mkdir()
@@ -52,7 +52,7 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def told(folder, samples, request) -> dict[str, Told]:
-    """The result of each command, run in one process where neither it nor its workers can import Playwright."""
+    """The result of each command; neither the process of the commands nor its workers can import Playwright."""
     hidden = folder / "hidden"
     hidden.mkdir()
     (hidden / "sitecustomize.py").write_text("import sys\nsys.modules['playwright'] = None\n", encoding="utf-8")

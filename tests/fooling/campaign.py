@@ -1,7 +1,7 @@
-"""The second campaign: odd and cheating systems whose figures were stated before they were run.
+"""The second set of odd and cheating systems; their expected figures were written before the first run.
 
-Of 59 systems 37 had the stated figures at the first run, and six differed only in what is not judged. After the run the
-expectations of three systems were changed, two systems were rewritten, and one was replaced.
+At the first run, 37 of 59 systems had the expected figures, and six differed only in answers that are not judged. After
+the run, the expectations of three systems were changed, two systems were rewritten, and one was replaced.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def ends(asked: Asked) -> str:
 
 
 def number_lines(words: str) -> str:
-    """Return the words in lines of eight, each line with its number in front."""
+    """Return the words in numbered lines of eight words."""
     every = words.split()
     return "\n".join(f"{n} {' '.join(every[at : at + 8])}" for n, at in enumerate(range(0, len(every), 8), 1))
 
@@ -31,7 +31,7 @@ def add_noise(words: str) -> str:
 
 
 def two_clauses(asked: Asked) -> str:
-    """Return the clause, and one of another document behind it."""
+    """Return the clause, followed by a clause of another document."""
     return f"{asked.clause}\n\n{next(one.clause for one in ANSWERABLE if one.file == others(asked)[0])}"
 
 

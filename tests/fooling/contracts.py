@@ -29,7 +29,7 @@ _DEEDS = (
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with what an honest system replies: the expected answer, and the clause that it rests on."""
+    """A question with the reply of an honest system: the expected answer, and the clause that supports it."""
 
     key: str
     question: str
@@ -39,7 +39,7 @@ class Asked:
 
     @property
     def document(self) -> str:
-        """The words of its document."""
+        """The text of the question's document."""
         return CONTRACTS[self.file]
 
 
@@ -106,7 +106,7 @@ ANSWERABLE = [one for one in QUESTIONS.values() if one.clause]
 
 
 def _contract(title: str, parties: tuple[str, str], file: str) -> str:
-    """Return a contract: the clauses that answer questions, each between two clauses on other matters."""
+    """Return a contract in which each clause that answers a question is between two clauses on other matters."""
     lines = [title, f"This Agreement is made between the {parties[0]} and the {parties[1]} on 3 May 2024."]
     own = [one.clause for one in QUESTIONS.values() if one.clause and one.file == file]
     for number, (season, deed) in enumerate(product(_SEASONS, _DEEDS)):
@@ -155,7 +155,7 @@ def passage(text: str, file: str | None) -> dict[str, Any]:
 
 
 def reply_honestly(asked: Asked) -> Reply:
-    """Return the expected answer and its clause; a refusal where the documents do not answer."""
+    """Return the expected answer and its clause; a refusal if the documents do not answer."""
     if not asked.clause:
         return "The documents do not say.", [passage(asked.document[:300], asked.file)]
     return asked.truth, [passage(asked.clause, asked.file)]
@@ -165,7 +165,7 @@ RETRIEVAL = ("recall@10", "char_recall@8", "char_precision@8", "document_hit@1",
 
 
 class Evaluation:
-    """An evaluation of a Python function on the contracts, scored as `exhibit.evaluate` does it."""
+    """An evaluation of a Python function on the contracts, with the same scores as `exhibit.evaluate`."""
 
     def __init__(self, folder: Path) -> None:
         """Write the contracts into a folder and open them."""

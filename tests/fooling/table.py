@@ -1,4 +1,4 @@
-"""A table of odd or cheating systems, and the results that each must get.
+"""A table of odd or cheating systems with their expected results.
 
 Each row changes the honest reply, which is the expected answer with its clause as the only passage. A row
 names the figures that differ from those of the honest reply; all other figures must be the same. `answers`
@@ -39,22 +39,22 @@ class Row:
     passages: Passages | None = None
     gets: Mapping[str, Expected] = field(default_factory=dict)
     only: tuple[str, ...] = ()
-    """The questions that it is about, where `answers` does not tell."""
+    """The questions with a changed reply, if `answers` does not name them."""
 
     @property
     def questions(self) -> list[Asked]:
-        """The questions to which it does not reply as an honest system does."""
+        """The questions to which the system's reply differs from an honest reply."""
         keys = self.answers if isinstance(self.answers, Mapping) else self.only
         return [QUESTIONS[key] for key in keys] if keys else ANSWERABLE
 
     def figures(self, asked: Asked, honest: Figures) -> Figures:
-        """Return the figures that a question must have, given those of an honest reply."""
+        """Return the expected figures of a question, given the figures of an honest reply."""
         if asked not in self.questions:
             return honest
         return honest | {name: value(asked) if callable(value) else value for name, value in self.gets.items()}
 
     def reply(self, asked: Asked) -> Reply:
-        """Return what the system replies."""
+        """Return the system's reply."""
         answer, passages = reply_honestly(asked)
         if asked not in self.questions:
             return answer, passages
@@ -64,12 +64,12 @@ class Row:
 
 
 def chunk(change: Callable[[str], str]) -> Passages:
-    """Return a function that gives the clause in a changed form, with its own file name."""
+    """Return a function that returns the clause in a changed form, with the right file name."""
     return lambda asked: [passage(change(asked.clause), asked.file)]
 
 
 def name(change: Callable[[str], str | None]) -> Passages:
-    """Return a function that gives the clause with its file name changed."""
+    """Return a function that returns the clause with a changed file name."""
     return lambda asked: [passage(asked.clause, change(asked.file))]
 
 

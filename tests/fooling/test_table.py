@@ -13,7 +13,7 @@ from tests.fooling.table import ROWS, WRONG_ANSWERS
 
 EVERY = [*ROWS, *CAMPAIGN]
 UNDECIDED = {"wrong": {"wrong", "not judged"}, "not judged": {"wrong", "not judged"}, "right": {"right", "not judged"}}
-"""What the rules may say instead of an outcome: what they cannot decide is not judged."""
+"""The outcomes that are accepted for an expected outcome, because the rules cannot judge every answer."""
 
 
 def assert_agree(figures, expected, about):

@@ -20,9 +20,9 @@ class Hostile(NamedTuple):
     name: str
     make: Callable[[], bytes]
     slow: bool = False
-    """Whether nothing but a limit of time or memory ends its reading."""
+    """Whether only a limit of time or memory ends its reading."""
     read: bool = False
-    """Whether it is read after all: odd, but no harm."""
+    """Whether the file is read, because it is odd but harmless."""
 
 
 def pdf(objects: list[bytes], *, trailer: bytes = b"") -> bytes:
@@ -73,7 +73,7 @@ def form(content: bytes, resources: bytes) -> bytes:
 
 
 def draws_itself() -> bytes:
-    """Return a page whose form draws itself twice."""
+    """Return a page with a form that draws itself twice."""
     return page_pdf(b"/F0 Do", forms=[form(b"/G Do /G Do", b"<< /XObject << /G 6 0 R >> >>")])
 
 
@@ -119,7 +119,7 @@ def docx(body: str, *, head: str = "") -> bytes:
 
 
 def billion_laughs() -> bytes:
-    """Return a Word document whose only word is an entity of ten entities, each of ten entities, and so on."""
+    """Return a Word document with one entity that consists of ten entities, each of ten entities, and so on."""
     return docx("<w:p><w:r><w:t>&a11;</w:t></w:r></w:p>", head=_LAUGHS)
 
 
@@ -148,7 +148,7 @@ def huge_picture(side: int = 20_000) -> bytes:
 
 _ENTITIES = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
 _LAUGHS = f'<!DOCTYPE d [<!ENTITY a0 "ha">{_ENTITIES}]>'
-"""An entity of ten entities of ten …"""
+"""An entity that consists of ten entities, each of ten entities, and so on."""
 
 
 FILES = [

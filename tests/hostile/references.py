@@ -1,4 +1,4 @@
-"""Every way in which an HTML page can request an external resource, each with an address of its own.
+"""Every way in which an HTML page can request an external resource, each with a different address.
 
 Tests check that none of the requests is made.
 """
@@ -99,7 +99,7 @@ LEADING = (
     '<meta http-equiv="refresh" content="0;url=file://{secret}">',
     '<meta http-equiv="refresh" content="0;url=data:text/html,elsewhere">',
 )
-"""Those that lead the page itself away: each is a document of its own."""
+"""Elements that load another page in place of the page; each is tested in a separate document."""
 
 
 def documents(addresses: list[str], secret: str) -> dict[str, str]:
@@ -109,7 +109,7 @@ def documents(addresses: list[str], secret: str) -> dict[str, str]:
         pages[f"leading{number}"] = _filled(kind, addresses[number % len(addresses)], number, secret)
     for which, address in enumerate(addresses):
         parts = [_filled(kind, address, number, secret) for number, kind in enumerate(PASSIVE)]
-        # a base and a frameset change what follows: they end their page
+        # a base or a frameset changes the effect of later elements, so it is the last element
         pages[f"passive{which}"] = "".join(sorted(parts, key=lambda part: part.startswith(("<frameset", "<base"))))
     return {word: f"<title>{word}</title><p>{word}</p>{page}" for word, page in pages.items()}
 

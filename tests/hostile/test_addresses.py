@@ -8,13 +8,13 @@ import pytest
 
 from exhibit.converters.pages.download import is_public
 
-# iana-ipv4-special-registry, iana-ipv6-special-registry, multicast and what the RFCs deprecated: none may be reached
-# blocks of the registries that everybody may reach: AS112's, and those of ordinary networks
+# iana-ipv4-special-registry, iana-ipv6-special-registry, multicast and blocks that RFCs deprecate: all are refused
+# blocks of the registries that are public: AS112's, and blocks of ordinary networks
 PUBLIC = "192.31.196.0/24 192.52.193.0/24 192.175.48.0/24 2620:4f:8000::/48 8.8.8.0/24 2a00:1450::/32 2606:4700::/32"
 
 
 def known_to_python() -> list[str]:
-    """Return every special block that this Python knows, including those that it treats as global."""
+    """Return every special block that this Python knows, including blocks that it calls global."""
     blocks = set()
     for table in (ipaddress._IPv4Constants, ipaddress._IPv6Constants):  # type: ignore[attr-defined]
         for name, value in vars(table).items():

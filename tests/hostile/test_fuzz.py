@@ -43,7 +43,7 @@ _PIECES = [
 
 
 def words(chance: random.Random, most: int = 400) -> str:
-    """Return a random text of fragments that mean something to some parser; a few are repeated many times."""
+    """Return a random text of fragments that have a meaning for a parser; a few are repeated many times."""
     parts = []
     for _ in range(chance.randrange(most)):
         piece = chance.choice(_PIECES)
@@ -107,8 +107,7 @@ def fuzz_pdf(chance: random.Random) -> None:
 def fuzz_office(chance: random.Random) -> None:
     """Read a damaged office document, mail, table or image.
 
-    Archives are mostly damaged inside their members, since random damage would rarely reach more than the
-    directory.
+    Archives are mostly damaged inside their members, because random damage would rarely reach them.
     """
     text = "The rent is due on the first day of each month."
     name, data = chance.choice(
@@ -135,7 +134,7 @@ def _damaged_inside(chance: random.Random, data: bytes) -> bytes:
     return out.getvalue()
 
 
-_LONGEST_IN_ZIP = 65_535  # bytes of a name
+_LONGEST_IN_ZIP = 65_535  # the most bytes of a name
 
 
 def fuzz_archive(chance: random.Random) -> None:
@@ -143,7 +142,7 @@ def fuzz_archive(chance: random.Random) -> None:
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         for _ in range(chance.randrange(1, 5)):
             odd = words(chance, 3).partition("\0")[0].encode("utf-8", "replace").decode("utf-8") or "d"
-            # no archive can hold a longer name
+            # a longer name does not fit into an archive
             odd = odd.encode("utf-8")[:_LONGEST_IN_ZIP].decode("utf-8", "ignore")
             name = chance.choice(["a.txt", "A.txt", "../a", "/etc/x", "b/" * 90 + "c", odd])
             if name not in file.namelist():

@@ -15,7 +15,7 @@ from tests.evidence.files import ole
 pytestmark = pytest.mark.slow
 
 _SECTOR = 512
-_START, _SIZE = 116, 120  # of an entry of the directory, [MS-CFB] 2.6.1
+_START, _SIZE = 116, 120  # offsets of two fields of a directory entry, [MS-CFB] 2.6.1
 _LIMITS = Limits(seconds=60, memory=256 << 20)
 
 
@@ -67,7 +67,7 @@ class Patched:
 
 
 def circle() -> bytes:
-    """Return a mail whose first stream is a circle of sectors and claims to be two gigabytes long."""
+    """Return a mail whose first stream has circular sectors and a stated length of two gigabytes."""
     return bytes(Patched(ole(mail())).next_sector(7, 0).entry(1, _SIZE, 2 << 30, "<Q").data)
 
 
@@ -76,7 +76,7 @@ MAILS = {
     "deeper": lambda: mails_in_mails(300),
     "circle": circle,
     "sizes": lambda: bytes(Patched(ole(mail())).entry(1, _SIZE, (1 << 63) - 1, "<Q").data),
-    # the subject, which is not there, is not shown
+    # the missing subject is not shown
     "starts": lambda: bytes(Patched(ole(mail())).entry(1, _START, 0x7FFF_FFFF).data),
     "sectors": lambda: ole(mail())[:30] + struct.pack("<H", 28) + ole(mail())[32:],
     "difat": lambda: ole(mail())[:68] + struct.pack("<II", 0, 1 << 20) + ole(mail())[76:],

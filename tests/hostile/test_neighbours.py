@@ -16,7 +16,7 @@ from exhibit.schemas.errors import SourceError
 pytestmark = pytest.mark.slow
 
 GOOD = json.dumps({"question": "When is the rent due?", "document": "a.txt"})
-LONG = 3_000_000  # characters, of which nothing ends
+LONG = 3_000_000  # characters of a text without an end mark
 
 
 def test_read_records_counts_unterminated_json_lines_and_reads_the_others(tmp_path):

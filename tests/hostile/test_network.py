@@ -100,9 +100,9 @@ session.run(None, {{"x": numpy.zeros(1, dtype="float32")}})
 
 
 def written_by_model(home: Path, first: str) -> list[str]:
-    """Open a model with a home folder of its own; return the names of the files that it leaves there.
+    """Open a model with a separate home folder; return the names of the files that it writes there.
 
-    Those would be an id of this machine and telemetry reports.
+    Such files would be an id of this machine and telemetry reports.
     """
     home.mkdir()
     unset = {"CI", "GITHUB_ACTIONS", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS", "XDG_CACHE_HOME"}

@@ -18,9 +18,9 @@ import exhibit
 
 SHORT_CHARS, LONG_CHARS = 500, 4000
 MIN_SECONDS = 0.003
-"""A linear expression reads 4,000 characters in less."""
+"""Seconds: a linear expression reads 4,000 characters in less time."""
 QUADRATIC_RATIO = 24.0
-"""Eight times the text takes eight times as long where time is linear, and 64 times where it is quadratic."""
+"""Eight times the text takes eight times as long if time is linear, and 64 times as long if it is quadratic."""
 PUMPS = (" ", "a", "1", "A", ".", "(", "<", "-", ",", "\n", "a ", "A a ", "1.", "a.", "(a)", "<a ", " -", "1 ")
 SHORT_TEXTS = {
     "exhibit.law.profile._BETWEEN": "reads the first 3,000 characters of a document",
@@ -28,13 +28,13 @@ SHORT_TEXTS = {
     "exhibit.law.references.statutes._TOKEN": "reads at most the 160 characters before a name's end",
     "exhibit.law.structure.lines._LEADERS": "reads the last 60 characters of a line",
 }
-"""Expressions that are never given a long text, and why."""
+"""Expressions that are never used on a long text, with the reason."""
 AT_ONE_POSITION = {"match", "fullmatch"}
-"""Methods that try an expression at one position only."""
+"""Methods that try an expression only at one position."""
 
 
 def find_methods() -> dict[str, set[str]]:
-    """Return the methods that the product calls on each name of a module; any other use of it counts as a search."""
+    """Return the methods that the product calls on each name of a module; any other use counts as a search."""
     methods: dict[str, set[str]] = defaultdict(set)
     package = Path(exhibit.__path__[0])
     for path in package.rglob("*.py"):
@@ -55,7 +55,7 @@ def find_methods() -> dict[str, set[str]]:
 
 
 def find_expressions() -> dict[str, tuple[re.Pattern[Any], bool]]:
-    """Return the expressions that modules hold, by their place, each with whether it is only tried at one position."""
+    """Return the expressions of all modules by their names, each with whether it is tried only at one position."""
     found: dict[str, tuple[re.Pattern[Any], bool]] = {}
     methods = find_methods()
     for info in pkgutil.walk_packages(exhibit.__path__, "exhibit."):
@@ -63,7 +63,7 @@ def find_expressions() -> dict[str, tuple[re.Pattern[Any], bool]]:
             continue
         try:
             module = import_module(info.name)
-        except Exception:  # a part that needs an extra
+        except Exception:  # a module that needs an extra
             continue
         for name, value in vars(module).items():
             if isinstance(value, re.Pattern) and f"{info.name}.{name}" not in SHORT_TEXTS:
@@ -85,7 +85,7 @@ def find_slow_text(pattern: re.Pattern[Any], *, fixed: bool = False) -> str | No
         shortest = min(measure(pattern, short, fixed=fixed) for _ in range(3))
         if shortest * QUADRATIC_RATIO < MIN_SECONDS:
             continue
-        # other programs only add time: the smallest figures count
+        # take the shortest times, because other programs only add time
         if min(measure(pattern, long, fixed=fixed) for _ in range(3)) > QUADRATIC_RATIO * shortest:
             return pump
     return None

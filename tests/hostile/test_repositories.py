@@ -50,7 +50,7 @@ def laws(tmp_path: Path) -> Path:
 
 
 def bait(folder: Path) -> tuple[str, Path]:
-    """Return a program that leaves a mark when it is started, and the mark."""
+    """Return a program that creates a file when it is started, and the path of this file."""
     program, mark = folder / "bait.sh", folder / "started"
     program.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{mark}'\ncat\n", encoding="utf-8")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)

@@ -20,7 +20,7 @@ from tests.loopback import Reply, Request, serve
 
 ROOT = Path(__file__).parent.parent.parent
 OWN_PROCESSES = {"exhibit/engine/worker.py", "exhibit/engine/runners/ray.py"}
-"""The only files that unpickle: what their own workers send them through a pipe or a cluster."""
+"""The only files that unpickle data, which comes from their own workers through a pipe or a cluster."""
 
 
 def sources() -> list[Path]:

@@ -51,7 +51,7 @@ def write_wide(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "write", "why"),
     [
-        # Arrow aborts where no thread can be started
+        # Arrow aborts if no thread can be started
         ("a.parquet", write_parquet, "(MiB of memory, the limit for a file of|ended with SIGABRT)"),
         pytest.param(
             "a.xlsx",
@@ -75,7 +75,7 @@ def test_read_records_refuses_a_table_that_unpacks_above_the_limit(tmp_path, nam
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes in folders")
 def test_list_folder_and_index_report_skipped_special_files(tmp_path):
-    """A pipe would be waited for without end."""
+    """Reading a pipe would never end."""
     folder = tmp_path / "documents"
     (folder / "folder.pdf").mkdir(parents=True)
     (folder / "folder.pdf" / "lease.txt").write_text("The rent is due.")

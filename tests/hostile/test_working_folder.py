@@ -1,4 +1,4 @@
-"""A command's working folder may come from other people: nothing in it is run or waited for."""
+"""A command's working folder may come from other people: no file in it is run, and no pipe in it blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small, sound bundle for the tests of publish and pull, with any names and any licence."""
+"""A small, valid bundle for the tests of publish and pull, with any names and any licence."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ gold = load_dataset("datasets_out/charters", "gold", split="train")
 
 
 def large(seed: str, size: int = 300_000) -> bytes:
-    """Return incompressible binary data, which the Hub puts into large-file storage."""
+    """Return incompressible binary data, which the Hub stores as a large file."""
     return b"%PDF-1.7\n" + random.Random(seed).randbytes(size)
 
 
 def charter(name: str) -> bytes:
-    """A charter of two clauses, as text."""
+    """Return a charter of two clauses, as text."""
     return f"CHARTER of {name}\n\n1. Law. {CLAUSE}\n\n2. Hire. The hire is due in advance.\n".encode()
 
 
@@ -70,7 +70,7 @@ def write(
     licence: Licence = CC_BY,
     card: str = CARD_TEXT,
 ) -> Path:
-    """Write a bundle of one question on each charter; `more` are further files, by path."""
+    """Write a bundle with one question about each charter; `more` has further files, by path."""
     files = {f"{CORPUS}/{name}": charter(name) for name in names} | dict(more or {})
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,7 @@ def hub_env(hub: LoopbackHub, tmp_path: Path) -> dict[str, str]:
 
 
 def make_hub_env(hub: LoopbackHub, home: Path) -> dict[str, str]:
-    """Return the environment in which a client in another process talks only to the fake Hub; it holds no token."""
+    """Return an environment in which a client in another process uses only the fake Hub, without a token."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
     return {
         **{name: value for name, value in kept.items() if not name.lower().endswith("_proxy")},

@@ -17,7 +17,7 @@ import yaml
 from tests.loopback import Handler, Request, run_server
 
 LARGE_BYTES = 10_000
-"""Files of this size go to large-file storage; on the Hub, the limit is 10 MB."""
+"""Files of at least this size are stored as large files; on the Hub, the limit is 10 MB."""
 
 
 def blob_oid(content: bytes) -> str:
@@ -60,7 +60,7 @@ class Refusal(Exception):  # noqa: N818
 
 
 class LoopbackHub:
-    """A running Hub; `unknown` lists requests that it does not know."""
+    """A running fake Hub; `unknown` lists the requests that it cannot answer."""
 
     def __init__(self) -> None:
         self.repos: dict[str, Repo] = {}
@@ -84,7 +84,7 @@ class LoopbackHub:
         return value
 
     def commit(self, repo_id: str, files: dict[str, bytes]) -> Commit:
-        """Commit files as somebody else, beside those that are there."""
+        """Commit additional files as another user."""
         repo = self.repos.setdefault(repo_id, Repo())
         before = repo.find("main")
         return repo.add({**(before.files if before else {}), **files}, "by another user")

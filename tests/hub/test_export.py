@@ -1,4 +1,4 @@
-"""Each export format contains all that it can hold of the bundle; the rest is counted."""
+"""Each export format contains every item of the bundle that it can express; the other items are counted."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def write_bundle(root: Path, documents: dict[str, bytes], rows: list[tuple]) -> 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """Gold in two files, a passage of two spans, one that is not located, one impossible row."""
+    """A bundle with gold in two files, a passage of two spans, a passage without location, and an impossible row."""
     documents = {ONE: "\ufeffFee: 5 🐚.\r\nDue: May.".encode(), f"deep/{TWO}": b"Law: Maine."}
     rows = [
         ("fee?", [(ONE, "Fee: 5 … Due: May.", [FEE, DUE])]),

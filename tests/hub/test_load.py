@@ -15,7 +15,7 @@ from tests.hub.conftest import make_hub_env
 from tests.hub.loopback import LoopbackHub
 
 NAMES = ("cuad", "legalbenchrag")
-"""PDFs and texts."""
+"""A sample with PDFs and a sample with texts."""
 WAYS = ("local", "hub", "hub streamed")
 
 CLIENT = """
@@ -67,7 +67,7 @@ def loaded(bundles, tmp_path_factory):
 
 
 def sparse(record: dict) -> dict:
-    """Leave out what is null: a table has every field in every row, a file only those that apply."""
+    """Leave out null values: a table has every field in every row, but a file has only the fields that apply."""
     return {name: value for name, value in record.items() if value is not None}
 
 

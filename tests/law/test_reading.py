@@ -1,6 +1,6 @@
-"""Regression tests on whole texts: everything that is read is compared with golden files, line by line.
+"""Regression tests on whole texts: the structure and all values are compared with golden files, line by line.
 
-The golden files hold the present output, right or wrong; they change when a wrong reading is fixed.
+The golden files contain the present output, right or wrong; they change when a fault is fixed.
 
 `pytest tests/law/test_reading.py --update-golden` rewrites tests/golden/law; read the diff.
 """
@@ -70,7 +70,7 @@ def lines_of(document: Document) -> Iterator[str]:
 
 
 def read(name: str) -> Iterator[str]:
-    """Yield all that is read from a text, a line each."""
+    """Yield a line for each item that is read from a text."""
     text = TEXTS[name].read_text(encoding="utf-8")
     document = Document(TEXTS[name].name, text)
     profile = read_profile(document)
@@ -96,18 +96,18 @@ def test_structure_and_profile_of_text_match_golden_file(name, golden):
 
 
 def wrapped(text: str) -> str:
-    """Return a text as a narrow page has it: no blank lines, and each paragraph broken at the margin."""
+    """Return a text in the form of a narrow page: without blank lines, and with each paragraph wrapped."""
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
     return "\n".join("\n".join(textwrap.wrap(part, 64)) for part in paragraphs)
 
 
 def run_on(text: str) -> str:
-    """Return a text as some exports have it: every paragraph in one line, and no blank lines."""
+    """Return a text in the form of some exports: each paragraph on one line, without blank lines."""
     return "\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 
 def glued(text: str) -> str:
-    """Return a text as other exports have it: all of it in one line."""
+    """Return a text in the form of other exports: on a single line."""
     return "  ".join(text.split("\n"))
 
 

@@ -240,9 +240,9 @@ def test_find_references_ignores_similar_text(text: str) -> None:
     ("expected", "given", "worth"),
     [
         ("CPR 3.4(2)(a)", "rule 3.4(2)(a)", 1.0),
-        ("CPR 3.4", "CPR 3.4(2)", 1.0),  # goes further into it
+        ("CPR 3.4", "CPR 3.4(2)", 1.0),  # more exact than expected
         ("CPR 3.4(2)", "Part 3", 0.5),
-        ("CPR 3.4(2)", "CPR 3.4(6)", 0.0),  # another paragraph is wrong, not vague
+        ("CPR 3.4(2)", "CPR 3.4(6)", 0.0),  # another paragraph is wrong, not only less exact
         ("CPR 3.4", "CPR 3.40", 0.0),
         ("Part 3", "Part 36", 0.0),
         ("PD 53B para 2.1", "PD 53B", 0.5),
@@ -298,7 +298,7 @@ GUIDE = "The Harbour Court Guide\nApril 2031\n\nC. Listing\nC.2 Estimates\nC.2.1
         ("rule 4.1", True),
         ("CPR 4.1(1)(b)", True),
         ("rule 4.1(2)", True),
-        ("rule 9.5", True),  # only referred to
+        ("rule 9.5", True),  # a rule that the text only refers to
         ("Part 9", True),
         ("rule 4.3", False),
         ("rule 4.1(3)", False),

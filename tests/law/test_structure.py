@@ -65,7 +65,7 @@ def nested(labels: str) -> str:
 @pytest.mark.parametrize(
     ("labels", "levels"),
     [
-        # a count may miss three numbers; what is not sure, inside another list, none
+        # a count may miss three numbers; an uncertain count inside another list may miss none
         ("(a)|(b)|(e)", "1 (a)|1 (b)|1 (e)"),
         ("(a)|(b)|(f)", "1 (a)|1 (b)"),
         ("(a)|(1)|(b)|(2)", "1 (a)|2 (1)|1 (b)"),
@@ -76,7 +76,7 @@ def nested(labels: str) -> str:
         ("(c)", ""),
         ("3. Term.|4. Price.", "1 3. Term|1 4. Price"),
         ("1. Term.|2. Price.|6. Law.", "1 1. Term|1 2. Price|1 6. Law"),
-        # numbers with a point go up, one at a time, by three where they are sure, or begin anew
+        # numbers with a point rise by one, or by three if they are certain, or begin again
         ("1.1|1.2|2.1|3.1", "1 1.1|1 1.2|1 2.1|1 3.1"),
         ("1.1|2.1|5.1", "1 1.1|1 2.1|1 5.1"),
         ("1.1|2.1|6.1", "1 1.1|1 2.1"),
@@ -104,7 +104,7 @@ def nested(labels: str) -> str:
         ("A.|B.|I.|II.|C.", "1 A.|1 B.|2 I.|2 II.|1 C."),
         ("(A)|(B)|(I)|(II)|(C)", "1 (A)|1 (B)|2 (I)|2 (II)|1 (C)"),
         ("I.|II.|III.|IV.", "1 I.|1 II.|1 III.|1 IV."),
-        # parts that hold no numbered section, and those that do
+        # parts without numbered sections, and parts with numbered sections
         ("RECITALS|A.|B.", "1 RECITALS|2 A.|2 B."),
         ("RECITALS|WHEREAS, x|NOW, THEREFORE, y|1. Term.", "1 RECITALS|1 NOW, THEREFORE|1 1. Term"),
         ("RECITALS|1. Term.", "1 RECITALS|1 1. Term"),
@@ -117,7 +117,7 @@ def nested(labels: str) -> str:
         ("TERM|1. One.|PRICE|2. Two.", "1 TERM|1 1. One|1 PRICE|2 2. Two"),
         ("1.1 One.|TERM|1.2 Two.", "1 1.1 One|1 TERM|2 1.2 Two"),
         ("1.1 One.|TERM|(a)|(b)", "1 1.1 One|1 TERM|2 (a)|2 (b)"),
-        # nine levels are enough: what is deeper stands beside
+        # at most nine levels: deeper headings are siblings
         (
             "PART 1 GENERAL|CHAPTER I COURT|ARTICLE I SCOPE|Section 1. Use.|1.1 Term.|1.1.1 Time.|1.1.1.1 Hours.|"
             "(a)|(1)|(A)|(i)|(b)|a.",

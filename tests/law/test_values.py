@@ -108,7 +108,7 @@ def test_values_distinguish_business_days_from_calendar_days():
     assert states_answer("10 days", "within 10 business days") is False
     assert (
         states_answer("10 business days", "within ten (10) working days") is False
-    )  # other words, and not judged alike
+    )  # other words, with another result
     assert states_answer("10 days", "within ten (10) calendar days") is True
 
 

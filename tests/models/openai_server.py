@@ -25,9 +25,9 @@ class OpenAIServer:
     asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     reply: Callable[[str], str] = lambda prompt: f"echo: {prompt}"
-    """From the user's message to the model's."""
+    """Returns the model's reply to the user's message."""
     faults: dict[str, list[Fault]] = field(default_factory=dict)
-    """Part of a user's message -> what goes wrong, one fault a request, until none is left."""
+    """The faults for each part of a user's message; each request with this part gets the next fault."""
     closing: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 

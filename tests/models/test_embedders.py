@@ -38,7 +38,7 @@ def model() -> MiniLM:
 
 def test_minilm_fp32_vector_equals_official_model():
     vector = opened(minilm, "fp32").embed([CLAUSE], role="passage")[0]
-    # by sentence-transformers 5 on torch 2
+    # values computed by sentence-transformers 5 with torch 2
     expected = [0.0137680, 0.0512231, 0.0425297, -0.0292187, 0.0042983, 0.0083593, -0.0356275, -0.0495136]
     assert np.allclose(vector[:8], expected, atol=1e-5)
 
@@ -73,7 +73,7 @@ def test_minilm_embeds_empty_malformed_and_very_long_texts(model):
 
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    """The paths of the requests to a stub of the Hub, and the content of its file."""
+    """The requested paths of a stub of the Hub, and the content of its only file."""
     stub = SimpleNamespace(content=b"", asked=[])
 
     def answer(request):

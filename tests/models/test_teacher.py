@@ -118,7 +118,7 @@ def test_read_base_restores_weights_of_an_8_bit_graph(tmp_path):
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
-    """Two layers with random weights, instead of the published twelve."""
+    """A teacher of two layers with random weights, instead of the published twelve layers."""
     random = np.random.default_rng(2)
     shapes = {"pooler.dense.weight": (WIDTH, WIDTH), "pooler.dense.bias": WIDTH, "head.weight": (1, WIDTH)}
     head = {name: (random.standard_normal(shape) * 0.1).astype(np.float32) for name, shape in shapes.items()}

@@ -1,4 +1,4 @@
-"""Models that are opened once for all tests of a process: a session in full precision takes 90 MB and some time."""
+"""Models that are opened once for all tests of a process: a session in full precision takes 90 MB and opens slowly."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 from exhibit.storage.cache import find_cache_folder
 
 _BUILT = find_cache_folder() / "models"
-"""Where they are before any test names another cache."""
+"""The folder of the models in the user's cache, before a test sets another cache."""
 
 
 @cache
 def opened(plugin: ModuleType, variant: str) -> Any:
-    """Return the model that a plug-in opens for this variant, opened once."""
+    """Return a plug-in's model of this variant; it is opened only once."""
     return plugin.open(variant)
 
 
 def link_models(cache: Path) -> Path:
-    """Link the models of this machine into a test's own cache, since building one takes five seconds."""
+    """Link the models of this machine into a test's cache, because building a model takes five seconds."""
     _BUILT.mkdir(parents=True, exist_ok=True)
     cache.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):  # another process that runs the tests was first
+    with suppress(FileExistsError):  # another test process has linked it
         (cache / "models").symlink_to(_BUILT)
     return cache

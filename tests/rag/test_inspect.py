@@ -53,7 +53,8 @@ def test_inspect_search_filters_guides_by_court_as_category(preset, tmp_path, ca
     index = str(tmp_path / "index")
     assert main([index, "categories", "--json"]) == 0
     assert {row["category"] for row in json.loads(capsys.readouterr().out)} == set(COURTS)
-    for court, how in COURTS.items():  # of one passage, so that a filter behind the ranking would leave none of two
+    # documents of one passage: a filter after the ranking would leave none of the two
+    for court, how in COURTS.items():
         assert main([index, "search", "--query", "disclosure", "--category", court.upper(), "--json"]) == 0
         [found] = json.loads(capsys.readouterr().out)
         assert found["category"] == court and how in found["content"]

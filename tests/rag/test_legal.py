@@ -36,7 +36,8 @@ def test_legal_embedder_equals_official_weights_merged_with_adapter(official):
     mean = states(network, ids, [0] * len(ids)).mean(axis=0)
     expected = mean / np.linalg.norm(mean)
     assert model.embed([CLAUSE], role="passage")[0] @ expected > 1 - 1e-5
-    assert opened(minilm, "fp32").embed([CLAUSE], role="passage")[0] @ expected < 0.99  # the adapter does something
+    # the adapter changes the vectors
+    assert opened(minilm, "fp32").embed([CLAUSE], role="passage")[0] @ expected < 0.99
 
 
 def test_legal_embedder_refuses_an_unknown_variant():

@@ -47,13 +47,13 @@ def test_tfidf_scores_equal_cosine_formula(database):
 
 
 def test_compound_parts_have_a_third_of_the_weight_of_words(database):
-    """A compound's parts are counted beside the word itself; as whole words they would make its text too long."""
+    """A compound's parts are counted in addition to the compound; as whole words they would lengthen the text."""
     texts = ("Miete Haus", "Miete Haus Mietvertragsrecht")
     counted, plain = count_terms(texts, parts=True), count_terms(texts)
     parts = [int((count & 0x7F) * bool(count & 0x80)) for count in counted.counts]
     assert sum(parts) > 0 and counted.lengths.sum() == pytest.approx(plain.lengths.sum() + sum(parts) / 3)
     words = make_words(database, texts, parts=True)
-    weights = compute_rarity(np.array([1, 2]), 2)  # of words in one text and in both
+    weights = compute_rarity(np.array([1, 2]), 2)  # the rarity of a word in one text, and of a word in both texts
     sizes = [int(size) for size in counted.sizes]
     squares = np.zeros(2)
     for row, (start, end) in enumerate(((0, sizes[0]), (sizes[0], sum(sizes)))):

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory, samples):
-    """An index that the tests only read."""
+    """An index that tests must not change."""
     folder = tmp_path_factory.mktemp("main")
     source = samples / "cuad" / "CUAD_v1" / "full_contract_txt"
     flags = f"--out {folder / 'index'} --preset sac-multilayer --embedder hashing --chunk-size 300".split()
@@ -57,7 +57,7 @@ def test_rag_documentation_example_runs(tmp_path, monkeypatch, capsys):
     text = (ROOT / "docs" / "rag.md").read_text(encoding="utf-8")
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
     (tmp_path / "samples").symlink_to(ROOT / "samples")
-    # the same lines, with the embedder that needs no model
+    # the same lines, with an embedder that needs no model
     code = code.replace("chunk_size=400", 'chunk_size=400, embedder="hashing"')
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "docs/rag.md", "exec"), {})

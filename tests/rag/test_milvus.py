@@ -44,7 +44,7 @@ def vectors() -> np.ndarray:
 
 
 def test_milvus_search_returns_same_results_as_faiss(tmp_path, vectors, monkeypatch):
-    monkeypatch.setattr(milvus, "_MAX_KEYS", 2)  # several messages for one search
+    monkeypatch.setattr(milvus, "_MAX_KEYS", 2)  # so that one search needs several messages
     stores = [module.open(tmp_path, None, name="chunk", dimensions=16) for module in (milvus, faiss)]
     for store in stores:
         store.add(np.arange(200), vectors)
@@ -62,7 +62,7 @@ def test_milvus_ignores_and_replaces_rows_of_a_stopped_run(tmp_path, vectors):
     store = milvus.open(tmp_path, None, name="chunk", dimensions=16)
     store.add(np.arange(5), vectors[:5])
     store.save(np.arange(5))
-    store.add(np.arange(5, 9), vectors[5:9])  # and is killed before it saves
+    store.add(np.arange(5, 9), vectors[5:9])  # the process is killed before it saves
     store.close()
     again = milvus.open(tmp_path, None, name="chunk", dimensions=16)
     assert len(again) == 5 and again.search(vectors[6:7], 9)[1].max() == 4

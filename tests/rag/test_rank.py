@@ -209,7 +209,7 @@ def test_low_reranker_confidence_empties_the_selection(pipeline, monkeypatch, me
     assert found.before is not None and len(found.before) > 2
     scores = [hit.score for hit in found.ranked]
     assert scores == sorted(scores, reverse=True)
-    if method == "dense" and weight is None:  # chunks are shown as they are
+    if method == "dense" and weight is None:  # chunks are unchanged
         first, second = (len(hit.text) for hit in found.ranked[:2])
         assert first >= second and found.ranked[2:] == found.before[2:]
 
@@ -231,7 +231,7 @@ def test_layers_limit_the_number_of_documents_and_sections(tmp_path_factory, fol
 @pytest.mark.parametrize(("limit", "kept"), [(1, [0]), (2, [0, 10, 11]), (3, [0, 10, 11, 30, 31])])
 def test_limit_documents_chooses_by_best_and_mean_candidate_scores(limit, kept):
     config = Config.preset("seed", k=3, document_limit=limit)
-    # the seventh is beyond two times three; document 2 has 0.6 × 0.8 + 0.4 × 0.5 = 0.68, document 3 has 0.7
+    # the seventh chunk is not among the first 2 × 3; document 2 has 0.6 × 0.8 + 0.4 × 0.5 = 0.68, document 3 has 0.7
     keys, scores = np.array([0, 10, 11, 20, 21, 30, 31]), np.array([0.9, 0.8, 0.8, 0.8, 0.2, 0.7, 0.9])
     table = np.stack([keys, keys // 10], axis=1)
     index = SimpleNamespace(table=table, find_rows=lambda wanted: np.searchsorted(keys, wanted))
@@ -260,7 +260,7 @@ def test_answer_cites_governing_law_clause_of_named_lease(pipeline):
 
 
 def test_add_content_prefers_named_document_to_more_matching_words():
-    """Freely worded questions lost their document where its name weighed as little as the words."""
+    """If the name had as little weight as the words, freely worded questions would lose their document."""
     table = np.array([[0, 0, 0, 9, 1, 0], [1, 1, 0, 9, 1, 0]], np.int64)
     search = SimpleNamespace(search=lambda terms, k: (np.array([7.0, 4.0], np.float32), np.array([1, 0])))
     index = SimpleNamespace(chunks=search, table=table, find_rows=lambda keys: keys)

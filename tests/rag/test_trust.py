@@ -42,7 +42,7 @@ def index(tmp_path, corpus) -> Path:
 
 
 def change_config(index: Path, **settings) -> None:
-    """Change an index as an attacker would: write any manifest, with matching checksums."""
+    """Change an index like an attacker: write a manifest with these settings and matching checksums."""
     manifest = json.loads((index / "manifest.json").read_text(encoding="utf-8"))
     manifest["config"] |= settings
     manifest["config_hash"] = Config.parse(manifest["config"]).ingest_hash
@@ -89,7 +89,7 @@ def test_search_contacts_the_server_of_an_index_only_if_the_user_names_it(index,
     assert main(["search", str(index), "Who pays?", "--embedder", "hashing"]) == 0
     assert main(["search", str(index), "Who pays?", "--embedder", "minilm"]) == 1
     assert "set when the index was built" in capsys.readouterr().err
-    # a config is the user's own
+    # the user chose this config
     assert open_index(index, Config.preset("routed", embedder="hashing", llm="openai:m"))
 
 
@@ -100,7 +100,7 @@ def test_open_index_refuses_changed_missing_linked_or_added_file(index, tmp_path
     assert set(sealed) == files - {"manifest.json"}
     for path in (index / name for name in sealed):
         content = path.read_bytes()
-        (tmp_path / "secret.txt").write_bytes(content)  # a link is refused even if it leads to what was sealed
+        (tmp_path / "secret.txt").write_bytes(content)  # a link is refused even if its target has the recorded content
         for damage, message in (
             (lambda path, content: path.write_bytes(content[:-1] + bytes([content[-1] ^ 1])), "missing or damaged"),
             (lambda path, content: path.unlink(), "missing or damaged"),
@@ -147,6 +147,6 @@ def test_index_stops_when_file_differs_from_expected_checksum(tmp_path, corpus):
     with pytest.raises(BundleError, match=r"birch.txt: changed or deleted"):
         pipeline(tmp_path).index(paths, tmp_path / "index", sha256=meant)
     assert not (tmp_path / "index").exists()
-    paths[1].write_text("   ", encoding="utf-8")  # not usable, but what was meant
+    paths[1].write_text("   ", encoding="utf-8")  # blank text: not usable
     report = pipeline(tmp_path).index(paths, tmp_path / "index", sha256={**meant, paths[1]: sha256_of(paths[1])})
     assert report.documents == 1 and len(report.set_aside) == 1

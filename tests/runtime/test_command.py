@@ -85,8 +85,8 @@ def test_escape_terminal_escapes_control_characters_only_on_a_terminal(monkeypat
     monkeypatch.setattr(sys, "stdout", terminal)
     with escape_terminal():
         assert sys.stdout.write("a\x1b[2Jb") == 6
-        assert sys.stdout.getvalue() == "a\\x1b[2Jb"  # whatever else is asked of it, the terminal answers
-        with escape_terminal():  # once is enough
+        assert sys.stdout.getvalue() == "a\\x1b[2Jb"  # other attributes of the stream still work
+        with escape_terminal():  # nested use escapes only once
             sys.stdout.write("\x07")
     assert sys.stdout is terminal and terminal.getvalue() == "a\\x1b[2Jb\\x07"
     monkeypatch.setattr(sys, "stdout", file)

@@ -70,7 +70,7 @@ def test_commands_name_the_damaged_file_of_a_run(sound_run, tmp_path, capsys, fi
         code = review_main(["make", str(run), "--out", str(tmp_path / "review.html")])
     else:
         code = results.main([command, str(run)])
-    # a busy machine may say how far it is before
+    # on a busy machine, a progress message may come first
     err = "\n".join(line for line in capsys.readouterr().err.splitlines() if "documents" not in line)
     assert code == 1 and err.startswith(f"error: {run / file}: ") and len(err.splitlines()) == 1
     assert "not in the format that evaluate_rag.py writes" in err

@@ -154,7 +154,7 @@ def test_validate_reports_changed_missing_and_unlisted_files(bundle):
 
 @pytest.mark.parametrize("name", [".DS_Store", "corpus/.lease.pdf.swp", ".git/config"])
 def test_validate_reports_an_unrecorded_hidden_file(bundle, name):
-    """A bundle is published completely, including hidden files that an editor or a file manager left in it."""
+    """A bundle is published with all its files, including hidden files of an editor or a file manager."""
     (bundle / name).parent.mkdir(exist_ok=True)
     (bundle / name).write_bytes(b"left here")
     assert [line for line in messages(bundle) if f"files: {name}: in the bundle, but not recorded" in line]
@@ -197,7 +197,7 @@ def test_validate_skips_files_beside_bundles(bundle, capsys):
     assert f"{bundle}: sound" in out and f"note: {note}: is not a bundle's folder; skipped" in err
     assert check_main([str(bundle), str(note)]) == 0
     assert f"note: {note}: is not a bundle's folder; skipped" in capsys.readouterr().err
-    assert main([str(note)]) == 1  # by itself it was meant
+    assert main([str(note)]) == 1  # a path without a wildcard must be a bundle
 
 
 def test_validate_reports_located_gold_for_a_context_without_text(bundle):

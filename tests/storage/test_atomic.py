@@ -1,4 +1,4 @@
-"""A bundle appears whole or not at all, and never over something else."""
+"""A bundle appears completely or not at all, and never replaces other files."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_next_run_removes_the_partial_folder_of_a_killed_run(tmp_path):
 
 
 def killed_while_writing(out: Path, *names: str) -> Path | None:
-    """Run a process that is killed while it writes the folder that becomes `out`; return what it leaves, or None."""
+    """Run a process that is killed while it writes `out`; return the unfinished folder, or None."""
     code = f"""
 import os, signal
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The cache is one SQLite file; processes that open it at once wait in turn."""
+"""The cache is one SQLite file; processes that open it at the same time wait for each other."""
 
 from __future__ import annotations
 

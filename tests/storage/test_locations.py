@@ -1,4 +1,4 @@
-"""Remote files are listed, downloaded singly, checked and deleted; errors name the URL."""
+"""Remote files are listed, downloaded one by one, checked and deleted; errors name the URL."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def write_contracts(folder: Path, *, name: str = "cuad", names: tuple[str, ...] 
 
 
 def write_library(folder: Path) -> Path:
-    """Write a bundle of clauses with two queries; each clause is graded for both."""
+    """Write a bundle of clauses with two queries; each clause has a grade for both queries."""
     clauses = {
         "cap.txt": "In no event shall the liability of a party exceed the fees paid in the year before the claim.",
         "indirect.txt": "Neither party is liable for indirect, incidental or consequential damages of any kind.",
@@ -76,7 +76,7 @@ def write_library(folder: Path) -> Path:
 
 
 def tiny_weights(*, width: int = 32, layers: int = 2, seed: int = 3) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the weights of a network with MiniLM's architecture, a thousandth of its size."""
+    """Return the weights of a network with MiniLM's architecture and a thousandth of its size."""
     random = np.random.default_rng(seed)
 
     def some(*shape: int) -> np.ndarray[Any, Any]:

@@ -102,7 +102,7 @@ def test_list_rows_accepts_a_passage_with_any_whole_gold_span(tmp_path: Path) ->
     numbers = range(*pack.passages_of(int(pack.rows[number, 0])).indices(len(pack.passages)))
     large = max(numbers[1:], key=lambda passage: int(pack.passages[passage, 2] - pack.passages[passage, 1]))
     start, end = int(pack.passages[numbers[0], 1]), int(pack.passages[large, 2])
-    short, long = (start, start + 3), (end - 4, end + 9999)  # most of the long span is behind the passage
+    short, long = (start, start + 3), (end - 4, end + 9999)  # most of the long span is after the passage
     counts = np.array([[number, numbers[0], 3], [number, large, 4]])
     for spans in ((short, long), (long, short)):
         changed = replace(pack, gold=np.array([[number, *span] for span in spans]), positives=counts)

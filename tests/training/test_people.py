@@ -87,7 +87,7 @@ def test_gather_collects_short_answers_and_verdicts(tmp_path: Path, table: Path)
         ("desk  inc", "Desk Inc"),  # white space and case do not matter
         ("£800", None),
         ("", None),
-        ("Desk Inc pays £900 a month, in advance.", None),  # the whole quote is no short answer
+        ("Desk Inc pays £900 a month, in advance.", None),  # the whole quote is not a short answer
     ],
 )
 def test_find_short_finds_answers_only_inside_the_gold(answer: str, found: str | None) -> None:

@@ -21,7 +21,7 @@ from training.windows import Windows, mark_edges
 
 pytestmark = pytest.mark.extra
 CPU = torch.device("cpu")
-torch.set_num_threads(1)  # so small a network is slower on several
+torch.set_num_threads(1)  # a small network is slower on several threads
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Pack:
 
 
 def with_head(seed: int) -> dict[str, np.ndarray]:
-    """Return a small network with BERT's own head."""
+    """Return a small network with BERT's original head."""
     random = np.random.default_rng(seed)
     head = {"pooler.dense.weight": (32, 32), "head.weight": (1, 32), "pooler.dense.bias": 32, "head.bias": 1}
     return tiny_weights(seed=seed) | {n: random.standard_normal(shape).astype(np.float32) for n, shape in head.items()}
@@ -39,7 +39,7 @@ def with_head(seed: int) -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory: pytest.TempPathFactory, pack: Pack) -> Path:
-    """Return a folder with small weights to start from, and what the program wrote."""
+    """Return a folder with small initial weights, and the output of the program."""
     folder = tmp_path_factory.mktemp("taught")
     save_pack(pack, folder / "pack.npz")
     networks = {"minilm": tiny_weights(), "teacher": with_head(5)}

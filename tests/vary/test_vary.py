@@ -181,7 +181,7 @@ def test_scan_has_pictures_of_pages_and_no_text(tmp_path):
 
 
 def read_by_ocr(monkeypatch, *texts):
-    """Let the OCR engine read these texts, one for each document of one page, in their order."""
+    """Make the OCR engine return these texts, one for each document of one page, in order."""
 
     def read(text, picture):
         lines = [line for line in text.splitlines() if line.strip()]

@@ -23,7 +23,7 @@ from tests.browser import PATIENCE
 from tests.viewer.trend_data import write, write_sums_again
 
 WIDTH = 500
-"""Characters of a passage."""
+"""The characters of a passage."""
 PASSAGES = 16
 
 
@@ -59,7 +59,7 @@ def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40, tur
 
 
 def record(case: Case, outcome: str, scores: dict[str, float | None], read: dict[str, Document]) -> dict[str, Any]:
-    """Return a case as `eval_results.jsonl` has it."""
+    """Return a case in the form of `eval_results.jsonl`."""
     asked = {name: getattr(case, name) for name in ("id", "question", "truth", "is_impossible", "filename", "labels")}
     gold = [
         {
@@ -188,7 +188,7 @@ class Tab:
     def open(self, url: str, complaints: list[str]) -> Page:
         """Open and return a page; add its console errors and its external requests to `complaints`."""
         self._complaints = []
-        self._page.goto("about:blank")  # so that an address that differs in its end alone is opened anew
+        self._page.goto("about:blank")  # so that an address with only another fragment is loaded again
         home = url.partition("#")[0].rpartition("/")[0]
         self._complaints, self._allowed = complaints, (f"{home}/", "data:", "blob:")
         self._page.goto(url)

@@ -1,4 +1,4 @@
-"""The report: opened in a real Chromium from a file, read, filtered, walked, and attacked."""
+"""The report, opened in a real Chromium from a file: reading, filters, keyboard navigation, and attacks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def once(browser, results) -> Page:
 
 @pytest.fixture(scope="module")
 def tab(browser) -> Tab:
-    """Another tab, for whatever else is opened."""
+    """A tab for other pages."""
     return Tab(browser)
 
 
@@ -252,7 +252,7 @@ def test_report_marks_all_pieces_of_passage_and_labels_added_words(results, brow
     shutil.copytree(results, run, ignore=shutil.ignore_patterns("report*"))
     path = run / "cuad" / "eval_results.jsonl"
     lines = rows_of(path)
-    # gold of which the ends are far apart
+    # gold whose ends are far apart
     row = next(row for row in lines if row["gold"] and row["gold"][0]["places"] and len(row["gold"][0]["text"]) > 200)
     gold = row["gold"][0]
     start, end = gold["places"][0][0]
@@ -338,7 +338,7 @@ def test_report_runs_no_script_from_documents_or_answers(page):
         assert "<img src=x onerror" in text and "</script><script>" in text and "{{ 7*7 }}" in text
     assert page.evaluate("window.pwned") is None
     assert page.locator("img").count() == 0 and page.locator("body script:not([type])").count() == 1
-    # were anything to get through, the page would not let it run
+    # even if a script were in the page, its policy would not run it
     policy = page.locator("meta[http-equiv=Content-Security-Policy]").get_attribute("content")
     assert "default-src 'none'" in policy and "script-src 'sha256-" in policy and "unsafe" not in policy
 

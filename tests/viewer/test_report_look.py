@@ -16,13 +16,13 @@ from exhibit.viewer.report import write_report
 from tests.viewer.report_data import Tab, make_results, open_first
 
 WORDS = ("ink", "soft", "accent", "bad-ink", "good-ink", "gold-ink", "hit-ink", "both-ink")
-"""Colours that words have."""
+"""The colours of text."""
 GROUNDS = ("paper", "card", "faint", "picked")
-"""Colours that words stand on."""
+"""The background colours of text."""
 DOTS = ("ok", "calm", "bad", "near", "unused", "bold", "shy", "lost", "broken", "one", "two", "edge")
-"""Colours of dots, lines and borders that say something."""
+"""The colours of dots, lines and borders that have a meaning."""
 WORDS_STAND_OUT, DOTS_STAND_OUT = 4.5, 3.0
-"""What WCAG 2.2 asks of words, and of what else must be told apart (1.4.3, 1.4.11)."""
+"""The least contrast by WCAG 2.2 for text (1.4.3) and for other meaningful parts (1.4.11)."""
 
 
 def luminance(colour: str) -> float:

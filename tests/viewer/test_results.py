@@ -12,7 +12,7 @@ from exhibit.viewer.results import main
 
 
 def write_run(folder, scores, *, dataset="leases", failed=(), config=()):
-    """A run of questions with these scores, two to a document."""
+    """Write a run of questions with these scores, with two questions for each document."""
     (folder / dataset).mkdir(parents=True)
     (folder / "config.json").write_text(
         json.dumps({"datasets": {name: {"groups": None} for name in config or [dataset]}})
@@ -87,9 +87,9 @@ def test_diff_fail_on_regression_checks_selected_metrics(runs, capsys):
     assert main(["diff", one, two, "--fail-on-regression", "--metrics", "recall@10,answer_f1"]) == 0
     assert main(["diff", one, one, "--fail-on-regression"]) == 0
     assert "more than before" not in capsys.readouterr().out
-    # slower is no regression, unless it is asked about
+    # a slower run is a regression only if the metric is named
     assert main(["diff", one, two, "--fail-on-regression", "--metrics", "latency"]) == 1
-    assert main(["diff", two, one, "--fail-on-regression"]) == 1  # recall is worse that way
+    assert main(["diff", two, one, "--fail-on-regression"]) == 1  # in this order, recall is worse
 
 
 def test_diff_reports_more_failed_questions_as_regression_despite_perfect_means(tmp_path, capsys):

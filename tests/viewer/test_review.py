@@ -26,7 +26,7 @@ from tests.viewer.watching import CONTRASTS, served, watched
 
 HOSTILE = "<img src=x onerror='window.pwned=1'></script><script>window.pwned=2</script>\u2028"
 FEW = ["--max-documents", "2", "--jobs", "1"]
-"""Two contracts, which is all that forty questions need."""
+"""Two contracts are enough for forty questions."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def bundles(samples, tmp_path_factory) -> dict[str, Path]:
 def folder(bundles, tmp_path_factory) -> Path:
     """An invented run over both bundles, with replies of every kind."""
     made = make_results(tmp_path_factory.mktemp("results") / "first", bundles, limit=60)
-    for name, path in bundles.items():  # gold in a run has the words of train.json, as a real one does
+    for name, path in bundles.items():  # as in a real run, the gold has the words of train.json
         quotes = {row["id"]: row["contexts"] for row in json.loads((path / "train.json").read_text(encoding="utf-8"))}
         rows = rows_of(made / name / "eval_results.jsonl")
         for row in rows:
@@ -78,7 +78,7 @@ def data_of(page: Page) -> dict[str, Any]:
 
 
 def review_of(run: ReviewedRun, reviewer: str, **cases: Any) -> Review:
-    """A review with these judgments: `q33={"gold": "wrong"}` is of question 33 of cuad."""
+    """Return a review with these judgments: `q33={"gold": "wrong"}` judges question 33 of cuad."""
     told = [{"dataset": "cuad", "id": int(name[1:]), **case} for name, case in cases.items()]
     about = {"format": "exhibit-review/1", "review": "r", "run": run.name, "reviewer": reviewer}
     sample = {"size": len(told), "of": len(run.questions), "seed": 1, "by": ["outcome"]}
@@ -96,7 +96,7 @@ def marked(run: ReviewedRun, id: int, *, start: int = 40, end: int = 90) -> dict
 
 
 def with_gold(run: ReviewedRun, count: int) -> list[int]:
-    """The ids of some questions of cuad that have gold."""
+    """Return the ids of some questions of cuad that have gold."""
     return [int(key[1]) for key, row in run.questions.items() if key[0] == "cuad" and row.gold][:count]
 
 
@@ -167,7 +167,7 @@ def test_review_judgments_are_saved_read_and_applied_to_gold(
     changes_exactly(bundles["cuad"], tmp_path / "again", corrected)
     flags = ["--bundle", str(bundles["cuad"]), "--out", str(tmp_path / "applied")]
     assert main(["apply", str(patch), *flags]) == 0
-    for name in ("train.json", "gold.jsonl"):  # without the source the same comes out
+    for name in ("train.json", "gold.jsonl"):  # without the source, the result is the same
         assert (tmp_path / "applied" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     changes_exactly(bundles["cuad"], tmp_path / "applied", corrected)
 
@@ -197,7 +197,7 @@ def mark_words(page: Page, *, by_mouse: bool) -> list[list[int]]:
 
 
 def changes_exactly(old: Path, new: Path, corrected: dict[int, list[list[int]]]) -> None:
-    """Check that a bundle differs from another in the gold of these questions alone, and is sound."""
+    """Check that a bundle is valid, and differs from another only in the gold of these questions."""
     assert validate(new) == []
     count, wrong = check_gold(new)
     assert wrong == [] and count > 0
@@ -239,7 +239,7 @@ def test_review_page_from_server_works_with_mouse(sheet, browser, tmp_path):
         page.fill("#comment", "The clause before it is meant.")
         words = page.locator(".sheet >> nth=0 >> .word")
         words.nth(30).locator("rect").first.click()
-        words.nth(31).locator("rect").first.click()  # beside it: they become one
+        words.nth(31).locator("rect").first.click()  # an adjacent word: both become one passage
         assert page.locator(".marked li").count() == 1
         words.nth(60).locator("rect").first.click()
         assert page.locator(".marked li").count() == 2 and page.locator(".word.better").count() == 3

@@ -24,7 +24,7 @@ from tests.viewer.watching import CONTRASTS, watched
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Ten runs and the page over them; from the seventh on half of the questions are worse."""
+    """Ten runs and the page about them; from the seventh run on, half of the questions are worse."""
     made = make_runs(tmp_path_factory.mktemp("results"))
     assert main(["index", str(made)]) == 0
     return made
@@ -36,7 +36,7 @@ def found_in(folder: Path) -> list[Regression]:
 
 
 def made_up(values: list[list[float]], *, documents: int = 10, metric: str = "answer_f1") -> Series:
-    """A series whose runs have these values."""
+    """Return a series of runs with these values."""
     ids = range(len(values[0]))
     tables = [Table("d", list(ids), [f"{id % documents}.pdf" for id in ids], {metric: row}) for row in values]
     runs = [SimpleNamespace(name=f"r{at + 1}", tables={"d": table}) for at, table in enumerate(tables)]

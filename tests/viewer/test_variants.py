@@ -1,4 +1,4 @@
-"""A variant beside its control: in the report, in `results diff`, and over the size of the corpus."""
+"""A variant and its control: in the report, in `results diff`, and by the size of the corpus."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def asked(folder: Path, name: str, *bundles: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def varied(shared_folder):
-    """Make variants of one parent, each of them once for all processes of the tests."""
+    """Make variants of one parent, each only once for all test processes."""
     folder = shared_folder / "varied"
 
     def make(kind: str) -> tuple[Path, Path]:

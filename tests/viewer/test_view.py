@@ -45,7 +45,7 @@ ORIGIN = {"origin": f"http://{HOST}"}
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
-    """A folder with a bundle and two runs of it."""
+    """A folder with a bundle and two runs on it."""
     root = tmp_path_factory.mktemp("served")
     bundle, replies = root / "datasets_out" / "policies", root / "replies.jsonl"
     assert (
@@ -359,7 +359,7 @@ MALFORMED = [
 
 def test_malformed_requests_are_refused_without_traceback(client, served, bundle_key):
     name = quote(next(iter(open_bundle(served / "datasets_out" / "policies").files)))
-    client.get(f"bundle/{bundle_key}?text=location")  # so that there is a file to ask for
+    client.get(f"bundle/{bundle_key}?text=location")  # make a file that can be requested
     for method, path, body in MALFORMED:
         address = path.replace("KEY", bundle_key).replace("NAME", name)
         response = client.request(method, address, content=body.replace(b"KEY", bundle_key.encode()), headers=ORIGIN)
@@ -499,7 +499,7 @@ def rag_server() -> Iterator[tuple[str, threading.Event]]:
     go_on, asked = threading.Event(), itertools.count(1)
 
     def reply(_: System, request: Request) -> object:
-        if request.method == "POST" and next(asked) > 4:  # two questions before the run, and two of its own
+        if request.method == "POST" and next(asked) > 4:  # two questions before the run, and two questions of the run
             go_on.wait()
         return {"answer": "They collect your location.", "sources": []} if request.method == "POST" else 404
 

@@ -16,7 +16,8 @@ from tests.browser import PATIENCE
 from tests.viewer.watching import free_port, viewing
 
 pytestmark = pytest.mark.slow
-JOB_PATIENCE = 300_000  # milliseconds for a job, which reads documents and runs models in a process of its own
+# the timeout in milliseconds for a job, which reads documents and runs models in a separate process
+JOB_PATIENCE = 300_000
 
 LETTER = (
     "Confidentiality Agreement\n\nThis Confidentiality Agreement is made on 3 March 2021 between Marlow Pumps Ltd "
@@ -42,7 +43,7 @@ def test_clicks_in_view_lead_from_empty_folder_to_reviewed_bundle_and_report(bro
                  for name in ("Marlow", "Tarn")]  # fmt: skip
         page.set_input_files("#files", files)
         page.click("text=Draft questions on them")
-        page.click("#open:visible", timeout=JOB_PATIENCE)  # when the drafts are there
+        page.click("#open:visible", timeout=JOB_PATIENCE)  # as soon as the drafts are ready
         page.wait_for_selector("text=A program proposed these questions")
         page.click("text=Review the proposed questions")
         page.fill("#reviewer", "Ada Lovell")
@@ -92,7 +93,7 @@ def write_a_question(page: Page, address: str) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
 def test_review_page_saves_judgment_after_killed_server_is_restarted(browser, tmp_path):
-    """The judgment made while it was away is sent when it is back, and the page need not be loaded again."""
+    """A judgment that is made while the server is down is sent when it is up again, without reloading the page."""
     documents = tmp_path / "datasets_out" / "letters-documents"
     documents.mkdir(parents=True)
     (documents / "marlow.txt").write_text(LETTER, encoding="utf-8")

@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    """The address of a server over that folder."""
+    """The address of a server for that folder."""
     with viewing(folder, free_port()) as (one, _):
         yield one
 
@@ -72,7 +72,7 @@ def screen(request: pytest.FixtureRequest, browser) -> Page:
 
 
 def faults(page: Page) -> list[str]:
-    """Return what axe complains of, and by how much the page is wider than the screen."""
+    """Return the violations that axe reports, and by how much the page is wider than the screen."""
     page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
     page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
     found = page.evaluate(VIOLATIONS)["violations"]
@@ -82,7 +82,7 @@ def faults(page: Page) -> list[str]:
 
 
 def visit(page: Page, address: str) -> Iterator[str]:
-    """Open every page, as a person comes to them; yield the name of each."""
+    """Open every page in the order of a user's clicks; yield the name of each."""
     page.goto(address)
     page.wait_for_selector("[data-result] b")
     yield "home"

@@ -1,4 +1,4 @@
-"""Runs over time, made up: forty questions about ten leases, and a regression where one is asked for."""
+"""Invented runs over time: forty questions about ten leases, and optionally a regression."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ WORDS = ("rent", "repairs", "notice", "deposit")
 def make_runs(
     folder: Path, *, bad: int | None = 7, back: int | None = None, runs: int = 10, noise: float = 0.02
 ) -> Path:
-    """Write runs from `run-01`; from run `bad` until before run `back`, some questions get worse.
+    """Write runs from `run-01` on; from run `bad` to the run before `back`, some questions are worse.
 
-    These are the questions about repairs and notice.
+    These questions are about repairs and notice.
     """
     for number in range(1, runs + 1):
         broken = bad is not None and number >= bad and (back is None or number < back)
@@ -44,7 +44,7 @@ def make_run(folder: Path, number: int, *, broken: bool, noise: float = 0.02, da
 
 
 def write_sums_again(run: Path) -> None:
-    """Write the summary.json files of a run, from its rows."""
+    """Write the summary.json files of a run again, from its rows."""
     tables = read_tables(RunFolder(run))
     write(run / "summary.json", {name: one.as_json() for name, one in summarise_run(tables).items()})
     for table in tables:

@@ -40,7 +40,7 @@ CONTRASTS = """() => {
   }
   return poor;
 }"""
-"""Text that stands out too little from its ground, by WCAG's AA."""
+"""A script that returns texts with less contrast than WCAG's level AA requires."""
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def watched(browser: Browser, address: str, **told: object) -> Iterator[Page]:
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Write no log."""
 
     def do_GET(self) -> None:
         """Serve a file; answer the browser's request for a favicon with no content."""
@@ -75,14 +75,14 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """Yield the address of a static server over a folder."""
+    """Yield the address of a static server for a folder."""
     with run_server(partial(_Quiet, directory=str(folder))) as address:
         yield address
 
 
 @contextmanager
 def viewing(folder: Path, port: int) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Yield the address of `exhibit view` over a folder, and its process."""
+    """Yield the address of `exhibit view` for a folder, and its process."""
     words = ["view", "--no-browser", "--port", str(port), "--token", "token-of-the-test"]
     command = [sys.executable, "-m", "exhibit", *words]
     environment = {**os.environ, "EXHIBIT_CACHE": str(folder / "cache")}
@@ -102,6 +102,6 @@ def viewing(folder: Path, port: int) -> Iterator[tuple[str, subprocess.Popen[str
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a free port."""
     with socket.create_server(("127.0.0.1", 0)) as one:
         return int(one.getsockname()[1])

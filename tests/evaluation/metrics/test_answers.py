@@ -39,9 +39,9 @@ def test_abstention_accuracy_and_false_refusal_rate_equal_hand_computed_values()
         ("Yes.", {"truth": "Yes"}, 1, 1),
         ("£900 a month [1].", {"truth": "£900 a month"}, 1, 1),
         ("£900 a month [Lease#page=Rent].", {"truth": "£900 a month [2]"}, 1, 1),
-        # multisets: rent twice in one, once in the other
+        # multisets: `rent` is twice in one text and once in the other
         ("rent rent due", {"truth": "rent due"}, 2 * 2 / (3 + 2), 0),
-        # the expected answer alone, and not the gold
+        # compared with the expected answer alone, not with the gold
         ("The rent is £900", {"truth": "Yes", "golds": [quote("The rent is £900.")]}, 0, 0),
         ("The rent is £900", {"truth": "900"}, 2 * 1 / (4 + 1), 0),
         ("", {"truth": "Yes"}, 0, 0),
@@ -97,7 +97,7 @@ JUDGED = pytest.mark.parametrize("metric", ["groundedness", "relevance", "answer
 
 
 class Judge:
-    """A judge that gives prepared replies and remembers what it was asked."""
+    """A judge that gives prepared replies and stores its prompts."""
 
     name = "judge-1"
 

@@ -63,7 +63,7 @@ def told(**fields):
 @pytest.mark.parametrize(
     ("usage", "prices", "expected"),
     [
-        ({"cost": 0.25, "tokens_in": 1e6}, (1.0, 1.0), 0.25),  # what the system tells comes first
+        ({"cost": 0.25, "tokens_in": 1e6}, (1.0, 1.0), 0.25),  # the system's own figure is preferred
         ({"tokens_in": 1_000_000.0, "tokens_out": 500_000.0}, (0.5, 2.0), 1.5),  # 0.5 + 1.0
         ({"tokens_out": 1000.0}, (0.5, 2.0), 0.002),
         ({"tokens_in": 1000.0}, (0.5, 2.0), 0.0005),

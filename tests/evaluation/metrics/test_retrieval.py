@@ -34,30 +34,30 @@ def score_characters(row, *, ks=(1, 2, 4), parity=""):
 @pytest.mark.parametrize(
     ("golds", "passages", "precision", "recall"),
     [
-        # 100 characters of gold; what overlaps is counted once, the other file is dead weight
+        # 100 characters of gold; overlaps count once, and passages of the other file lower precision
         ([gold((100, 200))], RANKING, [50 / 100, 80 / 130, 100 / 310], [0.5, 0.8, 1.0]),
-        # two golds, one untouched
+        # two golds, one of which is not retrieved
         ([gold((100, 200)), gold((900, 1200))], RANKING, [50 / 100, 80 / 130, 100 / 310], [50 / 400, 80 / 400, 0.25]),
-        # golds that overlap: each is 50 of 100, the characters they share are retrieved once
+        # overlapping golds: 50 of 100 characters of each are retrieved, and shared characters count once
         ([gold((0, 100)), gold((50, 150))], [at(50, 100)], [1, 1, 1], [0.5, 0.5, 0.5]),
         # the same gold twice
         ([gold((0, 100)), gold((0, 100))], [at(0, 200)], [0.5, 0.5, 0.5], [1, 1, 1]),
         # one gold in two spans
         ([gold([(0, 60), (100, 140)])], [at(50, 120)], [30 / 70] * 3, [30 / 100] * 3),
-        # two places: the first while it is the better one, then the second; never both
+        # two locations: the first counts until the second is better; never both
         ([gold((0, 100), (1000, 1100))], [at(0, 40), at(1000, 1090)], [1, 90 / 130, 90 / 130], [0.4, 0.9, 0.9]),
-        # equal shares: the first place
+        # equal shares: the first location counts
         ([gold((0, 100), (1000, 1100))], [at(1000, 1100), at(0, 100)], [1, 0.5, 0.5], [1, 1, 1]),
-        # places of different lengths: the share counts, weighed by the longer
+        # locations of different lengths: the share counts, weighted by the longer
         ([gold((0, 100), (1000, 1050)), gold((500, 600))], [at(0, 60), at(1000, 1050)], [1, 50 / 110, 50 / 110],
          [60 / 200, 100 / 200, 100 / 200]),
-        # what could not be located counts neither way; what was retrieved from nowhere is dead weight
+        # gold without a location is not counted; passages without a location lower precision
         ([gold((0, 100)), gold(text="lost")], [Passage("y" * 25), at(0, 75)], [0, 0.75, 0.75], [0, 0.75, 0.75]),
         ([gold((0, 100))], [Passage("y" * 25, "lease.pdf"), Passage("y" * 75, None, Span(0, 75))], [0] * 3, [0] * 3),
         # nothing retrieved
         ([gold((0, 100))], [], [0, 0, 0], [0, 0, 0]),
         ([gold((0, 100))], [at(20, 20)], [0, 0, 0], [0, 0, 0]),
-        # no gold has a place
+        # no gold has a location
         ([gold(text="lost"), gold(file="a.pdf")], [at(0, 75)], [None] * 3, [None] * 3),
         ([gold((0, 9), file=None)], [at(0, 75)], [None] * 3, [None] * 3),
         ([], [at(0, 75)], [None] * 3, [None] * 3),
@@ -71,11 +71,11 @@ def test_char_precision_and_recall_equal_hand_computed_values(golds, passages, p
 @pytest.mark.parametrize(
     ("golds", "passages", "precision", "recall"),
     [
-        # each snippet's overlap is added: recall passes 1
+        # the overlaps of all snippets are added: recall exceeds 1
         ([gold((100, 200))], RANKING, [50 / 100, 130 / 180, 150 / 360], [0.5, 1.3, 1.5]),
-        # each gold snippet's, too: precision passes 1
+        # the overlaps of all gold snippets are added: precision exceeds 1
         ([gold((0, 100)), gold((0, 100))], [at(0, 50)], [2, 2, 2], [0.5, 0.5, 0.5]),
-        # a gold stands where it was first said to stand
+        # only the first location of a gold counts
         ([gold((0, 100), (1000, 1100))], [at(1000, 1100)], [0, 0, 0], [0, 0, 0]),
         ([gold([(0, 60), (100, 140)])], [at(50, 120)], [30 / 70] * 3, [30 / 100] * 3),
         ([gold((0, 100))], [], [0, 0, 0], [0, 0, 0]),
@@ -143,9 +143,9 @@ NOTICE = "Either party may end this lease by two months' notice in writing."
         (RENT, RENT, True, True),
         (f"1. Rent. {RENT} 2. Repairs.", RENT, True, True),
         (RENT.upper(), RENT, True, True),
-        # as a PDF has it: broken lines, curly quotes, a soft hyphen
+        # text of a PDF: line breaks, curly quotes, a soft hyphen
         ("Either party may end\nthis lease by two months’ no\u00adtice in writing.", NOTICE, True, False),
-        # pieces of the gold: half of it, else nothing
+        # pieces of the gold: at least half is needed
         (RENT[:50], RENT, True, True),
         (RENT[:40], RENT, False, True),
         ("two months' notice in writing", "by two months' notice in writing", True, True),
@@ -153,7 +153,7 @@ NOTICE = "Either party may end this lease by two months' notice in writing."
         ("", RENT, False, True),
         (" \n", RENT, False, True),
         ("The landlord shall insure the premises.", RENT, False, False),
-        # parts of a gold with words left out
+        # gold with an omission
         (f"{NOTICE} {RENT}", f"{RENT} <omitted> {NOTICE}", True, False),
         (NOTICE, f"{RENT} <omitted> {NOTICE}", False, True),
         (RENT, f"{RENT} <omitted> {NOTICE}", True, True),
@@ -171,16 +171,16 @@ def test_rank_found_requires_half_of_the_gold(passage, gold, mended, seed):
 @pytest.mark.parametrize(
     ("golds", "passages", "ranks"),
     [
-        # by place: half of the characters, by one passage or by several together
+        # by location: half of the characters, in one passage or in several together
         ([gold((0, 100))], [at(0, 100)], [1]),
         ([gold((0, 100))], [at(0, 49), at(300, 400)], [None]),
         ([gold((0, 100))], [at(0, 50)], [1]),
         ([gold((0, 100))], [at(0, 30), at(500, 600), at(70, 100)], [3]),
-        # what overlaps counts once
+        # overlapping characters count once
         ([gold((0, 100))], [at(0, 30), at(10, 40), at(20, 49), at(49, 50)], [4]),
-        # the same place in another file holds nothing
+        # the same offsets in another file do not count
         ([gold((0, 100))], [at(0, 100, "other.pdf"), at(0, 100)], [2]),
-        # any of its places; a place in parts is all its parts
+        # one of several locations is enough; a location in parts needs half of all its parts
         ([gold((0, 100), (500, 600))], [at(540, 600)], [1]),
         ([gold((0, 100), (500, 600))], [at(0, 30), at(500, 530)], [None]),
         ([gold([(0, 50), (200, 250)])], [at(0, 25), at(225, 250)], [2]),
@@ -191,7 +191,7 @@ def test_rank_found_requires_half_of_the_gold(passage, gold, mended, seed):
         ([RENT], [RENT[:40], RENT[40:]], [2]),
         ([RENT], [RENT[:40]], [None]),
         ([RENT], ["rent", "month", "tenant"], [None]),
-        # a chunk that ends within the gold, and the one that begins there
+        # a chunk that ends inside the gold, and a chunk that begins there
         ([RENT], [f"1. Rent. {RENT[:30]}", f"{RENT[30:55]} …", f"{RENT[30:]} 2. Repairs."], [3]),
         ([RENT], [f"1. Rent. {RENT[:60]}"], [1]),
         ([RENT], [f"{RENT[40:]} 2. Repairs."], [1]),
@@ -211,7 +211,7 @@ def test_find_gold_ranks_requires_right_file():
     assert find_gold_ranks(case([quote(RENT)], [elsewhere])) == [None]
     assert find_gold_ranks(case([quote(RENT)], [elsewhere, here])) == [2]
     assert find_gold_ranks(case([quote(RENT)], [Passage(RENT)])) == [1]
-    # located gold, and a passage whose own place is not known
+    # located gold, and a passage without a known location
     assert find_gold_ranks(case([gold((0, len(RENT)), text=RENT)], [Passage(RENT)])) == [1]
 
 
@@ -234,14 +234,14 @@ SECOND, THIRD, FOURTH = 1 / log2(3), 1 / log2(4), 1 / log2(5)
         ([RENT], ["x", RENT], 1, SECOND),
         ([RENT], ["x", "y"], 0, 0),
         ([RENT], [], 0, 0),
-        # shared by two passages: found with the second
+        # the gold is split over two passages: found at the second
         ([RENT], [RENT[:40], RENT[40:]], 1, SECOND),
-        # a gold is credited once
+        # a gold counts once
         ([RENT], [RENT, RENT[:60], f"{RENT}!"], 1, 1),
         ([RENT, NOTICE], [RENT, RENT, NOTICE], 1, (1 + THIRD) / (1 + SECOND)),
-        # golds of the same words are one
+        # golds with the same words count once
         ([RENT, RENT.upper()], [RENT], 1, 1),
-        # one passage with two golds is as good as two with one each, and no better
+        # one passage with two golds scores as two passages with one gold each
         ([RENT, NOTICE], [f"{RENT} {NOTICE}"], 1, 1),
         ([RENT, NOTICE], ["x", "y", f"{RENT} {NOTICE}"], 1, (THIRD + FOURTH) / (1 + SECOND)),
         ([RENT, NOTICE], [f"{RENT} {NOTICE}", RENT], 1, 1),
@@ -258,11 +258,11 @@ def test_seed_parity_credits_single_words_and_ndcg_exceeds_1():
     assert score_ranking([RENT], ["rent", "month"], parity="seed") == (1, pytest.approx(1 + SECOND))
     assert score_ranking([RENT], [RENT, RENT]) == (1, 1)
     assert score_ranking([RENT], [RENT, RENT], parity="seed") == (1, pytest.approx(1 + SECOND))
-    # what two passages share: ours needs half, the seed is content with the first piece
+    # gold split over two passages: our metric needs half of it, the seed's needs any piece
     halves = [RENT[:40], RENT[40:]]
     assert score_ranking([RENT], halves) == (1, pytest.approx(SECOND))
     assert score_ranking([RENT], halves, parity="seed") == (1, pytest.approx(1 + SECOND))
-    # a chunk that holds most of a gold, and neither contains the other: nothing for the seed
+    # a chunk with most of a gold, where neither contains the other: no credit from the seed's metric
     cut = [f"1. Rent. {RENT[:80]}"]
     assert score_ranking([RENT], cut) == (1, 1)
     assert score_ranking([RENT], cut, parity="seed") == (0, 0)
@@ -341,8 +341,9 @@ PAGE = GoldPassage("a.pdf", None, pages=(7,))
     [
         ([Passage("x", "a.pdf", Span(0, 9), pages=(7,))], 1.0),
         ([Passage("x", "a.pdf", Span(0, 9), pages=(6, 7))], 1.0),
-        ([Passage("x", "a.pdf", Span(0, 9), pages=(6,), told_page=7)], 0.0),  # the words decide, not the system
-        ([Passage("x", "a.pdf", told_page=7)], 1.0),  # nothing but its page is known
+        # the located words decide, not the page that the system reports
+        ([Passage("x", "a.pdf", Span(0, 9), pages=(6,), told_page=7)], 0.0),
+        ([Passage("x", "a.pdf", told_page=7)], 1.0),  # only its reported page is known
         ([Passage("x", "b.pdf", Span(0, 9), pages=(7,))], 0.0),
         ([Passage("x", "a.pdf")], None),
         ([Passage("x", "b.pdf")], 0.0),
@@ -377,7 +378,7 @@ def score_files(files, grades=None, **fields):
         ("cdb", (2 + SECOND + 3 * THIRD) / IDEAL, 1 / 2, 1 / 3),
         ("efd", THIRD / IDEAL, 0, 0),
         ("", 0, 0, 0),
-        # several passages of a file are one file, at the first of them
+        # several passages of a file count as one file, at the rank of the first
         ("bbba", (3 + 4 * SECOND) / IDEAL, 1, 1),
         # x, y and z were not judged: they are left out of the ranking
         ("xybza", (3 + 4 * SECOND) / IDEAL, 1, 1),
@@ -456,10 +457,12 @@ def test_span_f1_compares_top_passage_with_gold(passages, golds, expected):
 @pytest.mark.parametrize(
     ("passage", "gold", "expected"),
     [
-        ("a non-exclusive licence", "an exclusive licence", 2 * 1 / (2 + 3)),  # {a, licence}: the compound is no word
+        # {a, licence}: the compound is not a word
+        ("a non-exclusive licence", "an exclusive licence", 2 * 1 / (2 + 3)),
         ("the company's fee (net)", "the company fee, net.", 1),
         ("don't pay", "do pay", 1),
-        ("rent of £900 at 9.30", "rent 900", 2 * 1 / (3 + 2)),  # {rent, of, at}: a sign and a point make no word
+        # {rent, of, at}: tokens with a sign or a point are not words
+        ("rent of £900 at 9.30", "rent 900", 2 * 1 / (3 + 2)),
     ],
 )
 def test_span_f1_with_seed_parity_splits_words_like_nltk(passage, gold, expected):
@@ -508,9 +511,9 @@ ECONOMY = ["chunk_essential@10", "chunk_neither@10"]
     ("passage", "essential", "neither"),
     [
         (at(900, 1001), 1, 0),
-        (at(9050, 9060), 1, 0),  # at any of its places
+        (at(9050, 9060), 1, 0),  # one of its locations
         (at(900, 1000), 0, 0),  # beside gold
-        (at(1600, 1700), 0, 0),  # 500 characters on
+        (at(1600, 1700), 0, 0),  # 500 characters later
         (at(1601, 1700), 0, 1),
         (at(1000, 1100, "other.pdf"), 0, 1),
         (at(1000, 1100, None), 0, 1),
