@@ -1,4 +1,4 @@
-"""Servers on this machine, whose replies are a function of the requests."""
+"""Local servers whose replies are a function of the requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 
 class Request(NamedTuple):
-    """A request that a server received; `target` is the path with its query, as it was sent."""
+    """A request that a server received; `target` is the unchanged path with its query."""
 
     method: str
     target: str
@@ -30,7 +30,7 @@ class Request(NamedTuple):
 
     @property
     def body(self) -> Any:
-        """JSON, or for a form its file name, the file's text and its fields."""
+        """The JSON of the body; for a form, its file name, the file's text and its fields."""
         kind = self.headers.get("Content-Type", "")
         if kind.startswith("multipart/"):
             return _read_form(self.data, kind)
@@ -57,7 +57,7 @@ class Reply(NamedTuple):
     status: int = 200
     headers: Mapping[str, str] = {}
     cut: bool = False
-    """Send only the first half of the body, and close the connection."""
+    """Whether the server sends only the first half of the body, and then closes the connection."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -71,7 +71,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        with suppress(OSError):  # the client did not wait
+        with suppress(OSError):  # the client has disconnected
             self.handle_request(Request(self.command, self.path, self.headers, data))
             self.wfile.flush()
 
@@ -116,7 +116,7 @@ def run_server(handler: type[BaseHTTPRequestHandler] | Callable[..., BaseHTTPReq
 
 
 def serve(answer: Callable[[Request], Reply | Callable[[Handler], object] | None]) -> AbstractContextManager[str]:
-    """Run a server and yield its address; a reply that is a function writes itself, and None closes the connection."""
+    """Run a server and yield its address; a reply may be a function that writes the response; None disconnects."""
 
     class Answering(Handler):
         def handle_request(self, request: Request) -> None:

@@ -358,7 +358,7 @@ def score_chunks(lines: list[Gold], chunks: Chunks) -> dict[str, int]:
 
 def _describe_task(export: Export) -> tuple[dict[str, Any], str]:
     """Return the description of the task, and the card of its repository."""
-    from exhibit.hub.card import LICENCES, read_languages  # the libraries that draw a card take half a second
+    from exhibit.hub.card import LICENCES, read_languages  # import here: the import takes half a second
 
     info, languages = export.bundle.info, read_languages(export.bundle.root)
     task = {
@@ -470,7 +470,7 @@ _TASKS = {
     QUESTIONS_TASK: ([], f"{{prompt}}\n\n{_INSTRUCTION}"),
     "reading": (["contexts"], f"Passages of the documents:\n{{contexts}}\n\nQuestion: {{prompt}}\n\n{_INSTRUCTION}"),
 }
-"""By task, the columns that its prompt shows besides the question, and the template of the prompt."""
+"""For each task, the columns that its prompt shows besides the question, and the prompt's template."""
 
 
 def make_shelf_files(info: BundleInfo) -> dict[str, bytes]:

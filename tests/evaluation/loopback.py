@@ -1,4 +1,4 @@
-"""Servers on this machine that reply in the format of a given system, and fail when a test asks for it."""
+"""Local servers that reply in the format of a given system, with faults if a test requests them."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def chat(answer: str, passages: Any) -> dict[str, Any]:
 
 
 def question_of(body: dict[str, Any]) -> Any:
-    """Return the question of a common body; of another body, the body itself."""
+    """Return the question in a common body; return any other body unchanged."""
     if "messages" in body:
         return body["messages"][-1]["content"]
     return body.get("question") or body.get("query") or body
@@ -122,7 +122,7 @@ class RagServer:
 
     url: str = ""
     reply: Callable[[str], Any] = lambda question: chat(f"You asked: {question}", [])
-    """From a question to JSON, bytes sent as they are, a status, a status and its body, or the name of a fault."""
+    """Returns for a question JSON, unchanged bytes, a status, a status with its body, or the name of a fault."""
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     retry_after: str = ""
@@ -130,7 +130,7 @@ class RagServer:
 
     @property
     def questions(self) -> list[str]:
-        """What it was asked, in order of arrival."""
+        """The received questions, in order."""
         return [question_of(body) for body in self.bodies]
 
     def answer(self, _: System, asked: Request) -> Any:
@@ -147,7 +147,7 @@ class RagServer:
         return status, data, {"Content-Type": "application/json", **retry}
 
     def _fail(self, fault: str, handler: Handler) -> None:
-        """Be silent (`hang`), send part of a reply (`cut`), or send it without end (`drip`, `drip headers`)."""
+        """Send nothing (`hang`), a part of a reply (`cut`), or an endless reply (`drip`, `drip headers`)."""
         handler.close_connection = True
         if fault == "hang":
             self.closing.wait(30)

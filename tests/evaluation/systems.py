@@ -28,13 +28,13 @@ def quotes(case: Case) -> list[tuple[str, str]]:
 
 
 def langchain(case: Case) -> Shaped:
-    """Return a reply as LangChain's RetrievalQA gives it."""
+    """Return a reply in the form of LangChain's RetrievalQA."""
     documents = [{"page_content": text, "metadata": {"source": f"/docs/{file}"}} for file, text in quotes(case)]
     return {"query": case.question, "result": case.truth, "source_documents": documents}
 
 
 def langchain_chain(case: Case) -> Shaped:
-    """Return a reply as a LangChain retrieval chain gives it, with the documents under `context`."""
+    """Return a reply in the form of a LangChain retrieval chain, with the documents under `context`."""
     documents = [
         {"page_content": text, "metadata": {"source": file, "page": 0}, "type": "Document"}
         for file, text in quotes(case)
@@ -43,7 +43,7 @@ def langchain_chain(case: Case) -> Shaped:
 
 
 def llamaindex(case: Case) -> Shaped:
-    """Return a reply as a LlamaIndex query engine gives it."""
+    """Return a reply in the form of a LlamaIndex query engine."""
     nodes = [
         {"node": {"text": text, "metadata": {"file_name": file, "page_label": "1"}}, "score": 0.8}
         for file, text in quotes(case)
@@ -52,7 +52,7 @@ def llamaindex(case: Case) -> Shaped:
 
 
 def haystack(case: Case) -> Shaped:
-    """Return a reply as a Haystack pipeline with an answer builder gives it."""
+    """Return a reply in the form of a Haystack pipeline with an answer builder."""
     documents = [{"content": text, "meta": {"file_path": file}, "score": 0.7} for file, text in quotes(case)]
     return {"query": case.question, "answers": [{"data": case.truth, "documents": documents}]}
 
@@ -265,13 +265,13 @@ ROWS = [
 ]
 INDEX = "guides"
 MOST = 4
-"""Rows of one reply: a service may give fewer than are asked for."""
+"""The most rows of a reply: a service may return fewer rows than requested."""
 WIDTH = 3072
-"""Dimensions of text-embedding-3-large."""
+"""The dimensions of text-embedding-3-large."""
 
 
 def reply_as_azure(_: System, asked: Request) -> object:
-    """Reply as the REST interface of a search service does, and as a deployment of Azure OpenAI."""
+    """Reply like the REST interface of a search service, and like a deployment of Azure OpenAI."""
     if asked.path.endswith("/chat/completions"):
         words = re.findall(r"governed by the law of (\w+)", asked.body["messages"][-1]["content"])
         text = (
@@ -302,7 +302,7 @@ def reply_as_azure(_: System, asked: Request) -> object:
 
 
 def reply_as_openai(_: System, asked: Request) -> object:
-    """Reply as OpenAI does: with vectors of each text's letter counts, or with a fixed text."""
+    """Reply like OpenAI: with vectors of each text's letter counts, or with a fixed text."""
     if asked.path.endswith("/embeddings"):
         rows = [[1.0 + text.count(chr(97 + place % 26)) for place in range(WIDTH)] for text in asked.body["input"]]
         return {"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]}

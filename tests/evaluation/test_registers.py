@@ -22,7 +22,7 @@ TITLES = {
     "human rights act 1998": "ukpga/1998/42",
     "public contracts regulations 2015": "uksi/2015/102",
 }
-"""What the search by title knows; it takes commas and apostrophes at their word."""
+"""The titles that the search finds; it compares commas and apostrophes, too."""
 PUNCTUATED = {
     "Legal Aid, Sentencing and Punishment of Offenders Act 2012": "ukpga/2012/10",
     "Justice Act (Northern Ireland) 2015": "nia/2015/9",
@@ -43,14 +43,14 @@ FILED_ELSEWHERE = {"[2024] EWHC 789 (Ch)"}
 
 
 class Registers:
-    """Both registers at one address, and what they were asked for."""
+    """Both registers at one address, with the received requests."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.agents: set[str] = set()
         self.robots = "User-agent: *\nDisallow: /search\n"
         self.busy = 0
-        """How many requests are answered with 429 before the next good one."""
+        """The number of requests that are answered with 429 before the next normal reply."""
         self.url = ""
 
     def answer(self, target: str) -> tuple[int, dict[str, str], str]:

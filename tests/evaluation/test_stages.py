@@ -276,12 +276,12 @@ Run = Callable[..., EvaluatedRun]
 
 
 def answer_alone(question: str) -> dict[str, Any]:
-    """Reply with the right answer, which cites the passage of its question; the passages are unknown."""
+    """Reply with the right answer and a citation, but without passages."""
     return {"answer": f"{ANSWERS[question]} [{list(ANSWERS).index(question) + 1}]"}
 
 
 def rerank(*numbers: int) -> Callable[[str], dict[str, Any]]:
-    """Return a system that retrieves all clauses, reranks them so, and cites none: a citation proves their use."""
+    """Return a system that retrieves all clauses, reranks them in this way, and cites none."""
     passages = [{"filename": "tack.txt", "text": clause} for clause in CLAUSES]
     return lambda question: {"answer": ANSWERS[question], "passages": passages, "reranked": list(numbers)}
 
@@ -331,7 +331,7 @@ def write_chunks(path: Path, *texts: str) -> Path:
 
 
 def test_table_missing_from_parsed_text_is_lost_at_text_stage(run: Run, parsed_folder: Callable[..., Path]) -> None:
-    # the passages are unknown: else a list that has the table proves that the parser did not lose it
+    # without passages: a list with the table would prove that the parser did not lose it
     done = run(parsed=parsed_folder(TEXT.replace(FARES, "")))
     assert losses(done) == [None, "text", None, None]
     lost = stages_in(done)[1]
@@ -367,7 +367,7 @@ def test_chunks_are_matched_to_parsed_text_when_both_are_given(
     done = run(parsed=parsed_folder(short), chunks=chunks)
     stages = stages_in(done)[2]
     assert 0.5 < stages["text"]["share"] < 1
-    assert stages["chunks"]["share"] == 1.0  # the chunk has all that the text has
+    assert stages["chunks"]["share"] == 1.0  # the chunk has everything that the text has
     assert losses(done) == [None] * 4
 
 

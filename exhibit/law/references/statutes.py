@@ -316,8 +316,7 @@ def _read_instrument(text: str, ending: re.Match[str]) -> Named | None:
             break  # orders contain the names of Acts: "Access to Justice Act 1999 (Destination of Appeals) Order 2016"
         listed = listed or token["small"] == "and"
         start = floor + token.start()
-    # type: ignore[index]
-    start += len(re.match(r"(?:(?:of|and|for|in|to|on|by|with)\b|[,\s])*", text[start : ending.start()])[0])
+    start += len(re.match(r"(?:(?:of|and|for|in|to|on|by|with)\b|[,\s])*", text[start : ending.start()])[0])  # type: ignore[index]
     words = text[start : ending.start()].strip()
     # Acts have "Northern Ireland" after the word Act, Orders before the word Order: move both to the same position
     place = " (Northern Ireland)" if ending["place"] else ""
