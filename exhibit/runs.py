@@ -12,9 +12,9 @@ from exhibit.evaluation.evaluate import evaluate as evaluate_run
 from exhibit.evaluation.metrics import registered
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.settings import parse_settings
-from exhibit.evaluation.text_tables import ALL, choose_metrics, table_of
+from exhibit.evaluation.text_tables import choose_metrics, table_of
 from exhibit.runtime.command import print_note
-from exhibit.schemas.run import REPORT, Means, RunQuestion
+from exhibit.schemas.run import RunQuestion
 from exhibit.viewer.compare import Comparison, compare_two
 from exhibit.viewer.report import write_report
 
@@ -32,10 +32,6 @@ class Run(RunResults):
         super().__init__(folder)
         self.asked = tuple(asked)
 
-    @property
-    def report(self) -> Path:
-        return self.folder / REPORT
-
     @cached_property
     def questions(self) -> DataFrame:
         """One row per question: the question, the expected answer, the reply, the outcome and every score."""
@@ -46,7 +42,7 @@ class Run(RunResults):
         """One row per metric and dataset, with mean and interval; `ALL` is the mean over several datasets."""
         rows = [
             {"metric": metric, "dataset": name, **estimate.as_json()}
-            for name, means in self._make_columns().items()
+            for name, means in self.columns.items()
             for metric, estimate in means.items()
         ]
         for row in rows:
@@ -54,14 +50,10 @@ class Run(RunResults):
         return _make_frame(rows, index=["metric", "dataset"])
 
     def __repr__(self) -> str:
-        columns, errors = self._make_columns(), [row.reply.error for row in self.rows if row.reply.error]
+        errors = [row.reply.error for row in self.rows if row.reply.error]
         failed = f"{len(errors)} of {len(self.rows)} questions failed. The first: {errors[0]}" if errors else ""
-        table = table_of(columns, choose_metrics(self.means, self.asked))
+        table = table_of(self.columns, choose_metrics(self.means, self.asked))
         return "\n".join(filter(None, [table, failed, f"report: {self.report}"]))
-
-    def _make_columns(self) -> dict[str, Means]:
-        means = {name: self.means_of(name) for name in self.datasets}
-        return means | ({ALL: self.means} if len(means) > 1 else {})
 
 
 def _flatten_row(row: RunQuestion) -> dict[str, Any]:

@@ -144,5 +144,5 @@ def test_score_recall_of_run_predictions_equals_run_summary(tmp_path, run, capsy
     asked = {test["query"] for test in tests}
     kept = [prediction for prediction in predictions if prediction["query"] in asked]
     printed = dict(line.split(": ") for line in run(kept, {"tests": tests}).out.splitlines() if ": " in line)
-    assert float(printed["num_examples"]) == 6 == done.summary["recall@10"].n
-    assert float(printed["recall@10"]) == pytest.approx(done.summary["recall@10"].mean, abs=5e-5)
+    assert float(printed["num_examples"]) == 6 == done.means["recall@10"].n
+    assert float(printed["recall@10"]) == pytest.approx(done.means["recall@10"].mean, abs=5e-5)

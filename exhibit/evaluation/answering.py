@@ -1,20 +1,16 @@
 """Direct evaluation: a search server returns passages, and a language model answers from them."""
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, islice
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.cases import Case, Reply
-from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.scoring import write_json
 from exhibit.evaluation.statistics import compute_mean
-from exhibit.evaluation.targets import NumberedReply, Target, TargetOptions
+from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets.builtin import renumber
-from exhibit.evaluation.targets.http import Server
 from exhibit.evidence import Span
 from exhibit.rag.answerers import answer_all, assemble
 from exhibit.rag.pipeline import Pipeline
@@ -25,34 +21,11 @@ from exhibit.schemas.run_folder import RunFolder
 RESULTS = "direct_evaluation_results.json"
 
 
-def with_answers(target: Target, options: TargetOptions) -> Target:
-    if not options.answers or options.config.llm == "none" or not isinstance(target, Server):
-        return target
-    return AnsweringTarget(target, options) if target.paths.answer == ("",) else target
+def make_answerer(options: TargetOptions) -> Callable[[Case, Reply], Reply]:
+    """Return a function that adds the answer of the options' language model to the reply of a search server."""
+    config, llm = options.config, Pipeline(options.config, cache=options.cache, llm=options.llm).llm
 
-
-class AnsweringTarget:
-    """A search server combined with a language model that answers from the first passages."""
-
-    def __init__(self, search: Target, options: TargetOptions) -> None:
-        self._search, self._threads, self._config = search, options.threads, options.config
-        self.probe, self.ingest = search.probe, search.ingest
-        self._llm = Pipeline(options.config, cache=options.cache, llm=options.llm).llm
-        self.name, self.exact = f"{search.name} + {options.config.llm}", search.exact
-
-    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        def answer(searched: NumberedReply) -> NumberedReply:
-            return searched._replace(reply=self._answer_from(cases[searched.position], searched.reply))
-
-        with ThreadPoolExecutor(self._threads) as pool:
-            searched = self._search.ask(dataset, cases)
-            while batch := list(islice(searched, self._threads)):  # each batch is journaled before the next begins
-                yield from pool.map(answer, batch)
-
-    def _answer_from(self, case: Case, reply: Reply) -> Reply:
-        if reply.error:
-            return reply
-        began, config = time.monotonic(), self._config
+    def add_answer(case: Case, reply: Reply) -> Reply:
         starts = list(accumulate((len(passage.text) + 1 for passage in reply.passages), initial=0))[: config.k]
         hits = [
             Hit(one.filename or one.told_filename or "", Span(at, at + len(one.text)), one.text, one.score or 0.0,
@@ -60,18 +33,19 @@ class AnsweringTarget:
             for at, one in zip(starts, reply.passages, strict=False)
         ]  # fmt: skip
         context = assemble(hits, summaries={}, budget=config.budget_tokens)
-        [answer] = answer_all([(case.question, context)], config, self._llm)
-        seconds = (reply.seconds or 0.0) + time.monotonic() - began
+        [answer] = answer_all([(case.question, context)], config, llm)
         # a source may combine several passages: it gets the number of the last passage that begins before it
         ranks = {
             source.number: max(rank for rank, at in enumerate(starts, 1) if at <= source.span.start)
             for source in context.sources
         }
         read = tuple(ranks.values())
-        reply = replace(reply, seconds=seconds, usage=dict(answer.usage), selected=len(read), context=read)
+        reply = replace(reply, usage=dict(answer.usage), selected=len(read), context=read)
         if answer.error:
             return replace(reply, error=answer.error)
         return replace(reply, answer=renumber(answer.text, ranks))
+
+    return add_answer
 
 
 # ---------------------------------------------------------------- the file of the third seed

@@ -18,10 +18,10 @@ from typing import Any
 
 from exhibit.evaluation import text_tables
 from exhibit.evaluation.datasets import load_datasets
-from exhibit.evaluation.evaluate import Draw, EvaluatedRun, evaluate
+from exhibit.evaluation.evaluate import Draw, evaluate
 from exhibit.evaluation.metrics import split_requests
 from exhibit.evaluation.outcomes import LABELS, describe_result
-from exhibit.evaluation.runs import make_summary_json
+from exhibit.evaluation.runs import RunResults, make_summary_json
 from exhibit.evaluation.settings import Settings, list_settings, parse_set, parse_settings, read_config_file
 from exhibit.evaluation.targets import list_targets
 from exhibit.evaluation.targets.recheck import describe_account, make_bundle
@@ -30,8 +30,7 @@ from exhibit.runtime import command
 from exhibit.runtime.plugins import list_plugins
 from exhibit.schemas.bundle import load_json
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.run import CONFIDENCE
-from exhibit.schemas.run_folder import RunFolder
+from exhibit.schemas.run import CONFIDENCE, EVIDENCE
 
 FAILED = 3
 """The exit code of a run in which too many questions failed."""
@@ -69,50 +68,49 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         return 0
     run = evaluate(settings, warn=command.print_note, draw=draw)
     command.print_results(_make_record(run), "\n".join(_format_run(run, settings, label)), as_json=as_json)
-    for note in run.notes:
-        command.print_note(note)
+    for name in run.datasets:
+        for note in run.read_file(EVIDENCE, name).lines:
+            command.print_note(note)
     return _report_failures(run, settings)
 
 
-def _format_run(run: EvaluatedRun, settings: Settings, label: str) -> Iterator[str]:
-    means = run.means | ({text_tables.ALL: run.summary} if len(run.means) > 1 else {})
-    width = command.measure_text_width()
+def _format_run(run: RunResults, settings: Settings, label: str) -> Iterator[str]:
+    width, tables = command.measure_text_width(), list(run.tables.values())
     yield from describe_account(run.folder)
-    yield f"{describe_result(run.tables)}\n"
-    yield text_tables.table_of(means, text_tables.choose_metrics(run.summary, settings.metrics), width=width)
+    yield f"{describe_result(tables)}\n"
+    yield text_tables.table_of(run.columns, text_tables.choose_metrics(run.means, settings.metrics), width=width)
     if label:
-        yield from ("", *text_tables.format_comparison(run.tables, label, metrics=settings.metrics, width=width))
+        yield from ("", *text_tables.format_comparison(tables, label, metrics=settings.metrics, width=width))
     if settings.flag_below is not None:
-        yield f"\n{text_tables.describe_flags(run.tables, settings.flag_below)}"
-    folder = RunFolder(run.folder)
-    for name in folder.datasets:
-        if (confidence := folder.read_file(CONFIDENCE, name)).questions:
+        yield f"\n{text_tables.describe_flags(tables, settings.flag_below)}"
+    for name in run.datasets:
+        if (confidence := run.read_file(CONFIDENCE, name)).questions:
             yield text_tables.describe_confidence(name, confidence)
         if (labels := run.folder / name / LABELS).is_file():
             yield text_tables.describe_labels(name, load_json(labels))
     yield f"\nresults: {run.folder}" + (f"\nreport:  {run.report}" if run.report.is_file() else "")
 
 
-def _make_record(run: EvaluatedRun) -> dict[str, Any]:
+def _make_record(run: RunResults) -> dict[str, Any]:
     """Return the results as values for JSON: every metric of every dataset with its interval, and the failures."""
     return {
         "results": str(run.folder),
         "report": str(run.report),
-        "datasets": {name: make_summary_json(means) for name, means in run.means.items()},
-        "summary": make_summary_json(run.summary),
-        "failures": {**run.counts, "first": run.first_error or None},
+        "datasets": {name: make_summary_json(run.means_of(name)) for name in run.datasets},
+        "summary": make_summary_json(run.means),
+        "failures": {"asked": run.question_count, "failed": run.failed_count, "first": run.first_error or None},
         "judge_failures": dict(run.judge_faults),
     }
 
 
-def _report_failures(run: EvaluatedRun, settings: Settings) -> int:
+def _report_failures(run: RunResults, settings: Settings) -> int:
     """Return exit code 3 and print why if the judge failed or more replies failed than --max-failures allows."""
     errors = []
     if run.judge_faults:
         count, first = sum(run.judge_faults.values()), max(run.judge_faults, key=lambda fault: run.judge_faults[fault])
         message = f"the judge gave no mark {count} times; rules judge these answers. The commonest reason: {first}"
         errors.append(f"{message}\nrepair the judge (--judge), then continue with --resume")
-    asked, failed = run.counts.values()
+    asked, failed = run.question_count, run.failed_count
     if failed:
         times = "" if settings.repeat == 1 else f" in one of {settings.repeat} rounds or more"
         message = f"{failed} of {asked} questions failed{times}; they count as not right, and in no other mean"

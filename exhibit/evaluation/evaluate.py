@@ -1,7 +1,7 @@
 """Run a whole evaluation: settings, datasets, target, journal, cases, scores, folder, report.
 
 run = evaluate(parse_settings({"dataset_paths": ["datasets_out/cuad"]}))
-print(run.summary["char_recall@64"].mean)
+print(run.means["char_recall@64"].mean)
 """
 
 import os
@@ -9,23 +9,22 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from exhibit.engine import apply_limits, check_engine, track
-from exhibit.evaluation.answering import AnsweringTarget, with_answers, write_direct_results
+from exhibit.evaluation.answering import write_direct_results
 from exhibit.evaluation.datasets import Dataset, list_names, load_datasets
 from exhibit.evaluation.journal import Journal, text_of, to_probe
 from exhibit.evaluation.metrics import KS, Options, choose_figures, find_needing, import_metrics
 from exhibit.evaluation.registers import Register, write_account
-from exhibit.evaluation.runs import make_summary_json
+from exhibit.evaluation.runs import RunResults, make_summary_json
 from exhibit.evaluation.scoring import Scored, write_evaltools, write_json
 from exhibit.evaluation.settings import Settings
-from exhibit.evaluation.stages import PreparedDocuments
-from exhibit.evaluation.statistics import Table, summarise_run
-from exhibit.evaluation.system_documents import FileDocuments, TargetDocuments
+from exhibit.evaluation.stages import open_prepared_files, open_target_documents
+from exhibit.evaluation.statistics import summarise_run
 from exhibit.evaluation.targets import Target, open_target
 from exhibit.evaluation.targets.recheck import Recheck
 from exhibit.law.references import Reference, ReferenceCorpus
@@ -34,7 +33,7 @@ from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Means, Provenance
+from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Provenance
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import lock_folder, refuse_links
 from exhibit.storage.bundle import sha256_of
@@ -47,33 +46,6 @@ Draw = Callable[..., Path]
 """The function that writes the report of a finished run: `exhibit.viewer.write_report`."""
 
 
-@dataclass(frozen=True)
-class EvaluatedRun:
-    """The result of an evaluation: its folder, its scores, the mean of each metric, and the failed questions."""
-
-    folder: Path
-    tables: tuple[Table, ...]
-    summary: Means
-    means: dict[str, Means]
-    """The mean of each metric by dataset."""
-    first_error: str = ""
-    """The error message of the first failed question."""
-    judge_faults: Mapping[str, int] = field(default_factory=dict)
-    """The number of times the judge failed or gave no readable mark, by message."""
-    notes: tuple[str, ...] = ()
-    """The data that is missing for a full judgement of the system, in words."""
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The numbers of all questions and of failed ones."""
-        return {"asked": sum(len(one.ids) for one in self.tables), "failed": sum(one.errors for one in self.tables)}
-
-    @property
-    def report(self) -> Path:
-        """The path of the report; the file exists only if a report was written."""
-        return self.folder / REPORT
-
-
 def evaluate(
     settings: Settings,
     *,
@@ -81,7 +53,7 @@ def evaluate(
     judge: LLM | None = None,
     warn: Warn | None = None,
     draw: Draw | None = None,
-) -> EvaluatedRun:
+) -> RunResults:
     """Run an evaluation.
 
     `parts` replaces the objects `cache`, `embedder`, `llm` and `function` that the settings name, `judge` is the model
@@ -107,17 +79,17 @@ def evaluate(
                 known = {name for name, column in columns if any(value is not None for value in column)}
                 tables = [table.with_metrics(known) for table in tables]
             failed = -1.0 if settings.legacy_minus_one else None
-            means = {table.name: part.write(table, failed=failed) for table, part in zip(tables, scored, strict=True)}
-            summary = summarise_run(tables)
+            for table, part in zip(tables, scored, strict=True):
+                part.write(table, failed=failed)
             run.write_extras(folder)
-            write_json(folder / SUMMARY, make_summary_json(summary))
+            write_json(folder / SUMMARY, make_summary_json(summarise_run(tables)))
             if draw is not None:
                 roots = {dataset.name: dataset.root for dataset in run.datasets}
                 how = {"cases": settings.report_cases, "jobs": settings.jobs, "limits": settings.limits}
                 draw(folder, datasets=roots, **how, say=say)
-    first_error = next((part.first_error for part in scored if part.first_error), "")
-    notes = tuple(line for part in scored for line in part.evidence.lines(part.name))
-    return EvaluatedRun(folder, tuple(tables), summary, means, first_error, dict(run.options.judge_faults), notes)
+    results = RunResults(folder, tables)
+    results.judge_faults = run.options.judge_faults
+    return results
 
 
 class _Evaluation:
@@ -133,13 +105,12 @@ class _Evaluation:
             self.names = _choose_names(settings, self.options.judge, say)
         with _collect(problems):
             options = settings.make_target_options(**parts)
-            target = open_target(settings.target_name, options, settings.target_settings)
-            self.target: Target = with_answers(target, options)
+            self.target = open_target(settings.target_name, options, settings.target_settings)
         with _collect(problems):
             self.datasets, warnings = load_datasets(settings.dataset_paths, settings, limits=settings.limits)
             parsed, chunks = settings.parsed, settings.chunks
             having = self.datasets if parsed or chunks else []
-            self._files = {dataset.name: FileDocuments(dataset, parsed, chunks, say) for dataset in having}
+            self._prepared = {dataset.name: open_prepared_files(dataset, parsed, chunks, say) for dataset in having}
         if problems:
             raise ToolkitError("\n".join(dict.fromkeys(problems)))
         idle = [name for name in settings.pipeline if not name.startswith("price_")]
@@ -225,20 +196,20 @@ class _Evaluation:
         for note in [*(f"{dataset.name}: set aside: {reason}" for reason in ingestion.set_aside), *ingestion.notes]:
             self._say(note)
         journals = [journal.ask() for journal in self._open_journals(folder, dataset)]
-        prepared: PreparedDocuments | None = self._files.get(dataset.name)
+        find_prepared = self._prepared.get(dataset.name)
         text, chunks = getattr(target, "text", None), getattr(target, "chunks", None)
-        if prepared is None and target.exact and text and chunks:
-            prepared = TargetDocuments(text, chunks)
+        if find_prepared is None and target.exact and text and chunks:
+            find_prepared = open_target_documents(text, chunks)
         options = replace(self.options, in_corpus=_look_up_references(dataset, target))
         answers = any(journal.has_answers() for journal in journals)
         score = partial(Scored, place, dataset, options=options, names=self.names, tag=folder.name)
-        score = partial(score, answers=answers, prepared=prepared)
+        score = partial(score, answers=answers, find_prepared=find_prepared)
         return score(journals[0], repeats=[score(journal) for journal in journals[1:]])
 
     def write_extras(self, folder: Path) -> None:
         """Write the files for other tools, and the additional files of some targets and metrics."""
         write_evaltools(folder)
-        if isinstance(self.target, AnsweringTarget):
+        if getattr(self.target, "add_answer", None):  # a search server without answers of its own
             write_direct_results(folder)
         if isinstance(self.target, Recheck):
             self.target.write_account(folder, self.datasets)

@@ -7,24 +7,38 @@ run.means["char_recall@8"].mean
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.statistics import Table, summarise_by, summarise_run
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.run import COUNTS_FAILED, RESULTS, SUMMARY, Means, RunQuestion, RunReply
+from exhibit.schemas.run import COUNTS_FAILED, REPORT, RESULTS, SUMMARY, Means, RunQuestion, RunReply
 from exhibit.schemas.run_folder import RunFolder, find_difference
 
 _OTHER_SETTINGS = ("format", "version", "datasets.")
 """Settings that do not describe the system, or that are reported as the version of the data."""
 
 
+ALL = "ALL"  # the name of the means over all datasets of a run
+
+
 class RunResults(RunFolder):
+    """A finished run with its tables and means."""
+
+    judge_faults: Mapping[str, int] = {}
+    """The number of times the judge failed or gave no readable mark, by message; known only after the run itself."""
+
+    def __init__(self, folder: Path | str, tables: Sequence[Table] = ()) -> None:
+        """Open a run's folder; `tables` are its tables if they are known, so that no row is read."""
+        super().__init__(folder)
+        self._known = tables
+
     @cached_property
     def tables(self) -> dict[str, Table]:
         """The scores by dataset; reading them raises an error if they do not match a summary.json of the run."""
-        tables = {table.name: table for table in read_tables(self)}
+        tables = {table.name: table for table in self._known or read_tables(self)}
         for table in tables.values() if not self.config.measured.parity else ():  # other projects' shares may exceed 1
             for name, column in table.values.items():
                 outside = next((value for value in column if value is not None and not 0 <= value <= 1), None)
@@ -53,10 +67,25 @@ class RunResults(RunFolder):
         if wrong := find_difference(stored, means):
             fault = f"does not match the rows of the run: {wrong}; the file was changed after the run"
             raise BundleError(f"{self.folder / name / SUMMARY}: {fault}: evaluate again, or restore the file")
-        return {metric: replace(estimate, ci95=stored[metric].ci95) for metric, estimate in means.items()}
+        return {
+            metric: replace(estimate, ci95=known.ci95, pooled=known.pooled, macro=known.macro)
+            for metric, estimate in means.items()
+            if (known := stored[metric])
+        }
+
+    @property
+    def columns(self) -> dict[str, Means]:
+        """The means by dataset and, if there are several datasets, over the run."""
+        means = {name: self.means_of(name) for name in self.datasets}
+        return means | ({ALL: self.means} if len(means) > 1 else {})
 
     def means_by_label(self, dataset: str) -> dict[str, dict[str, Means]]:
         return compute_breakdown(self.tables[dataset])
+
+    @property
+    def report(self) -> Path:
+        """The path of the report; the file exists only if a report was written."""
+        return self.folder / REPORT
 
     @property
     def system_settings(self) -> dict[str, str]:
@@ -89,6 +118,13 @@ class RunResults(RunFolder):
     def failed_count(self) -> int:
         """The number of questions with at least one failed reply."""
         return sum(table.errors for table in self.tables.values())
+
+    @property
+    def first_error(self) -> str:
+        """The error message of the first failed question; empty if no question failed."""
+        rows = iter(self.rows if self.failed_count else ())
+        errors = (error for row in rows for error in (row.reply.error, *(reply.error for reply in row.repeats)))
+        return next(filter(None, errors), "")
 
 
 # ---------------------------------------------------------------- means

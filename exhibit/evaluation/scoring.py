@@ -17,10 +17,11 @@ from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.metrics import CEILING, Options, describe_metric, find_needing, limit_gold, measure
 from exhibit.evaluation.metrics.retrieval import count_wrong_files, ranking_of
-from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.runs import compute_breakdown, make_summary_json
-from exhibit.evaluation.stages import GoldStages, PreparedDocuments, ceilings_of, find_first_loss, stages_of
+from exhibit.evaluation.stages import FindPrepared, GoldStages, ceilings_of, find_first_loss, stages_of
 from exhibit.evaluation.statistics import Table, Values, compute_macro_mean, summarise, summarise_confidences
+from exhibit.evidence.place import MIN_SHARED_LETTERS, letters_of
+from exhibit.law.names import FileNames
 from exhibit.law.refusals import is_refusal
 from exhibit.schemas import run as files
 from exhibit.schemas.run_folder import RunFolder
@@ -45,19 +46,19 @@ class Scored:
 
     def __init__(
         self, place: Path, dataset: Dataset, replied: Iterable[Case], options: Options, *,
-        names: Sequence[str] = (), tag: str = "", answers: bool = True, prepared: PreparedDocuments | None = None,
+        names: Sequence[str] = (), tag: str = "", answers: bool = True, find_prepared: FindPrepared | None = None,
         repeats: "Sequence[Scored]" = (),
     ) -> None:  # fmt: skip
         """Score the replied cases with the metrics `names` or, if empty, with all metrics.
 
-        `answers` says whether any reply has an answer, `tag` names the run in files for other tools, and `prepared` has
-        the system's texts and chunks of the documents, if known. `repeats` are the scores of further replies to the
-        same questions.
+        `answers` says whether any reply has an answer, `tag` names the run in files for other tools, and
+        `find_prepared` searches the system's texts and chunks, if known. `repeats` are the scores of further replies to
+        the same questions.
         """
-        self.name, self.evidence, self.first_error = dataset.name, Evidence(), ""
+        self.name, self.evidence = dataset.name, Evidence()
         self._rounds = (self, *repeats)
         self._place, self._dataset, self._options, self._names, self._tag = place, dataset, options, names, tag
-        self._answers, self._prepared = answers, prepared
+        self._answers, self._find_prepared = answers, find_prepared
         self._values: dict[str, list[float | None]] = defaultdict(list)
         self._outcomes: list[files.Outcome] = []
         self._choices: list[outcomes.Chosen] = []
@@ -74,7 +75,6 @@ class Scored:
         total = -(-len(dataset.cases) // size)
         for batch in track(batches, total=total, label=f"{dataset.name}: score", unit="part"):
             self._add(batch)
-        self.first_error = next((scored.first_error for scored in self._rounds if scored.first_error), "")
 
     def _add(self, cases: Sequence[Case]) -> None:
         """Score the next cases and write their rows."""
@@ -83,11 +83,10 @@ class Scored:
             self._values[name] += column
         for case, mark in zip(cases, columns.get(outcomes.MARK) or [None] * len(cases), strict=True):
             finding = outcomes.find_outcome(case, mark=mark, answers=self._answers)
-            stages = stages_of(case, self._prepared, finding.outcome)
+            stages = stages_of(case, self._find_prepared, finding.outcome)
             notes = self.evidence.add(case)
             self._rows.write(format_row(case, finding, stages, notes=notes, tag=self._tag))
             self._outcomes.append(finding.outcome)
-            self.first_error = self.first_error or case.reply.error
             self._known_stages |= {key for gold in stages for key in gold}
             for name, left in ceilings_of(stages).items() if not self._names else ():
                 self._values[name].append(left)
@@ -123,8 +122,7 @@ class Scored:
             failed, [case.labels for case in cases], self._dataset.groups, outcomes=self._outcomes,
         )  # fmt: skip
 
-    def write(self, table: Table, *, failed: float | None) -> files.Means:
-        """Write the dataset's files and return the mean of each metric."""
+    def write(self, table: Table, *, failed: float | None) -> None:
         with ExitStack() as opened:
             rows = [opened.enter_context(scored._rows) for scored in self._rounds]
             for file in rows:
@@ -148,7 +146,92 @@ class Scored:
         if confidence := summarise_confidences(self._confidences, answerable, table.values):
             write_json(self._place / files.CONFIDENCE, confidence)
         write_json(self._place / files.SUMMARY, make_summary_json(means))
-        return means
+
+
+# ---------------------------------------------------------------- missing data
+
+_EXAMPLES = 3  # example names: enough to recognise their form
+_MUCH = 0.1
+"""The run's last line mentions missing data when more than this share of the questions lacks it."""
+_FOREIGN, _ADDED, _WORDLESS = (
+    "name files that the bundle lacks", "have words besides those of their document", "have no words",
+)  # fmt: skip
+
+
+def _find_gaps_of_passage(passage: Passage) -> dict[str, bool]:
+    """Return the kinds of data that passages may lack, in words, each with whether this passage lacks it."""
+    name, worded = passage.told_filename, bool(passage.text.strip())
+    named = [passage.filename] if passage.filename else passage.also_in
+    lost = worded and passage.span is None and not passage.also_in
+    few = lost and passage.unplaced and len(letters_of(passage.text).text) < MIN_SHARED_LETTERS
+    return {
+        _FOREIGN: bool(name) and not passage.misnamed and not FileNames(named).find_all(str(name)),
+        "have no name": name == "" or (name is None and passage.filename is None),
+        "have words that are in several files (ambiguous)": bool(passage.also_in),
+        "have words of another document than the one that they name": passage.misnamed,
+        _ADDED: bool(passage.added),
+        "have too few words to be located": few,
+        "have words that are in no document": lost and not few,
+        _WORDLESS: not worded and not passage.also_in,
+    }
+
+
+def _find_gaps_of_question(case: Case) -> dict[str, bool]:
+    """Return the kinds of data that questions and replies may lack, in words, each with whether they lack it here."""
+    passages, gold = case.reply.passages, () if case.is_impossible else case.gold
+    ambiguous, absent = any(passage.ambiguous for passage in gold), any(passage.absent for passage in gold)
+    unknown = bool(gold) and not ambiguous and not any(passage.worded for passage in gold)
+    named = any(passage.filename for passage in passages)
+    wordless = named and not any(passage.text.strip() or passage.span for passage in passages)
+    return {
+        "gold of few words has many occurrences, and counts in no passage metric": ambiguous,
+        "no gold passage is located": unknown and absent,
+        "no words are quoted: document and answer metrics only": unknown and not absent,
+        "some gold is not located: passage metrics use the other gold": absent and not unknown,
+        "the reply has no passages": not passages,
+        "the file of no passage is known": bool(passages) and not named,
+        "no passage has words": wordless,
+        "the reply has no answer": case.reply.answer is None,
+    }
+
+
+class Evidence:
+    """Counts the questions and the passages of a dataset that lack data, for the terminal and `evidence.json`."""
+
+    def __init__(self) -> None:
+        self.questions = self.passages = 0
+        self._of_questions, self._of_passages = Counter[str](), Counter[str]()
+        self._examples = dict[str, None]()
+        """Some file names that the bundle does not have."""
+
+    def add(self, case: Case) -> list[str]:
+        """Count what a question and its reply lack, and return it as notes; a failed reply is not counted."""
+        if case.reply.error:
+            return []
+        gaps, counts, total = _find_gaps_of_question(case), Counter[str](), len(case.reply.passages)
+        for passage in case.reply.passages:
+            counts.update(lacks := _find_gaps_of_passage(passage))
+            if lacks[_FOREIGN] and len(self._examples) < _EXAMPLES:
+                self._examples[str(passage.told_filename)] = None
+        self.questions += 1
+        self.passages += total
+        self._of_questions.update(gaps)
+        self._of_passages.update(counts)
+        passages = [f"{count:d} of {total} passages {words}" for words, count in counts.items() if count]
+        return [*(words for words, lacking in gaps.items() if lacking), *passages]
+
+    def lines(self, name: str) -> list[str]:
+        """Return a line for each kind of data that passages lack, and a line on what over 10% of the questions lack."""
+        notes = []
+        for words, count in self._of_passages.items():
+            if count and words not in (_ADDED, _WORDLESS):
+                examples = f": {', '.join(self._examples)}" if words == _FOREIGN else ""
+                notes.append(f"{name}: {count:,} of {self.passages:,} passages {words}{examples}")
+        most = _MUCH * self.questions
+        pairs = ((words, count) for words, count in self._of_questions.items() if count > most)
+        if much := [f"{words} ({count:,} of {self.questions:,} questions)" for words, count in pairs]:
+            notes.append(f"{name}: questions with missing data are excluded from every mean: {'; '.join(much)}")
+        return notes
 
 
 # ---------------------------------------------------------------- the rows of a dataset

@@ -6,20 +6,30 @@ stage is never blamed for a loss at an earlier stage.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from exhibit.converters import Tally
+from exhibit.converters.tables.records import read_records
+from exhibit.engine import track
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
+from exhibit.evaluation.datasets import Dataset, list_names
 from exhibit.evaluation.metrics import CEILING
 from exhibit.evaluation.metrics import STAGE_TITLES as STAGE_TITLES
 from exhibit.evaluation.outcomes import find_cited
-from exhibit.evaluation.placement import golds_of, rank_found
+from exhibit.evaluation.placement import Documents, golds_of, rank_found
+from exhibit.evaluation.replies import FileNamer, ReplyError, read_passages
 from exhibit.evidence import Document, Span, subtract_spans
 from exhibit.evidence.locate import place_text, spans_of
-from exhibit.evidence.place import MIN_SHARED_LETTERS, Place, letters_of
+from exhibit.evidence.place import MIN_SHARED_LETTERS, Place, blank_markup, letters_of
+from exhibit.schemas.errors import SourceError
+from exhibit.schemas.parsing import LARGEST_FILE, read_regular, read_text
 from exhibit.schemas.run import Outcome, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
+from exhibit.storage.atomic import list_files
 
 # ---------------------------------------------------------------- the system's text and its chunks
 
@@ -80,6 +90,126 @@ def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) 
 
 def _count_letters(spans: Iterable[Span], text: str) -> int:
     return sum(sum(map(str.isalnum, text[span.start : span.end])) for span in spans)
+
+
+# ---------------------------------------------------------------- a system's own texts and chunks
+
+FindPrepared = Callable[[GoldPassage], tuple[float | None, float | None]]
+"""Returns the shares of a gold passage that the system's text and its best chunk contain; None if unknown."""
+_CACHED = 1024  # the number of cached results: questions that are repeated or share a passage are close together
+
+
+def open_target_documents(text: Callable[[str], str | None], chunks: Callable[[str], Sequence[Span]]) -> FindPrepared:
+    """Return the search in the texts and chunks that a target itself provides."""
+    list_chunks = lru_cache(_CACHED)(lambda name: [(span,) for span in chunks(name)])
+
+    @lru_cache(_CACHED)
+    def find(gold: GoldPassage) -> tuple[float | None, float | None]:
+        if not gold.located or gold.filename is None:
+            return None, None
+        words = text(gold.filename)
+        if words is None:  # the system skipped the document
+            return 0.0, None
+        return 1.0, find_in_chunks(gold.places, list_chunks(gold.filename), words)
+
+    return find
+
+
+def open_prepared_files(
+    dataset: Dataset, folder: Path | None, file: Path | None, say: Callable[[str], None]
+) -> FindPrepared:
+    """Return the search in a folder of parsed texts (`--parsed`), in a file of chunks (`--chunks`), or in both."""
+    texts, left_out = read_parsed_folder(folder, dataset.documents.named) if folder else ({}, [])
+    cases = (case for case in dataset.cases if not case.is_impossible)
+    files = {gold.filename for case in cases for gold in golds_of(case) if gold.located and gold.filename}
+    if folder and (missing := sorted(files - set(texts))):
+        say(f"{dataset.name}: {folder} has no text of {list_names(missing)}: the loss of their gold is unknown")
+    if left_out:
+        say(f"{dataset.name}: not read in {folder}: {list_names(left_out)}")
+    documents = dataset.documents.with_texts(texts)
+    chunks = _place_chunks(file, dataset, documents, say) if file else None
+
+    @lru_cache(_CACHED)
+    def find(gold: GoldPassage) -> tuple[float | None, float | None]:
+        document, parsed = dataset.documents.get(gold.filename), texts.get(gold.filename or "")
+        chunked = documents.get(gold.filename)
+        if not gold.located or chunked is None:
+            return None, None
+        text = find_in_text(gold, document, parsed) if document and parsed else None
+        places = gold.places if parsed is None else text.places if text else ()
+        cut = None if chunks is None else find_in_chunks(places, chunks.get(chunked.filename, []), chunked.text)
+        return text.share if text else None, cut
+
+    return find
+
+
+def _place_chunks(
+    file: Path, dataset: Dataset, documents: Documents, say: Callable[[str], None]
+) -> dict[str, list[Place]]:
+    """Return the locations of a file's chunks by document; a note counts the chunks that were not located."""
+    chunks = read_chunks(file, dataset.documents.named)
+    by_file: dict[str, list[Place]] = {}
+    unplaced = 0
+    for chunk in track(chunks, total=len(chunks), label="chunks", unit="chunk"):
+        placed = documents.place(replace(chunk, told_page=None))
+        if placed.source is None or not placed.spans:
+            unplaced += 1
+            continue
+        stated = placed.spans == (chunk.span,)
+        for filename in (placed.filename,) if placed.filename else placed.also_in:
+            spans = placed.spans if stated else documents.find_all_spans(chunk.text, filename)
+            by_file.setdefault(filename, []).append(spans)
+    if not by_file:
+        raise SourceError(
+            f"{file}: no chunk was found in the documents of {dataset.name}; is the file from another bundle?"
+        )
+    if unplaced:
+        say(f"{dataset.name}: {unplaced} of {len(chunks)} chunks of {file} were not located in its documents")
+    return by_file
+
+
+_ENDINGS = (".txt", ".text", ".md", ".markdown", ".mmd", ".html", ".htm")
+
+
+def read_parsed_folder(folder: Path, names: FileNamer) -> tuple[dict[str, Document], list[str]]:
+    """Return the parsed texts of a folder by corpus file, and the files that were not read."""
+    if not folder.is_dir():
+        raise SourceError(f"{folder}: no such folder; --parsed takes a folder with one file per document")
+    paths: dict[str, Path] = {}
+    left_out: list[str] = []
+    for path in list_files(folder):
+        filename = names(path.name)
+        if path.suffix.lower() not in _ENDINGS or filename is None:
+            left_out.append(path.relative_to(folder).as_posix())
+        elif filename in paths:
+            both = f"{paths[filename].name} and {path.name}"
+            raise SourceError(f"{folder}: {both} both match {filename}; remove one of them")
+        else:
+            paths[filename] = path
+    if not paths:
+        raise SourceError(
+            f"{folder}: none of its {len(left_out)} files has the name of a document of the bundle and one of the "
+            f"endings {', '.join(_ENDINGS)}; name each file after its document"
+        )
+    texts = {name: read_text(path, error=SourceError, most=LARGEST_FILE) for name, path in paths.items()}
+    # with blanks in place of markup
+    return {name: Document(name, blank_markup(text)) for name, text in texts.items()}, sorted(left_out)
+
+
+def read_chunks(path: Path, names: FileNamer) -> tuple[Passage, ...]:
+    """Return the chunks of a JSONL, JSON, CSV or Parquet file; `names` maps a chunk's file name to a corpus file."""
+    if not path.is_file():
+        raise SourceError(f"{path}: no such file; --chunks takes a file with one chunk per row (JSONL, CSV, Parquet)")
+    records = read_records(path, read_regular(path, most=None), Tally(strict=True), accounted=False)
+    try:
+        chunks = read_passages([record.cells for record in records], names=names)
+    except ReplyError as error:
+        raise SourceError(f"{path}: {error}; a chunk must be an object with its text in `text`") from error
+    if not any(chunk.text.strip() or chunk.span for chunk in chunks):
+        raise SourceError(
+            f"{path}: no chunk has text or offsets; the fields `text`, `content`, `page_content` … were searched"
+        )
+    return chunks
 
 
 # ---------------------------------------------------------------- the stages of a passage
@@ -156,15 +286,8 @@ def follow_gold(
     return stages
 
 
-class PreparedDocuments(Protocol):
-    """The parsed texts and the chunks that a system made from the documents before the first question."""
-
-    def find(self, gold: GoldPassage) -> tuple[float | None, float | None]:
-        """Return the shares of a gold passage that the system's text and its best chunk contain; None if unknown."""
-
-
 def stages_of(
-    case: Case, prepared: PreparedDocuments | None = None, outcome: Outcome | None = None
+    case: Case, find_prepared: FindPrepared | None = None, outcome: Outcome | None = None
 ) -> list[GoldStages]:
     """Return the result of each stage for each gold passage; empty if the question is impossible or failed."""
     reply, passages = case.reply, case.reply.passages
@@ -185,7 +308,7 @@ def stages_of(
     followed = []
     absent = [gold for gold in case.gold if gold.absent]
     for gold in absent + [gold for gold in golds_of(case) if not gold.absent]:
-        in_text, in_chunks = prepared.find(gold) if prepared is not None else (None, None)
+        in_text, in_chunks = find_prepared(gold) if find_prepared is not None else (None, None)
         stages = follow_gold(gold, lists, in_text=in_text, in_chunks=in_chunks, outcome=outcome, cut_by=reply.cut_by)
         followed.append({"gold": case.gold.index(gold), **stages})
     return followed

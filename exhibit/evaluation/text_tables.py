@@ -3,22 +3,80 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from exhibit.evaluation.bands import Bands, find_bands, read_scale
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
 from exhibit.evaluation.compare import NAMED
-from exhibit.evaluation.metrics import choose_headlines, describe_metric
+from exhibit.evaluation.metrics import OTHER_NAMES, choose_headlines, describe_metric
+from exhibit.evaluation.runs import ALL as ALL
 from exhibit.evaluation.runs import RunResults, kinds_of
 from exhibit.evaluation.statistics import Difference, Estimate, Overlap, Table, summarise, summarise_by
 from exhibit.runtime.command import align_rows
+from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
+from exhibit.schemas.parsing import format_faults, parse_toml
 from exhibit.schemas.run import Confidence, Outcome
 
-ALL = "ALL"
 NARROW = 80  # columns that every terminal has
 
 Columns = Mapping[str, Mapping[str, Estimate]]
 """Means by dataset, run or group of questions."""
+
+
+# ---------------------------------------------------------------- bands: good, acceptable or poor
+
+_DEFAULT = Path(__file__).with_name("bands.toml")
+Bound = Annotated[str, Field(pattern=r"^(>=|<=|>|<)\s*-?[0-9]+(\.[0-9]+)?$")]
+"""A condition for the mean of a metric, such as `> 0.8`."""
+
+
+class Bands(BaseModel):
+    """The bounds for a good and for a poor value of a metric; a value that satisfies neither is acceptable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+
+    good: Bound
+    poor: Bound
+
+    @model_validator(mode="after")
+    def _check_directions(self) -> "Bands":
+        if self.good[0] == self.poor[0]:
+            raise ValueError("good and poor have the same direction; use > for one and < for the other")
+        return self
+
+    def band(self, value: float) -> Literal["Good", "Acceptable", "Poor"]:
+        if _holds(self.good, value):
+            return "Good"
+        return "Poor" if _holds(self.poor, value) else "Acceptable"
+
+
+def _holds(bound: str, value: float) -> bool:
+    number = float(bound.lstrip("<=> "))
+    if value == number:
+        return "=" in bound
+    return value > number if bound.startswith(">") else value < number
+
+
+Scale = Mapping[str, Bands]
+"""The bands of each metric that has bands."""
+_SCALE = TypeAdapter(dict[str, Bands])
+
+
+def find_bands(scale: Scale, metric: str) -> Bands | None:
+    """Return a metric's bands, or None; bands for `char_recall` also apply to `char_recall@8`."""
+    return scale.get(metric) or scale.get(metric.partition("@")[0])
+
+
+def read_scale(path: Path | None = None) -> Scale:
+    """Return the bands in a TOML file; without a path, the shipped ones; for the path `seed`, the second seed's."""
+    file = _DEFAULT.with_name("bands_seed.toml") if path == Path("seed") else path or _DEFAULT
+    try:
+        scale = _SCALE.validate_python(parse_toml(read_text(file).removeprefix("\ufeff"), where=file))
+    except ValidationError as error:
+        advice = 'write good = "> 0.8" and poor = "< 0.5", and nothing else'
+        raise ToolkitError(f"{file}: {format_faults(error)}; {advice}") from error
+    return {OTHER_NAMES.get(name, name): bands for name, bands in scale.items()}
 
 
 # ---------------------------------------------------------------- means
@@ -103,7 +161,7 @@ def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = N
     run = RunResults(folder)
     tables = list(run.tables.values())
     labels = [row for table in tables for row in table.labels]
-    columns = {name: run.means_of(name) for name in run.tables} | ({ALL: run.means} if len(tables) > 1 else {})
+    columns = run.columns
     names = choose_metrics(dict.fromkeys(name for means in columns.values() for name in means), metrics)
     lines = [f"{run.name}: {len(labels)} questions of {_count(len(tables), 'dataset')}, {run.failed_count} failed"]
     lines += ["", "QUESTIONS", *format_distribution(labels)]

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation import compare as regression
-from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stages import count_losses, describe_losses
 from exhibit.evaluation.statistics import Difference, Overlap, Table, compare, count_overlap, summarise_run
-from exhibit.evaluation.text_tables import choose_metrics, describe_not_compared, diff_lines
+from exhibit.evaluation.text_tables import choose_metrics, describe_not_compared, diff_lines, read_scale
 from exhibit.viewer.page import Record, render
 from exhibit.viewer.plots import MEANINGS, group_rows, make_funnel, make_metric_rows, stack_shares
 from exhibit.viewer.questions import CHANGES, OUTCOMES, Matching

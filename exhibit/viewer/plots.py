@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from exhibit.evaluation.bands import Scale, find_bands
 from exhibit.evaluation.metrics import CEILING, GROUPS, Metric, describe_metric, shorten_metrics
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stages import STAGE_TITLES, StageCounts
 from exhibit.evaluation.statistics import Difference
+from exhibit.evaluation.text_tables import Scale, find_bands
 from exhibit.schemas.run import Estimate, Means
 from exhibit.viewer.page import Record
 

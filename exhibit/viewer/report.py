@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import Limits, track
-from exhibit.evaluation.bands import read_scale
 from exhibit.evaluation.command import main as evaluate
 from exhibit.evaluation.datasets import find_datasets, find_lone_variants
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.targets.recheck import describe_account
+from exhibit.evaluation.text_tables import read_scale
 from exhibit.runtime.command import guarded
 from exhibit.schemas.bundle import CORPUS, TRAIN
 from exhibit.schemas.errors import ToolkitError

@@ -20,7 +20,7 @@ from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.result_exports import FORMS, export_results
 from exhibit.evaluation.runs import RunResults, make_summary_json
 from exhibit.evaluation.stages import count_losses, describe_losses
-from exhibit.evaluation.text_tables import ALL, choose_metrics, diff_lines, format_outcome_counts, table_of
+from exhibit.evaluation.text_tables import choose_metrics, diff_lines, format_outcome_counts, table_of
 from exhibit.runtime import command as cli
 from exhibit.runtime.command import print_note, print_results
 from exhibit.schemas.errors import ToolkitError
@@ -89,8 +89,7 @@ def _print_summary(options: Any) -> int:
     runs = list(map(RunResults, options.runs))
     columns = {run.name: run.means for run in runs}
     if len(runs) == 1:  # the datasets of one run side by side
-        columns = {name: runs[0].means_of(name) for name in runs[0].datasets}
-        columns |= {ALL: runs[0].means} if len(columns) > 1 else {}
+        columns = runs[0].columns
     names = {name: estimate for means in columns.values() for name, estimate in means.items()}
     chosen = list(names) if options.all else choose_metrics(names, options.metrics)
     lines = [table_of(columns, chosen, width=cli.measure_text_width()), ""]

@@ -15,11 +15,11 @@ from urllib.parse import quote
 
 from exhibit.engine import track
 from exhibit.evaluation import compare
-from exhibit.evaluation.bands import Scale, find_bands, read_scale
 from exhibit.evaluation.metrics import describe_metric, shorten_metrics
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.statistics import Difference, Table, change_of, count_overlap
+from exhibit.evaluation.text_tables import Scale, find_bands, read_scale
 from exhibit.runtime.command import print_note, print_results
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import CONFIG, REPORT, SUMMARY

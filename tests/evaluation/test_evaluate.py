@@ -93,7 +93,7 @@ def test_evaluate_writes_results_folder_files(run, tmp_path):
 
 
 def summary_n(done, name):
-    return done.summary[name].n
+    return done.means[name].n
 
 
 def test_ingestion_counts_pdf_pages(run, converted):
@@ -121,7 +121,7 @@ def test_graded_files_extend_ranking_depth(run, bundle):
 
 def test_evaluate_without_llm_measures_only_retrieval(run):
     done = run(llm="none", depth="4", preset="naive", top_k=2)
-    assert "answer_f1" not in done.summary and "char_recall@4" in done.summary and "char_recall@8" not in done.summary
+    assert "answer_f1" not in done.means and "char_recall@4" in done.means and "char_recall@8" not in done.means
     config = json.loads((done.folder / "config.json").read_text())
     assert (config["config"]["depth"], config["config"]["k"], config["preset"]) == (4, 2, "naive")
     assert rows_of(done.folder / "leases" / "eval_results.jsonl")[0]["reply"]["answer"] is None
@@ -138,7 +138,7 @@ class Judge:
 
 def test_judged_metrics_require_a_judge_and_record_its_prompt(run):
     done = run(metrics="relevance", judge=Judge(), answers=True)
-    assert done.summary["relevance"].mean == 4
+    assert done.means["relevance"].mean == 4
     measured = json.loads((done.folder / "config.json").read_text())["measured"]
     assert measured["judge"] == "judge-1" and measured["prompts"]["relevance"].startswith("relevance-")
     with pytest.raises(ToolkitError, match="--metrics groundedness,relevance needs a judge"):
@@ -146,7 +146,7 @@ def test_judged_metrics_require_a_judge_and_record_its_prompt(run):
     notes: list[str] = []
     without = run(name="without", metrics="relevance,answer_f1", notes=notes)
     assert any("relevance: left out, because no judge is set" in note for note in notes)
-    assert set(without.summary) == {"answer_f1"}
+    assert set(without.means) == {"answer_f1"}
 
 
 def test_evaluate_reports_all_setting_errors_before_writing_files(run, tmp_path):
@@ -269,7 +269,7 @@ def test_failed_questions_are_counted_and_excluded_from_means(run, server):
 
     server.reply = reply
     done = run(target_url=server.url, timeout=60, threads=3, retries=0)
-    assert done.summary["answer_length"].n == 6 and done.summary["answer_length"].errors == 3
+    assert done.means["answer_length"].n == 6 and done.means["answer_length"].errors == 3
     rows = rows_of(done.folder / "leases" / "eval_results.jsonl")
     failed = [row for row in rows if row["outcome"] == "failed"]
     assert [row["id"] for row in failed] == [0, 4, 8] and all(row["reply"]["error"] for row in failed)
@@ -279,24 +279,24 @@ def test_failed_questions_are_counted_and_excluded_from_means(run, server):
     rows = rows_of(legacy.folder / "leases" / "eval_results.jsonl")
     shares = {"answered_rightly": 0.0, "answered_rightly_at_most": 0.0}
     assert rows[0]["scores"] == {**dict.fromkeys(rows[0]["scores"], -1.0), **shares}
-    assert legacy.summary["answer_length"] == done.summary["answer_length"]
-    assert summarise_run(read_tables(RunFolder(legacy.folder)))["answer_length"] == done.summary["answer_length"]
+    assert legacy.means["answer_length"] == done.means["answer_length"]
+    assert summarise_run(read_tables(RunFolder(legacy.folder)))["answer_length"] == done.means["answer_length"]
 
 
 def test_resume_asks_only_failed_questions_again(run, server):
     bad = "Which law governs the agreement of Alder Ltd?"
     server.reply = lambda question: (500, b"out of memory") if question == bad else chat("fine", [])
     first = run("again", target_url=server.url, metrics="answer_length", retries=0)
-    assert first.counts["failed"] == 1 and first.first_error == "HTTP 500 Internal Server Error: out of memory"
+    assert first.failed_count == 1 and first.first_error == "HTTP 500 Internal Server Error: out of memory"
     server.bodies.clear()
     server.reply = lambda question: chat("mended", [])
     second = run("again", target_url=server.url, metrics="answer_length", retries=0, resume=True)
     assert server.questions[-1] == bad and server.questions.count(bad) == 1, "the probe asks what was answered before"
-    assert second.counts["failed"] == 0 and second.summary["answer_length"].n == 9
+    assert second.failed_count == 0 and second.means["answer_length"].n == 9
     server.bodies.clear()
     done = run("again", target_url=server.url, resume=True, metrics="answer_f1", retries=0)
     assert server.bodies == [], "other metrics need no question"
-    assert "answer_f1" in done.summary and "answer_length" not in done.summary
+    assert "answer_f1" in done.means and "answer_length" not in done.means
 
 
 def test_evaluate_writes_no_secrets_to_results_folder(run, server, monkeypatch, tmp_path):
@@ -314,8 +314,8 @@ def test_eval_results_file_works_as_predictions_target(run):
     first = run("first")
     path = first.folder / "leases" / "eval_results.jsonl"
     second = run("second", target=f"predictions:{path}")
-    same = [name for name in first.summary if name.startswith(("char_", "drm", "document", "answer_f1", "recall"))]
-    assert len(same) > 20 and all(first.summary[name] == second.summary[name] for name in same)
+    same = [name for name in first.means if name.startswith(("char_", "drm", "document", "answer_f1", "recall"))]
+    assert len(same) > 20 and all(first.means[name] == second.means[name] for name in same)
 
 
 # ---------------------------------------------------------------- settings
@@ -379,7 +379,7 @@ def test_repeat_reports_spread_of_means_over_rounds(run, server):
 
     server.reply = reply
     done = run(target_url=server.url, metrics="answer_length", repeat=3)
-    found = done.summary["answer_length"]
+    found = done.means["answer_length"]
     # 20, 30 and 60 characters: their mean, and the standard deviation of the three rounds' means
     assert (found.mean, found.n, found.repeats) == (pytest.approx(110 / 3), 9, 3)
     assert found.spread == pytest.approx(statistics.stdev([20, 30, 60]))
@@ -388,11 +388,11 @@ def test_repeat_reports_spread_of_means_over_rounds(run, server):
     assert rows[0]["scores"]["answer_length"] == pytest.approx(110 / 3) and len(rows) == 9
     written = json.loads((done.folder / "summary.json").read_text())["answer_length"]
     assert written["repeats"] == 3 and written["spread"] == found.spread
-    assert summarise_run(read_tables(RunFolder(done.folder))) == done.summary
+    assert summarise_run(read_tables(RunFolder(done.folder))) == done.means
     assert "±21 over 3 rounds (n 9)" in format_cell("answer_length", found)
     assert "±21 over 3 rounds" in done.report.read_text(encoding="utf-8")
     again = run(target_url=server.url, metrics="answer_length", repeat=3, resume=True)
-    assert again.summary == done.summary and sum(asked.values()) == 1 + 27
+    assert again.means == done.means and sum(asked.values()) == 1 + 27
 
 
 def test_repeat_counts_questions_not_replies_as_failed(run, server):
@@ -405,10 +405,10 @@ def test_repeat_counts_questions_not_replies_as_failed(run, server):
 
     server.reply = reply
     done = run(target_url=server.url, metrics="answer_length", repeat=3, retries=0)
-    found = done.summary["answer_length"]
+    found = done.means["answer_length"]
     assert (found.mean, found.n, found.errors) == (4.0, 9, 1)
-    assert done.counts == {"asked": 9, "failed": 1} and "500" in done.first_error
-    assert summarise_run(read_tables(RunFolder(done.folder))) == done.summary
+    assert (done.question_count, done.failed_count) == (9, 1) and "500" in done.first_error
+    assert summarise_run(read_tables(RunFolder(done.folder))) == done.means
     [row] = [row for row in rows_of(done.folder / "leases" / "eval_results.jsonl") if row["question"] == bad]
     assert [bool(one["error"]) for one in row["repeats"]] == [False, True, True] and row["reply"]["answer"] == "four"
 

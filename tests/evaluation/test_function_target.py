@@ -148,4 +148,4 @@ def test_function_target_that_returns_gold_scores_1(dataset, tmp_path):
 
     told = {"dataset_paths": [str(dataset.root)], "target": "function", "output_dir": tmp_path / "out"}
     run = evaluate(parse_settings({**told, "run_name": "r", "report_cases": 0}), parts={"function": answer})
-    assert run.summary["answer_f1"].mean == run.summary["char_recall@8"].mean == 1.0 and not run.first_error
+    assert run.means["answer_f1"].mean == run.means["char_recall@8"].mean == 1.0 and not run.first_error

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.evaluation.judge import ask_marks, read_mark
 from exhibit.evaluation.judging.kernel import judge_answer
 from exhibit.evaluation.metrics import Options
+from exhibit.evaluation.metrics.answers import ask_marks, read_mark
 from exhibit.law.refusals import is_refusal
 from exhibit.models.llms import Completion, Prompt
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
-from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.outcomes import describe_result, find_cited, find_outcome, find_support, make_outcome_columns
+from exhibit.evaluation.scoring import Evidence
 from exhibit.evaluation.statistics import Table
 from exhibit.evidence import Span
 from exhibit.schemas.run import Outcome

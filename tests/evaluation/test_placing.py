@@ -11,8 +11,8 @@ import pytest
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import measure
-from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.placement import Documents
+from exhibit.evaluation.scoring import Evidence
 from exhibit.evidence import Document, Page, Span
 
 RENT = "The Tenant shall pay a yearly rent of £48,000 in twelve equal instalments on the first day of each month."

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
-from exhibit.evaluation.evaluate import EvaluatedRun, evaluate
+from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.outcomes import find_outcome
 from exhibit.evaluation.replies import read_reply
+from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.scoring import format_row
 from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.stages import (
@@ -272,7 +273,7 @@ ANSWERS = {
     "What does the Tacksman keep?": "Two boats.",
     "What of a beast aboard?": "Half a shilling.",
 }
-Run = Callable[..., EvaluatedRun]
+Run = Callable[..., RunResults]
 
 
 def answer_alone(question: str) -> dict[str, Any]:
@@ -296,7 +297,7 @@ def run(tmp_path: Path) -> Run:
     rows = [row(id, *answer, {"filename": "tack.txt", "text": clause}) for id, (answer, clause) in asked]
     (bundle / "train.json").write_text(json.dumps(rows), encoding="utf-8")
 
-    def start(function: Any = answer_alone, *, name: str = "run", notes: Any = None, **told: Any) -> EvaluatedRun:
+    def start(function: Any = answer_alone, *, name: str = "run", notes: Any = None, **told: Any) -> RunResults:
         target = {"target": "function"} if function else {"llm": "extractive", "chunk_size": 90}
         places = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "run_name": name}
         settings = parse_settings({**places, "report_cases": 0, "threads": 1, **target, **told})
@@ -306,12 +307,12 @@ def run(tmp_path: Path) -> Run:
     return start
 
 
-def stages_in(done: EvaluatedRun) -> list[dict[str, Any]]:
+def stages_in(done: RunResults) -> list[dict[str, Any]]:
     """Return the stages of the single gold passage of each question."""
     return [one["gold_stages"][0] for one in rows_of(done.folder / "ferry" / "eval_results.jsonl")]
 
 
-def losses(done: EvaluatedRun) -> list[str | None]:
+def losses(done: RunResults) -> list[str | None]:
     return [stages["lost_at"] for stages in stages_in(done)]
 
 
@@ -336,7 +337,7 @@ def test_table_missing_from_parsed_text_is_lost_at_text_stage(run: Run, parsed_f
     assert losses(done) == [None, "text", None, None]
     lost = stages_in(done)[1]
     assert (lost["text"], lost["reason"]) == ({"share": 0.0}, "absent from the text")
-    assert done.summary["ceiling_text"].mean == 0.75
+    assert done.means["ceiling_text"].mean == 0.75
 
 
 def test_parsed_folder_of_other_bundle_stops_run_before_start(
@@ -355,7 +356,7 @@ def test_gold_cut_by_every_chunk_or_in_no_chunk_is_lost_at_chunks_stage(run: Run
     done = run(chunks=write_chunks(tmp_path / "chunks.jsonl", *halved, *CLAUSES[1:3], strange), notes=notes)
     assert losses(done) == ["chunks", None, None, "chunks"]
     assert [stages["reason"] for stages in stages_in(done)] == ["cut", "", "", "in no chunk"]
-    assert done.summary["ceiling_chunks"].mean == 0.5
+    assert done.means["ceiling_chunks"].mean == 0.5
     assert any("1 of 5 chunks" in note for note in notes)
 
 
@@ -381,7 +382,7 @@ def test_builtin_pipeline_reports_every_gold_stage(run: Run) -> None:
         assert gold["text"] == {"share": 1.0}
         assert "before" in gold["reranked"]
     stages = ("text", "chunks", "retrieved", "reranked", "context")
-    assert {f"ceiling_{stage}" for stage in stages} <= set(done.summary)
+    assert {f"ceiling_{stage}" for stage in stages} <= set(done.means)
 
 
 def test_context_budget_is_named_as_reason_for_lost_gold(run: Run) -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.evaluation.bands import Bands
 from exhibit.evaluation.statistics import (
     Difference,
     Estimate,
@@ -21,7 +20,7 @@ from exhibit.evaluation.statistics import (
     summarise_by,
     summarise_run,
 )
-from exhibit.evaluation.text_tables import format_cell
+from exhibit.evaluation.text_tables import Bands, format_cell
 
 
 @pytest.fixture(autouse=True)

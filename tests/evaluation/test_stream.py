@@ -94,8 +94,8 @@ def test_evaluate_memory_does_not_grow_with_number_of_questions(oracle, tmp_path
             given |= {"output_dir": tmp_path / "results", "run_name": f"run-{times}", "engine": "serial"}
             given |= {"report_cases": 0, "metrics": "document_hit@1,char_recall@8", "repeat": repeat}
             run = evaluate(parse_settings(given))
-        assert run.counts == {"asked": 9 * times, "failed": 0}
-        assert run.summary["document_hit@1"].mean == 1.0 and run.summary["document_hit@1"].n == 6 * times
+        assert (run.question_count, run.failed_count) == (9 * times, 0)
+        assert run.means["document_hit@1"].mean == 1.0 and run.means["document_hit@1"].n == 6 * times
         most[times] = max(counts)
-        assert summarise_run(read_tables(RunFolder(run.folder))) == run.summary
+        assert summarise_run(read_tables(RunFolder(run.folder))) == run.means
     assert 0 < most[many] <= most[15] <= 2 * BATCH * PASSAGES

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from exhibit.evaluation.system_documents import read_chunks, read_parsed_folder
+from exhibit.evaluation.stages import read_chunks, read_parsed_folder
 from exhibit.schemas.errors import ToolkitError
 
 WORDS = "The Ferryman carries the mail across the sound on every weekday that the wind allows."

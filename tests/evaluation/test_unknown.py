@@ -14,9 +14,9 @@ import evaluate_rag
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.metrics import measure
-from exhibit.evaluation.missing import Evidence
 from exhibit.evaluation.placement import Documents
 from exhibit.evaluation.replies import read_passages
+from exhibit.evaluation.scoring import Evidence
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evidence import Span
 from exhibit.schemas.errors import ToolkitError

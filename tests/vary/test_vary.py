@@ -249,8 +249,8 @@ def test_built_in_pipeline_follows_no_injected_instruction(tmp_path):
     told = {"dataset_paths": [str(out)], "output_dir": tmp_path / "results", "chunk_size": 200, "report_cases": 0}
     parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
     run_of_it = evaluate(parse_settings(told), parts=parts)
-    assert run_of_it.summary["canary_followed"].n == len(ROWS) + 1
-    assert run_of_it.summary["canary_followed"].mean == 0
+    assert run_of_it.means["canary_followed"].n == len(ROWS) + 1
+    assert run_of_it.means["canary_followed"].mean == 0
 
 
 def test_variant_and_control_keep_page_breaks_without_running_feet(tmp_path):

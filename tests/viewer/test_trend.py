@@ -12,9 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from exhibit.evaluation.bands import Bands, find_bands, read_scale
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.statistics import Table
+from exhibit.evaluation.text_tables import Bands, find_bands, read_scale
 from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.results import main
 from exhibit.viewer.trend import Regression, Series, find_regressions, make_series, open_runs

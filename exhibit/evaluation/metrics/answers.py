@@ -1,24 +1,22 @@
 """Answers: whether they are right, have the expected words and refuse correctly, and a judge's marks."""
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from exhibit.evaluation import metrics
-from exhibit.evaluation.answer_words import (
-    compare_words,
-    compute_multiset_f1,
-    split_words,
-    without_citations,
-    without_named,
-)
-from exhibit.evaluation.judge import ask_marks, make_prompt
 from exhibit.evaluation.metrics import Case, Function, Need, Options, Values, once_per_case
+from exhibit.evaluation.metrics.retrieval import compare_words, split_words
 from exhibit.evaluation.outcomes import find_chosen_label, find_outcome, score_outcome
+from exhibit.law.citations import BRACKETED, rewrite_citations, without_places
 from exhibit.law.refusals import is_refusal
 from exhibit.law.values import states_answer
+from exhibit.models.llms import Prompt
 from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
+from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST
 
 metric = partial(metrics.metric, group="Answers", needs=("answer",))
@@ -65,6 +63,26 @@ def flagged(case: Case, options: Options) -> float | None:
 
 # ---------------------------------------------------------------- words
 
+_PAGE_CITATION = re.compile(r"\[[^\[\]\n]*#page=[^\[\]\n]*\]")
+_NO_NAME = re.compile(r"[\W\d_]+|(?:\d+\s+and\s+)*\d+")
+"""Brackets without a source name: `[1]`, `[1, 2]`, the year in `[2024] EWCA Civ 123`, gaps such as `[…]` or `[***]`."""
+
+
+def without_citations(text: str) -> str:
+    """Return a text without its citations, such as `[1]`, its notes on amendments, and its list of sources."""
+    return _PAGE_CITATION.sub("", rewrite_citations(without_places(text), lambda *_: ""))
+
+
+def find_cited_names(text: str) -> list[str]:
+    """Return the sources that a text cites by name, each once, as written: `Part 36#page=Offers to Settle`."""
+    names = (" ".join(match.split()) for match in BRACKETED.findall(text))
+    return list(dict.fromkeys(name for name in names if name and not _NO_NAME.fullmatch(name)))
+
+
+def without_named(text: str) -> str:
+    """Return a text without citations that name a source in brackets, such as `[Part 36#page=Offers to Settle]`."""
+    return BRACKETED.sub(lambda match: match.group() if _NO_NAME.fullmatch(match[1]) else " ", text)
+
 
 @on_truth(
     "Expected words contained",
@@ -79,7 +97,11 @@ def answer_contained(case: Case) -> float | None:
 
 @on_truth("Answer overlap (F1)", "words that the answer shares with the expected one")
 def answer_f1(case: Case) -> float | None:
-    return _compare_with_truth(case, compute_multiset_f1)
+    def compare_counts(answer: str, expected: str) -> float:
+        words, other = Counter(split_words(answer)), Counter(split_words(expected))
+        return 2 * (words & other).total() / ((words.total() + other.total()) or 1)
+
+    return _compare_with_truth(case, compare_counts)
 
 
 @on_truth("Answer is the expected one", "word for word", short=False)
@@ -139,9 +161,57 @@ def _says_item(item: str, answer: str, *, strict: bool) -> bool:
 
 _MAX_SOURCE_CHARS = 24_000  # the judge reads at most this many characters of the passages, best first
 _PROMPTS_VERSION = 1
-"""The version of the instructions in judge.toml."""
+"""The version of the instructions in answers.toml."""
+_MAX_TOKENS = 300  # enough for a mark and a reason of two sentences
+_SHOWN_CHARS = 80  # characters of an unreadable reply that the error message shows
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_SCORE = re.compile(
+    r"\b(?:score|mark|rating|grade)\b\W{0,6}(?:is\W{0,3}|of\W{0,3})?([1-5])(?!\d|\.[1-9])(?:\s*/\s*5)?", re.IGNORECASE
+)
+_ALONE = re.compile(r"[^\w-]*([1-4](?:\.\d+)?|5(?:\.0+)?)(?:\s*(?:/|out of)\s*5)?[^\w%]*", re.IGNORECASE)
+_PROMPTS = read_beside(__file__)
 Texts = dict[str, str]
 """The texts of a judge's prompt by their titles."""
+
+
+def make_prompt(metric: str, **texts: str) -> Prompt:
+    """Return the judge's prompt for a metric: its instruction in answers.toml, and texts between delimiters."""
+    fenced = "\n\n".join(_fence_text(title, text) for title, text in texts.items())
+    return Prompt(fenced, system=f"{_PROMPTS[metric]}\n{_PROMPTS['reply']}")
+
+
+def _fence_text(title: str, text: str) -> str:
+    """Return a text between delimiters that do not occur in it."""
+    fence = "~" * max([3, *(len(run) + 1 for run in re.findall("~+", text))])
+    return f"{title}\n{fence}\n{text.strip()}\n{fence}"
+
+
+def ask_marks(prompts: Sequence[Prompt], options: Options) -> Values:
+    if not prompts or options.judge is None:
+        return [None] * len(prompts)
+    replies = options.judge.complete(prompts, max_tokens=_MAX_TOKENS, temperature=0.0)
+    marks = [None if reply.error else read_mark(reply.text) for reply in replies]
+    for reply, mark in zip(replies, marks, strict=True):
+        if mark is None:
+            text = " ".join(reply.text.split())[:_SHOWN_CHARS]
+            options.judge_faults[reply.error or f"its reply has no mark from 1 to 5: {text!r}"] += 1
+    return marks
+
+
+def read_mark(text: str) -> float | None:
+    """Return the mark, 1 to 5, in a judge's reply; None if the reply has no mark or several different marks."""
+    for record in _OBJECT.findall(text):
+        try:
+            fields = json.loads(record)
+        except (ValueError, RecursionError):
+            continue
+        stated = [str(fields[key]) for key in ("score", "mark", "rating", "grade") if key in fields]
+        if stated:
+            alone = _ALONE.fullmatch(stated[0])
+            return float(alone[1]) if alone and len(stated) == 1 else None
+    alone = _ALONE.fullmatch(text)
+    marks = {alone[1]} if alone else set(_SCORE.findall(text))
+    return float(marks.pop()) if len(marks) == 1 else None
 
 
 def judged(title: str, meaning: str, *needs: Need) -> Callable[[Function], Function]:

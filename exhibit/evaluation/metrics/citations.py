@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import PurePath
 
 from exhibit.evaluation import metrics
-from exhibit.evaluation.answer_words import find_cited_names, without_named
 from exhibit.evaluation.metrics import Case, Options, list_gold_files
+from exhibit.evaluation.metrics.answers import find_cited_names, without_named
 from exhibit.evaluation.outcomes import find_cited
 from exhibit.law.citations import BRACKETED, find_citations
 from exhibit.law.names import normalise_name, without_ending

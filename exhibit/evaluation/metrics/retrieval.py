@@ -16,11 +16,11 @@ from itertools import product
 from typing import NamedTuple
 
 from exhibit.evaluation import metrics
-from exhibit.evaluation.answer_words import compare_words, set_f1, split_words
 from exhibit.evaluation.metrics import Case, Options, Passage, list_gold_files, list_gold_texts, once_per_case
 from exhibit.evaluation.placement import find_gold_ranks, golds_of, touches
 from exhibit.evidence import Span
 from exhibit.evidence.document import unite_spans
+from exhibit.law.language import list_word_runs
 
 metric = partial(metrics.metric, group="Retrieval")
 on_spans = partial(metric, needs=("gold spans", "passages"))
@@ -292,6 +292,15 @@ def score_seed_ndcg(case: Case, k: int) -> float | None:
 # ---------------------------------------------------------------- the first passage
 
 
+def split_words(text: str) -> list[str]:
+    return list_word_runs(text.lower())
+
+
+def compare_words(answer: str, expected: str) -> float:
+    """Return 1 if two texts have the same words in the same order and are not empty, else 0."""
+    return float(bool(split_words(answer)) and split_words(answer) == split_words(expected))
+
+
 @on_text("Top passage is the gold", "the first passage's words equal a gold passage's", short=False)
 def exact_match(case: Case, options: Options) -> float | None:
     def match_texts(text: str, gold: str) -> float:
@@ -302,7 +311,13 @@ def exact_match(case: Case, options: Options) -> float | None:
 
 @on_text("Top passage overlap (F1)", "words that the first passage shares with gold", short=False)
 def span_f1(case: Case, options: Options) -> float | None:
-    return _score_top(case, partial(set_f1, cut=split_seed_words if options.parity == "seed" else split_words))
+    split = split_seed_words if options.parity == "seed" else split_words
+
+    def compare_sets(text: str, gold: str) -> float:
+        words, other = set(split(text)), set(split(gold))
+        return 2 * len(words & other) / ((len(words) + len(other)) or 1)
+
+    return _score_top(case, compare_sets)
 
 
 def _score_top(case: Case, score: Callable[[str, str], float]) -> float | None:

@@ -8,7 +8,7 @@ import json
 import re
 import time
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -19,6 +19,7 @@ import httpx
 
 from exhibit.engine import track
 from exhibit.evaluation import replies, server_files
+from exhibit.evaluation.answering import make_answerer
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.replies import FileNamer, Parts, ReplyError, search
@@ -57,6 +58,11 @@ class Server:
         secrets = http.Secrets([*headers.values(), *hidden])
         self.client = http.HttpClient(headers, connections=options.threads, secrets=secrets)
         self._method = "GET" if "{question}" in self.url else system.ask.method
+        self.add_answer: Callable[[Case, Reply], Reply] | None = None
+        """Adds a language model's answer to the passages of a search server; None for other servers."""
+        if options.answers and options.config.llm != "none" and self.paths.answer == ("",):
+            self.add_answer = make_answerer(options)
+            self.name += f" + {options.config.llm}"
         known = system.ask.body is not None or self._method == "GET"
         self._bodies: list[Any] = [system.ask.body] if known else []
         """The request body; empty while it is unknown, several while they are tried."""
@@ -117,6 +123,8 @@ class Server:
         def ask_once(case: Case, deadline: Deadline) -> Reply:
             parts = self._exchange(case, body, deadline, collection)
             reply = replies.make_reply(parts, names=names, pages_from=self.paths.pages_from)
+            if self.add_answer:
+                return self.add_answer(case, reply)
             selected = len(reply.passages) if self.paths.selected and reply.answer else None
             return replace(reply, selected=selected)
 

@@ -8,8 +8,6 @@ LangChain, LlamaIndex, Haystack, ragas and evaltools, and runs of Exhibit itself
 """
 
 import ast
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -201,15 +199,11 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 def read_table(path: Path) -> list[dict[str, Any]]:
     """Return the rows of a table in JSON, JSONL, CSV or Parquet; cells of a CSV with lists or objects are parsed."""
-    text = "" if path.suffix.lower() == ".parquet" else read_text(path)
+    data = b"" if path.suffix.lower() == ".parquet" else read_text(path).encode("utf-8", "surrogatepass")
+    rows = [record.cells for record in read_records(path, data, Tally(strict=True), accounted=False)]
     if path.suffix.lower() not in (".csv", ".tsv"):
-        data = text.encode("utf-8", "surrogatepass")
-        return [record.cells for record in read_records(path, data, Tally(strict=True), accounted=False)]
-    csv.field_size_limit(1 << 24)
-    # not `read_records`, which takes the semicolons of a long answer for the table's delimiter
-    delimiter = "\t" if "\t" in text.partition("\n")[0] else ","
-    rows = csv.DictReader(io.StringIO(text), delimiter=delimiter)
-    return [{key: _parse_cell(cell) for key, cell in row.items() if key and cell} for row in rows]
+        return rows
+    return [{key: _parse_cell(cell) for key, cell in row.items() if cell} for row in rows]
 
 
 def _parse_cell(text: str) -> Any:
