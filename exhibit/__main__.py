@@ -30,7 +30,7 @@ VERBS = {
         modes={"--playbooks": "exhibit.drafting.__main__:playbook_main"},
     ),
     "vary": Verb(
-        "exhibit.vary.__main__", "change a bundle by rule: other figures, a removed clause, an amendment, an injection"
+        "exhibit.vary.make", "change a bundle by rule: other figures, a removed clause, an amendment, an injection"
     ),
     "evaluate": Verb(
         "exhibit.viewer.report",

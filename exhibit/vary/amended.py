@@ -14,8 +14,17 @@ from exhibit.converters import Quote, RawDocument, RawRow, Tally
 from exhibit.evidence import Span
 from exhibit.law.values import MONTHS, find_dates, find_values, keys_of
 from exhibit.schemas.errors import ToolkitError
-from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
-from exhibit.vary.corpus import EditedText, TextCorpus, VaryRequest, leave_out_others, replace_answer
+from exhibit.vary.corpus import (
+    NO_CLAUSE,
+    Clause,
+    EditedText,
+    TextCorpus,
+    VaryRequest,
+    clauses_of,
+    find_clauses,
+    leave_out_others,
+    replace_answer,
+)
 from exhibit.vary.values import UNSURE_ELSEWHERE, RowChange, ValueChanger, ValueChanges, move_months
 
 SAME_AGAIN = "the amendment would repeat an earlier value"

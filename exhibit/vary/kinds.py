@@ -21,13 +21,16 @@ from exhibit.schemas.bundle import CORPUS
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.storage.atomic import list_files
 from exhibit.vary.amended import add_amendments
-from exhibit.vary.clauses import NO_CLAUSE, Clause, clauses_of, find_clauses
 from exhibit.vary.corpus import (
+    NO_CLAUSE,
+    Clause,
     Edit,
     EditedText,
     TextCorpus,
     VaryRequest,
     apply_edits,
+    clauses_of,
+    find_clauses,
     leave_out_others,
     list_gold,
     replace_answer,

@@ -1,17 +1,30 @@
-"""Makes two bundles from one: a variant with edited documents or questions, and a control without the edits.
+"""Makes a variant of a bundle: `exhibit vary BUNDLE --kind figures --out FOLDER`.
 
-Both are printed in the same way, so that the edits are the only difference between them.
+Rules change the documents of the variant. The command also writes a control: a bundle with the same
+questions, but without the changes. Both are printed in the same way, so that the changes are the only difference
+between them. Evaluating both bundles shows the effect of the changes.
 """
 
 import hashlib
-from argparse import Namespace
+import io
+import random
+import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from exhibit.converters import Benchmark, DatasetInfo, Label, Quote, RawRow, Tally, format_points
+from PIL import Image, ImageFilter
+
+from exhibit.converters import Benchmark, Block, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, format_points
 from exhibit.converters.core.build import build
-from exhibit.engine import open_engine, read_limits, track
+from exhibit.converters.core.command import format_table
+from exhibit.converters.pages.text_pdf import pdf_of
+from exhibit.engine import add_engine_arguments, apply_limits, check_engine, open_engine, read_limits, track
+from exhibit.evidence.read import read_document
+from exhibit.evidence.readers.pdf import render
+from exhibit.evidence.scan import add_ocr_arguments
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.models import BundleInfo, Licence
@@ -20,7 +33,6 @@ from exhibit.storage.bundle import BundleFolder, open_bundle, sha256_of
 from exhibit.storage.locations import check_out
 from exhibit.vary.corpus import CONTROL_ROW, TextCorpus, VaryRequest, read_corpus, with_labels
 from exhibit.vary.kinds import KINDS, TITLES, read_kind
-from exhibit.vary.scanned import write_scan
 
 NO_TWIN = "the variant does not have this question"
 CONTROL = "control"  # the value of the label `varied` in a control, in place of a kind of variation
@@ -131,3 +143,95 @@ def _make_info(bundle: BundleFolder, kinds: str, applied: Sequence[str], seed: i
         ),
         annotations=("machine-generated",),
     )
+
+
+# ---------------------------------------------------------------- simulated scans
+
+_DPI = 150  # the usual resolution of office scanners
+_MAX_TURN_DEGREES = 1.2  # degrees to either side: a scanner's feeder rotates a sheet by less
+_BLUR_PIXELS = (0.4, 0.9)  # radius in pixels: print stays legible to a person
+_JPEG_QUALITY = (35, 60)  # JPEG quality: scanners use such values to keep files small
+
+
+def write_scan(raw: RawDocument, folder: Path, *, seed: int) -> RawDocument:
+    """Print a document and write a simulated scan of its pages; return the document as a file without text."""
+    digest = hashlib.sha256(f"{seed}{raw.filename}".encode()).hexdigest()[:8]
+    printed, scan = folder / f"{raw.filename}.printed.pdf", folder / raw.filename
+    printed.write_bytes(pdf_of([Block("p", raw.text or "")], title=raw.title, subject=raw.subject))
+    scan.write_bytes(scan_pages(printed, seed=int(digest, 16), title=raw.title))
+    printed.unlink()
+    return replace(raw, path=scan)
+
+
+def scan_pages(path: Path, *, seed: int, title: str) -> bytes:
+    """Return a PDF with pictures of another PDF's pages; the same seed gives the same bytes."""
+    from reportlab.lib.utils import ImageReader
+    from reportlab.pdfgen.canvas import Canvas
+
+    file = io.BytesIO()
+    canvas = Canvas(file, pageCompression=0, invariant=1)
+    canvas.setTitle(title)
+    canvas.setCreator("exhibit-rag")
+    for number in range(1, len(read_document(path).pages) + 1):
+        chance = random.Random(f"{seed}\0{path.name}\0{number}")
+        picture = render(path, number, scale=_DPI / 72).convert("L")
+        degrees = chance.uniform(-_MAX_TURN_DEGREES, _MAX_TURN_DEGREES)
+        turned = picture.rotate(degrees, Image.Resampling.BICUBIC, fillcolor=255)
+        blurred = turned.filter(ImageFilter.GaussianBlur(chance.uniform(*_BLUR_PIXELS)))
+        content = io.BytesIO()
+        blurred.save(content, "JPEG", quality=chance.randint(*_JPEG_QUALITY))
+        width, height = (side * 72 / _DPI for side in picture.size)
+        canvas.setPageSize((width, height))
+        canvas.drawImage(ImageReader(content), 0, 0, width, height)
+        canvas.showPage()
+    canvas.save()
+    return file.getvalue()
+
+
+# ---------------------------------------------------------------- the command
+
+
+def make_parser() -> ArgumentParser:
+    width = max(map(len, TITLES))
+    kinds = "\n".join(["kinds:", *(f"  {name:<{width}}  {title}" for name, title in TITLES.items())])
+    usage = "exhibit vary BUNDLE --kind KIND [--kind KIND …] --out FOLDER [--seed N] [flags]"
+    parser = build_parser("exhibit vary", f"{__doc__}\n{kinds}", usage=usage)
+    add = parser.add_argument
+    add("bundle", type=Path, metavar="BUNDLE", help="the parent bundle")
+    kind = "the kind of variation; several are applied one after another, as in figures, or figures+scanned"
+    add("--kind", action="append", required=True, metavar="KIND", help=kind)
+    add("--out", type=Path, required=True, metavar="FOLDER", help="the folder of the variant")
+    add("--no-control", action="store_true", help="do not write the control (default: it is written to FOLDER-control)")
+    add("--seed", type=int, default=0, metavar="N", help="the seed for the choice of new values (default: 0)")
+    add("--others", type=Path, metavar="DIR", help="the folder or bundle with further documents for growth")
+    add("--strict", action="store_true", help="stop at the first fault instead of counting faults")
+    add("--force", action="store_true", help="replace existing bundles")
+    add_json(parser)
+    add_engine_arguments(parser.add_argument_group("execution"))
+    add_ocr_arguments(parser)
+    return parser
+
+
+@guarded("stopped; nothing was written")
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the variant and its control, and print their counts."""
+    options = make_parser().parse_args(argv)
+    check_engine(options.engine)
+    started = time.monotonic()
+    out = Path(options.out)
+    control = None if options.no_control else out.with_name(f"{out.name}-control")
+    kinds = [name for given in options.kind for name in given.split("+")]
+    with apply_limits(read_limits(options)):
+        variant, twin = make_variant(options.bundle, kinds, out, control, options)
+    seconds = time.monotonic() - started
+    record = {"out": _record(variant, out), "control": _record(twin, control), "seconds": seconds}
+    lines = format_table(variant, out, seconds) + (f"\ncontrol, to be evaluated as well: {control}" if control else "")
+    print_results(record, lines, as_json=options.json)
+    return 0
+
+
+def _record(bundle: BundleInfo | None, out: Path | None) -> dict[str, object] | None:
+    if bundle is None:
+        return None
+    left_out = {reason: len(names) for reason, names in bundle.left_out.items()}
+    return {"folder": str(out), **bundle.counts.model_dump(), "left_out": left_out}

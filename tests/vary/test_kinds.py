@@ -12,8 +12,7 @@ from exhibit.law.values import keys_of
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import open_bundle
-from exhibit.vary.clauses import NO_CLAUSE
-from exhibit.vary.corpus import IMPOSSIBLE, SEVERAL, TextCorpus, VaryRequest, read_corpus
+from exhibit.vary.corpus import IMPOSSIBLE, NO_CLAUSE, SEVERAL, TextCorpus, VaryRequest, read_corpus
 from exhibit.vary.kinds import KINDS, TITLES, WAYS
 from exhibit.vary.values import DERIVED, IN_QUESTION, NO_VALUE, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanger
 from tests.vary.bundles import ROWS, read_parent, varied

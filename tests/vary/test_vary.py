@@ -26,8 +26,7 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.bundle import read_info, write_gold, write_train
 from exhibit.schemas.models import Context, Gold, Row
 from exhibit.schemas.validate import validate
-from exhibit.vary.__main__ import main
-from exhibit.vary.scanned import scan_pages
+from exhibit.vary.make import main, scan_pages
 from tests.vary.bundles import LEASE, LICENCE, ROWS, read_parent, varied, write_parent
 
 

@@ -12,7 +12,7 @@ from filelock import FileLock
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.settings import parse_settings
 from exhibit.storage.bundle import open_bundle
-from exhibit.vary.__main__ import main as vary
+from exhibit.vary.make import main as vary
 from exhibit.viewer.report import write_report
 from exhibit.viewer.results import main as results
 from tests.vary.bundles import ROWS, write_parent
