@@ -17,8 +17,7 @@ from exhibit.engine.limits import PLAIN, limit_reading
 from exhibit.evidence import readers
 from exhibit.evidence.document import Box, Document, Span
 from exhibit.evidence.files import convert_parser_errors, decode_bytes, head_of
-from exhibit.evidence.markup import Attachment, Printable
-from exhibit.evidence.readers.html import extract_text
+from exhibit.evidence.readers.html import Attachment, Printable, extract_text
 from exhibit.evidence.readers.pdf import find_boxes, render
 from exhibit.runtime.plugins import import_plugins
 from exhibit.schemas.errors import DocumentError

@@ -20,11 +20,10 @@ import pytest
 
 from exhibit.evidence import files as shared
 from exhibit.evidence import read as folder
-from exhibit.evidence.markup import cut_fragment
 from exhibit.evidence.read import list_folder, read_document
-from exhibit.evidence.readers import excel, export, libreoffice, word
+from exhibit.evidence.readers import excel, libreoffice, word
 from exhibit.evidence.readers import mail as mails
-from exhibit.evidence.readers.html import extract_text
+from exhibit.evidence.readers.html import cut_fragment, extract_text
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from tests.evidence import files
 
@@ -283,7 +282,7 @@ def test_word_reader_names_a_file_without_text(tmp_path):
 )
 def test_export_reader_returns_the_text_of_a_json_export(tmp_path, data, text):
     (tmp_path / "a.json").write_text("\ufeff" + json.dumps(data), encoding="utf-8")
-    assert export.read(tmp_path / "a.json").text == text
+    assert read_document(tmp_path / "a.json").text == text
 
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

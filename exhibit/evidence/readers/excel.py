@@ -8,7 +8,7 @@ from typing import Any
 
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.files import open_archive, refuse_entities
-from exhibit.evidence.markup import Printable, format_grid, format_paragraph
+from exhibit.evidence.readers.html import Printable, format_grid, format_paragraph
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".xlsx", ".xlsm")

@@ -1,10 +1,12 @@
-"""HTML: the visible text, with a line break after each block, as in a browser."""
+"""HTML: the visible text, with a line break after each block, as in a browser; and pages for a browser to print."""
 
+import html
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from exhibit.evidence.document import Document
-from exhibit.evidence.markup import parse_html
 from exhibit.evidence.readers.text import decode_file
 
 SUFFIXES = (".html", ".htm", ".xhtml")
@@ -24,11 +26,11 @@ def read(path: Path) -> Document:
     return Document(path.name, extract_text(decoded.text), (), path, decoded.notes)
 
 
-def extract_text(html: str) -> str:
+def extract_text(page: str) -> str:
     """Return the visible text: blocks on their own lines, table cells separated by tabs, `pre` unchanged."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
-    root = parse_html(html)
+    root = parse_html(page)
     if root is None:
         return ""
     pieces: list[str] = []
@@ -59,3 +61,72 @@ def extract_text(html: str) -> str:
             pieces.append(text)
     lines = (line.strip(" ") for line in "".join(pieces).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+
+
+_UNSEEN = ("script", "style", "meta", "link", "base", "iframe", "frame", "object", "embed", "template", "noscript")
+"""Elements without words, and elements that would load other content."""
+
+
+def parse_html(page: str) -> Any | None:
+    """Return the root element of an HTML page; None if it is blank; raise ValueError if it is nested too deeply."""
+    from lxml import html as lxml_html
+
+    # remove the declaration of an encoding: lxml refuses it in a decoded text
+    page = page.replace("\0", "").lstrip("\ufeff \t\r\n")
+    if page.startswith("<?xml"):
+        page = page.partition("?>")[2]
+    if not page.strip():
+        return None
+    # huge_tree raises lxml's limit of nesting from 256 to 2048; lxml silently drops deeper content
+    parser = lxml_html.HTMLParser(huge_tree=True)
+    root = lxml_html.document_fromstring(page, parser=parser)
+    if any("depth" in entry.message for entry in parser.error_log):
+        raise ValueError("its HTML is nested too deeply")
+    return root
+
+
+# ---------------------------------------------------------------- pages to print
+
+
+class Printable(NamedTuple):
+    """The HTML body of a page to print, and notes about it, such as the number of accepted tracked changes."""
+
+    html: str
+    notes: tuple[str, ...] = ()
+
+
+class Attachment(NamedTuple):
+    name: str
+    data: bytes
+
+
+def format_paragraph(text: str, tag: str = "p") -> str:
+    """Return a text as an HTML element, with `<br>` for its line breaks."""
+    return f"<{tag}>{'<br>'.join(html.escape(line, quote=False) for line in text.splitlines())}</{tag}>"
+
+
+def format_grid(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows of cells as an HTML table; empty rows are left out."""
+    lines = ["".join(format_paragraph(cell, "td") for cell in row) for row in rows if any(cell.strip() for cell in row)]
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if lines else ""
+
+
+def format_section(title: str, paragraphs: Iterable[str]) -> str:
+    """Return an HTML section with a heading and paragraphs; empty if all paragraphs are blank."""
+    lines = [format_paragraph(text) for text in paragraphs if text.strip()]
+    return f"<section>{format_paragraph(title, 'h2')}{''.join(lines)}</section>" if lines else ""
+
+
+def cut_fragment(page: str) -> str:
+    """Return the visible part of an HTML page for embedding in another page, without scripts, styles and frames."""
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
+
+    root = parse_html(page)
+    if root is None:
+        return ""
+    etree.strip_elements(root, *_UNSEEN, etree.Comment, etree.ProcessingInstruction, with_tail=False)
+    body = root.find("body")
+    if body is None:
+        return ""
+    inner = "".join(etree.tostring(child, encoding="unicode", method="html") for child in body)
+    return html.escape(body.text or "", quote=False) + inner

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from exhibit.engine.limits import run_program
 from exhibit.evidence.files import head_of
-from exhibit.evidence.markup import Printable, cut_fragment
 from exhibit.evidence.readers import excel, word
+from exhibit.evidence.readers.html import Printable, cut_fragment
 from exhibit.evidence.readers.text import decode_file
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.atomic import make_scratch_folder

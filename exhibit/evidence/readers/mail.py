@@ -12,7 +12,14 @@ from typing import Any
 import olefile
 
 from exhibit.evidence.files import decode_bytes, head_of
-from exhibit.evidence.markup import Attachment, Printable, cut_fragment, format_grid, format_paragraph, format_section
+from exhibit.evidence.readers.html import (
+    Attachment,
+    Printable,
+    cut_fragment,
+    format_grid,
+    format_paragraph,
+    format_section,
+)
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".eml", ".msg")

@@ -7,7 +7,7 @@ from pathlib import Path
 from PIL import Image, ImageSequence
 
 from exhibit.evidence.document import Document, Page, Span
-from exhibit.evidence.markup import Printable
+from exhibit.evidence.readers.html import Printable
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp")

@@ -13,7 +13,7 @@ from typing import Any
 
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.files import open_archive, parse, parse_part
-from exhibit.evidence.markup import Printable, format_paragraph, format_section
+from exhibit.evidence.readers.html import Printable, format_paragraph, format_section
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".docx", ".docm", ".dotx")
