@@ -125,7 +125,7 @@ def load(place: Path | str) -> Bundle:
 
 
 def import_extra(module: str) -> Any:
-    """Import an optional module and return it; if it is not installed, raise an error that says how to install it."""
+    """Import an optional module and return it; if it is missing, raise an error with the command that installs it."""
     try:
         return import_module(module)
     except ImportError:

@@ -90,7 +90,7 @@ class Conversion:
 def convert(
     name: str, *, source: Path | str | None = None, out: Path | str | None = None, **options: object
 ) -> Conversion:
-    """Convert a benchmark; `name` is a converter, or the Python file of one.
+    """Convert a benchmark; `name` is the name of a converter or the path of its Python file.
 
     `options` are the flags of `exhibit convert NAME`, with underscores: `max_documents=10`, `ocr=True`, `split="test"`.
     """

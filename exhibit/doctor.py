@@ -57,7 +57,7 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Return the results of all checks, in their order; a check whose package is missing reports that."""
+    """Run all checks and return their results in order; a check also reports that a package it needs is missing."""
     version = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
     findings = [
         Finding("Python", "Python", "ok", version),

@@ -244,7 +244,7 @@ def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tal
 
 
 def _find_owner(definition: str, labels: Labels, names: Iterable[str], fold_text: Callable[[str], str]) -> str:
-    """Return the one agreement with this definition, by the label files or else by the texts; else an empty name."""
+    """Return the only agreement with this definition, in the label files or else in the texts; empty if none has it."""
     key = make_definition_key(definition)
     owners = labels.owners.get(key, set()) if key else set()
     if len(owners) != 1:
@@ -345,7 +345,7 @@ def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
 
 
 def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
-    """Return the excerpts without those inside another excerpt's location; of two equal locations, keep the first."""
+    """Remove excerpts whose location is inside another excerpt's; if two locations are equal, keep the first."""
 
     def repeats(index: int, excerpt: Excerpt) -> bool:
         matches = (excerpt.match, *excerpt.others) if excerpt.match else ()

@@ -89,7 +89,7 @@ class Asker:
         absent: float = ABSENT,
         again: bool = True,
     ) -> Judged:
-        """Read a document for a question in one or more wordings, of which the first is the most precise.
+        """Judge whether a document answers a question, which has one or more wordings, the most precise first.
 
         `sure` and `absent` are thresholds for the probability that the document answers; with `again`, a reranker
         checks an absence.
@@ -125,8 +125,8 @@ class Asker:
     ) -> tuple[QuestionKind, list[int], list[float], float | None]:
         """Choose the chunks to read for a question by their vectors.
 
-        Return the question's kind, the chunks, best first, the log-odds that each of them answers, and the log-odds
-        that some chunk of the document answers, or None if the kind is unknown.
+        Return the question's kind; the chunks, best first; the log-odds that each of these chunks answers; and the
+        log-odds that any chunk of the document answers, which are None if the kind is unknown.
         """
         near = _COSINE_WEIGHT * np.mean(chunks @ self._embed(tuple(wordings)).T, axis=1)
         odds = np.zeros(len(chunks), np.float32)

@@ -97,7 +97,7 @@ class Reply:
     selected: int | None = None
     """The number of passages from which the answer was made, if known."""
     context: tuple[int, ...] | None = None
-    """The numbers of these passages, from 1, if known; otherwise they are the first `selected` passages."""
+    """The numbers, from 1, of the passages used for the answer; if unknown, the first `selected` passages were used."""
     reranked: tuple[int, ...] | None = None
     """The numbers, from 1, of the passages that the reranker kept, in its order; None if they are not reported."""
     retrieved: tuple[Passage, ...] | None = None

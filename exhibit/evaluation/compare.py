@@ -1,8 +1,8 @@
 """Compare two runs: which figures and outcomes are worse by more than chance, and which run is better.
 
-A run is worse if fewer answers are certainly right, or if an unfavourable outcome increases beyond chance, whatever the
-means of the other rows are. Each named metric is tested at 5%; for all other metrics together, Holm's method keeps the
-chance of a false alarm below 5%.
+A run is worse if fewer answers are certainly right, or if an unfavourable outcome increases beyond chance, even if
+other means improve. Each named metric is tested at 5%; for all other metrics together, Holm's method limits the chance
+of a false alarm to 5%.
 """
 
 from collections import Counter
@@ -108,8 +108,8 @@ def describe_regressions(
 def describe_better(names: Sequence[str], differences: Mapping[str, Difference], worse: Sequence[str] = ()) -> str:
     """Return a sentence that says which of two runs is better.
 
-    One metric decides: the share of right answers, recall, or another main metric, the first of these that both runs
-    have. If it does not change and something else is worse, the sentence says so.
+    One metric decides: the share of right answers or, if a run lacks it, recall or another main metric. If this metric
+    does not change and another figure is worse, the sentence names that figure.
     """
     first, second = names
     known = [name for name, delta in differences.items() if delta.mean is not None]

@@ -340,7 +340,7 @@ def _find_quoted_answer(answer: str, gold: GoldPassage, documents: Documents) ->
 # ---------------------------------------------------------------- grades
 
 GRADE, GRADES = "grade", "grades"
-"""The label with the grade of a line's file; and the label, on one line of a row, with all its grades as JSON."""
+"""Labels of gold: `grade` is the grade of a line's file; `grades`, on one line of a question, are all its grades."""
 _GRADES = TypeAdapter(dict[str, Annotated[int, Field(strict=True, ge=0, le=4)]])
 
 
@@ -401,7 +401,7 @@ def _check_files(
 def _refuse_questions(
     dataset: Dataset, bundle: BundleFolder, selection: Selection, warnings: list[str]
 ) -> dict[Id, str]:
-    """Return the questions that cannot be scored on the files that are used, by id with the reason."""
+    """Return the questions that cannot be scored with the selected files, each with the reason, by id."""
     available = dataset.files if selection.needs_documents else bundle.files
     entries = bundle.info.documents if bundle.info else []
     lengths = {entry.filename: entry.characters for entry in entries if entry.filename not in dataset.changed}

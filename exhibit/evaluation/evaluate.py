@@ -56,8 +56,8 @@ def evaluate(
 ) -> RunResults:
     """Run an evaluation.
 
-    `parts` replaces the objects `cache`, `embedder`, `llm` and `function` that the settings name, `judge` is the model
-    that marks answers, `warn` is called with each note, and `draw` writes the report.
+    `parts` replaces the objects `cache`, `embedder`, `llm` and `function` of the settings. `judge` is the model that
+    marks answers. `warn` is called with each note. `draw` writes the report.
     """
     say = warn or (lambda _: None)
     with apply_limits(settings.limits):
@@ -277,7 +277,7 @@ def _describe_dataset(dataset: Dataset) -> dict[str, Any]:
 
 
 def _look_up_references(dataset: Dataset, target: Target) -> Callable[[Reference], bool]:
-    """Return a function that finds legal references in the documents, which are read at its first call."""
+    """Return a function that finds legal references in the documents; its first call reads the documents."""
 
     @cache
     def read_corpus() -> ReferenceCorpus:

@@ -113,7 +113,7 @@ def _change_passages(reply: Reply, change: Callable[[Passage], Passage]) -> Repl
 
 
 def text_of(dataset: Dataset, target: Target) -> Callable[[str], str | None]:
-    """Return a function that maps a file name to the text of that document, as the target reads it."""
+    """Return a function that maps a file name to the document's text, as the target extracts it."""
 
     def read(filename: str) -> str | None:
         document = dataset.documents.get(filename)
@@ -128,7 +128,7 @@ def text_of(dataset: Dataset, target: Target) -> Callable[[str], str | None]:
 def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
     """Return the cases that still have to be asked: first those without a reply, then those that failed.
 
-    `failed` has, for each question with a reply, whether that reply is an error.
+    For each question with a reply, `failed` states whether the reply is an error.
     """
     left = [case for case in dataset.cases if case.id not in dataset.refused and failed.get(case.id, True)]
     return sorted(left, key=lambda case: case.id in failed)

@@ -36,7 +36,7 @@ class Finding(NamedTuple):
 def find_outcome(case: Case, *, mark: float | None = None, answers: bool = True) -> Finding:
     """Return the outcome of a question.
 
-    `mark` is the judge's mark of the answer. `answers` says whether the system answers at all: if it does, a missing
+    `mark` is the judge's mark of the answer. `answers` is whether the system answers at all: if it does, a missing
     answer is a refusal; if it never does, only its passages are judged.
     """
     reply = case.reply
@@ -211,8 +211,8 @@ def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]
 def describe_result(tables: Iterable[Table]) -> str:
     """Return a run's result in words, the same everywhere: `153 to 198 of 243 answered correctly, 63 to 81%`.
 
-    The range is from the answers that are certainly right to these plus the answers that are not judged. For a system
-    without answers, the result is how often it found the gold.
+    The first number counts the answers that are certainly right; the second number adds the answers that are not
+    judged. For a system without answers, the result is how often it found the gold.
     """
     counts = Counter[Outcome]()
     for table in tables:

@@ -372,7 +372,7 @@ def _find_shared(part: str, text: str) -> Iterator[Span]:
 
 
 def _measure_overlap(before: str, after: str, least: int) -> int:
-    """Return the length of the longest end of one text with which the other begins; 0 if it is below `least`."""
+    """Return the length of the longest end of `before` that is the start of `after`; 0 if it is below `least`."""
     at = before.find(after[:least])
     while at >= 0 and not after.startswith(before[at:]):
         at = before.find(after[:least], at + 1)

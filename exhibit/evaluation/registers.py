@@ -297,7 +297,7 @@ def _parse_path(address: str) -> str | None:
 
 
 def write_account(results: Iterable[Path], register: Register, *, say: Callable[[str], None]) -> None:
-    """Write each reference of each answer to `references.jsonl` beside its results; report those not checked."""
+    """Write each reference of each answer to `references.jsonl` beside its results; report unchecked references."""
     for path in results:
         lines = []
         for _, text in numbered_lines(path):

@@ -1,6 +1,7 @@
-"""Read answers and passages from what systems return: servers' replies, functions' results, rows of predictions.
+"""Reads answers and passages from servers' replies, functions' results and rows of predictions.
 
-The parts of a reply are at the JMESPaths that a system's file states (`ReplyPaths`), else at the known keys below.
+The JMESPaths of a system's file (`ReplyPaths`) state where the parts of a reply are; by default, the known keys below
+are used.
 """
 
 import math
@@ -121,7 +122,7 @@ def find_text(paths: Iterable[str], fields: Any) -> str | None:
 
 
 def find_list(paths: Iterable[str], fields: Any) -> Any:
-    """Return the first value at one of the JMESPaths that is not empty, else the first value, else None."""
+    """Return the first non-empty value at the JMESPaths; if all are empty, the first value; None if there is none."""
     values = [value for path in paths if path and (value := search(path, fields)) not in (None, False)]
     return next((value for value in values if _holds_any(value)), values[0] if values else None)
 

@@ -51,9 +51,9 @@ class Scored:
     ) -> None:  # fmt: skip
         """Score the replied cases with the metrics `names` or, if empty, with all metrics.
 
-        `answers` says whether any reply has an answer, `tag` names the run in files for other tools, and
-        `find_prepared` searches the system's texts and chunks, if known. `repeats` are the scores of further replies to
-        the same questions.
+        `answers` is whether any reply has an answer. `tag` names the run in files for other tools. `find_prepared`
+        searches the system's texts and chunks, if known. `repeats` are the scores of further replies to the same
+        questions.
         """
         self.name, self.evidence = dataset.name, Evidence()
         self._rounds = (self, *repeats)
@@ -285,7 +285,7 @@ def format_trec(case: Case, *, tag: str) -> tuple[str, str]:
 def write_rows(folder: Path, rows: Iterable[Sequence[bytes]], table: Table, *, failed: float | None = None) -> None:
     """Write the results of a dataset, one JSON object per question, with TREC files and a predictions file.
 
-    Each question has a row for each of its replies; the first reply that is not an error is written whole.
+    Each question has a row for each of its replies; the first reply that is not an error is written completely.
     """
     trec: dict[str, list[str]] = {RUN: [], QRELS: []}
     predictions: list[str] = []
@@ -320,7 +320,7 @@ def _make_repeat(row: Mapping[str, Any], columns: Mapping[str, Values], number: 
 
 
 def format_reply(case: Case) -> dict[str, Any]:
-    """Return a case's reply in the form for a run's files, with the text of the first and of the used passages only."""
+    """Return a case's reply in the form of a run's files; only the first passages and the used passages have text."""
     reply, read = case.reply, frozenset(case.reply.context or ())
     passages = [_format_passage(p, quoted=rank <= _QUOTED or rank in read) for rank, p in enumerate(reply.passages, 1)]
     refused = reply.answer is not None and is_refusal(reply.answer)

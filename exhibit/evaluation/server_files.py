@@ -311,7 +311,7 @@ def _resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read_headers(system: System, settings: ServerSettings) -> dict[str, str]:
-    """Return the HTTP headers, one with the server's key, with their values from environment variables."""
+    """Return the HTTP headers with their values from environment variables, including the server's key."""
     headers = _read_variables(settings.header)
     if key_variable := settings.key or system.key:
         name, _, form = system.key_header.partition(":")

@@ -32,7 +32,8 @@ from exhibit.schemas.parsing import format_faults, parse_json, parse_pair, parse
 TARGET = "target_"
 """The prefix of the keys of a target's own settings."""
 _DECIDING = {"file_type", "ask_label", "where", "limit", "sample_seed", "allow_changed_corpus", "preset", "llm"}
-"""The settings, besides those of pipeline and target, that determine the replies; a resumed run needs the same."""
+"""Settings that determine the replies, like all settings of pipeline and target; a resumed run must not change them.
+"""
 OTHER_SETTINGS = {
     "requested_metrics": "metrics", "results_dir": "output_dir", "num_questions": "limit", "top_k": "k",
 }  # fmt: skip

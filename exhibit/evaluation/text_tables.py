@@ -69,7 +69,7 @@ def find_bands(scale: Scale, metric: str) -> Bands | None:
 
 
 def read_scale(path: Path | None = None) -> Scale:
-    """Return the bands in a TOML file; without a path, the shipped ones; for the path `seed`, the second seed's."""
+    """Return the bands of a TOML file: by default the package's, for the path `seed` the second seed project's."""
     file = _DEFAULT.with_name("bands_seed.toml") if path == Path("seed") else path or _DEFAULT
     try:
         scale = _SCALE.validate_python(parse_toml(read_text(file).removeprefix("\ufeff"), where=file))
@@ -257,7 +257,7 @@ def diff_rows(differences: Mapping[str, Difference], metrics: Sequence[str], ove
 
     A row has the values before and after, the paired change with its interval and p, n, and an arrow if the change is
     significant. The first row below the header has the numbers of failed questions, because more failures are worse
-    whatever the means are.
+    even if the means improve.
     """
     before, after = overlap.failed_before, overlap.failed_after
     direction = "=" if before == after else "▲ worse" if after > before else "▼ better"

@@ -89,7 +89,7 @@ def subtract_spans(wholes: Iterable[Span], taken: Iterable[Span]) -> list[Span]:
 
 
 def unite_spans(spans: Iterable[Span], text: str = "") -> list[Span]:
-    """Return spans in order, merged if they overlap or, given the text, if no letter or digit is between them."""
+    """Return spans in order; merge spans that overlap and, if `text` is given, spans without a letter between them."""
     united: list[Span] = []
     for span in sorted(spans):
         last = united[-1] if united else None

@@ -273,7 +273,7 @@ class Value:
 
 
 def find_values(text: str, *, numbers: bool = False) -> list[Value]:
-    """Return the values of a text in order; of overlapping values the first, or the longest if they begin together."""
+    """Return the values of a text in order; if values overlap, only the first or, with equal starts, the longest."""
     values = find_dates(text)
     for kind, pattern, unit in _KINDS if numbers else _KINDS[:-1]:
         for window in _list_windows(text, unit) if unit else [Span(0, len(text))]:

@@ -186,7 +186,7 @@ def read_record(weights: Path) -> dict[str, Any]:
 
 
 def read_lowrank(weights: Path) -> Weights:
-    """Return the weights of a file of this package; raise an error if its checksum is not the one in its record."""
+    """Return the weights of a file of this package; raise an error if its checksum differs from its record."""
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     if digest != read_record(weights)["sha256"]:
         raise SourceError(
@@ -226,7 +226,7 @@ def clean_text(text: str) -> str:
 
 
 def group_by_length(ids: Sequence[Ids], max_tokens: int) -> list[list[int]]:
-    """Group the texts' positions, longest first: single texts, or short texts of equal length up to `max_tokens`."""
+    """Return groups of texts by their indexes, longest first: texts of equal length, up to `max_tokens` together."""
     lengths = [row.shape[1] for row in ids]
     batches: list[list[int]] = []
     for length, group in groupby(sorted(range(len(ids)), key=lambda row: -lengths[row]), lengths.__getitem__):

@@ -1,7 +1,7 @@
 """The extractive reader: a model that finds the exact words in passages that answer a question, if any.
 
-It is MiniLM with 6.3 MB of low-rank weights and three heads: whether a passage answers, whether the answer is yes, and
-for each token whether it is inside, begins or ends the quote that answers, and the same for the short answer in it.
+It is MiniLM with 6.3 MB of low-rank weights and three heads. The heads predict whether a passage answers, whether the
+answer is yes, and for each token whether it is inside, begins or ends the quote or the short answer.
 bench/results/models.md names the training data.
 """
 

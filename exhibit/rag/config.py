@@ -210,7 +210,7 @@ class Config(Search, Ingest):
 
 
 def _is_local(setting: str, value: str) -> bool:
-    """Return whether the plug-in that a setting names declares by `LOCAL` that it needs no server."""
+    """Return whether a setting's plug-in needs no server, which it declares with `LOCAL`."""
     with suppress(ToolkitError):
         return value in ("none", "auto") or getattr(load_plugin(PLUGINS[setting], value)[0], "LOCAL", False)
     return False

@@ -80,7 +80,7 @@ class DocumentWords(NamedTuple):
 
 
 def count_digests(counts: Mapping[str, int]) -> tuple[Array, Array]:
-    """Return words and their numbers as arrays; a number above 65,535 becomes 65,535, the greatest of two bytes."""
+    """Return the digests of words and their counts as arrays; a count above 65,535 (two bytes) becomes 65,535."""
     terms = np.fromiter(map(digest, counts), np.uint32, len(counts))
     return terms, np.fromiter((min(count, 0xFFFF) for count in counts.values()), np.uint16, len(counts))
 
@@ -119,7 +119,7 @@ def count_terms(texts: Iterable[str], *, parts: bool = False) -> Counted:
 
 @contextmanager
 def report_damage(path: Path) -> Iterator[None]:
-    """Turn every exception that a damaged or forged file causes into one `BundleError` that advises a rebuild."""
+    """Raise a `BundleError` that advises a rebuild for every exception that a damaged or forged file causes."""
     try:
         yield
     except (sqlite3.Error, LookupError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:

@@ -57,10 +57,10 @@ class Pipeline:
         llm: LLM | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Make a pipeline; `embedder` and `llm` replace those that the config names.
+        """Make a pipeline; `embedder` and `llm` replace the models of the config.
 
-        `cache` is the folder of cached vectors, `jobs` the number of workers, `limits` the time and memory for one
-        document, and `timeout` the seconds for one prompt or request to a model on a server, including retries.
+        `cache` is the folder of cached vectors. `jobs` is the number of workers. `limits` limit the time and memory for
+        one document. `timeout` limits the seconds for one prompt or request to a server's model, including retries.
         """
         self.config = config or Config.preset(DEFAULT)
         self._cache = cache or find_cache_folder()

@@ -12,7 +12,7 @@ INFO = "bundle.json"
 CARD = "README.md"
 DRAFTS = "drafts.jsonl"  # the file of a drafted bundle with the questions that a person has not yet reviewed
 ORIGIN = ".exhibit-origin.json"
-"""The file in a cache folder with the URL of the bundle whose small files are in that folder."""
+"""The file in a cache folder that contains the URL of the cached bundle."""
 
 How = Literal["exact", "folded", "parts", "fuzzy", "section", "answer", "absent"]
 """How a gold passage was located, best first.

@@ -186,7 +186,7 @@ class RunFolder:
 
 
 def find_difference(stored: files.Means, given: files.Means) -> str:
-    """Return the first difference between the stored means and the means that the rows give; empty if they agree.
+    """Return the first difference between the stored means and the means of the rows; empty if they agree.
 
     Intervals are not compared: they are computed again from the rows whenever a run is shown.
     """

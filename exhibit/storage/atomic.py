@@ -1,7 +1,7 @@
 """Writes folders and files completely or not at all, and removes only folders that this program made.
 
 A new folder is written beside its final path and renamed at the end. Its identity is recorded in the user's cache, so
-that the next run can find and remove the unfinished folder of a killed run. A folder's name alone never has it removed.
+that the next run can find and remove the unfinished folder of a killed run. No folder is removed because of its name.
 """
 
 import errno

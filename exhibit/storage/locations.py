@@ -230,7 +230,7 @@ def open_filesystem(scheme: str) -> Any:
 
 @contextmanager
 def explain_store_errors(url: str) -> Iterator[None]:
-    """Turn an error of a store's client into a StorageError of one line that says what to do next."""
+    """Raise an error of a store's client as a StorageError with a message of one line and the remedy."""
     try:
         yield
     except ToolkitError:

@@ -157,7 +157,7 @@ def _remove_layout(document: Document, rows: Sequence[RawRow]) -> list[Edit]:
 
 
 class EditedText:
-    """A text after edits that do not overlap, with a map from spans of the old text to spans of the new one."""
+    """A text after edits that do not overlap; it converts spans of the old text to spans of the new text."""
 
     def __init__(self, text: str, edits: Sequence[Edit]) -> None:
         self.edits = sorted(set(edits))

@@ -113,7 +113,7 @@ class Entry(NamedTuple):
 
 
 class Matching:
-    """The questions of one run, or of several with equal questions matched by content; the worst come first."""
+    """The questions of one run or several runs, the worst first; equal questions of runs are matched by content."""
 
     def __init__(self, runs: Sequence[RunResults]) -> None:
         self.runs = list(runs)

@@ -183,7 +183,7 @@ def make_names_unique(runs: Sequence[RunResults]) -> None:
 def find_dataset_roots(
     runs: Sequence[RunFolder], *, given: Iterable[str] = (), say: Callable[[str], None]
 ) -> dict[str, Path]:
-    """Return the bundle folder of each dataset: the given one, else the one that a run recorded.
+    """Return the bundle folder of each dataset: the given folder, or else the folder that a run recorded.
 
     A run may come from another machine: no URL that it recorded is opened, and only a bundle's folder is accepted.
     """

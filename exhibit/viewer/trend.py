@@ -1,4 +1,4 @@
-"""Runs over time: `exhibit results index` names the runs that are worse than an earlier one, on a page and for CI.
+"""Runs over time: `exhibit results index` finds runs that are worse than an earlier run, for a page and for CI.
 
 A run is compared with the last earlier run on the same questions, and the newest run also with the first.
 """

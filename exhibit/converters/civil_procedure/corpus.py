@@ -105,7 +105,7 @@ class Layout:
     def find_meant(self, text: str) -> list[tuple[RuleHeading, float]]:
         """Return the headings that a citation can mean, each with its similarity.
 
-        A section's full name with its number is found without its chapter, whose title may be misspelt or not printed.
+        A section that is cited with its number needs no chapter, because a chapter's title may be misspelt or missing.
         """
         whole = read_name(text)
         matches = self._find_alike(whole)

@@ -229,7 +229,7 @@ class Finder:
         return (source, document) if source.text == document.text else None
 
     def _carry_spans(self, spans: Spans) -> list[Span]:
-        """Return the spans of the document for spans of the source's text; empty if the texts differ."""
+        """Convert spans of the source's text to spans of the document; return an empty list if the texts differ."""
         if self.source == self.document.text:
             return [Span(*span) for span in spans]
         if self._paired is None:

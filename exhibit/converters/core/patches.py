@@ -42,7 +42,7 @@ def find_patch(name: str, info: DatasetInfo) -> Path:
 
 
 def read_asked(bundle: BundleFolder) -> tuple[list[Asked], list[Asked]]:
-    """Return the questions of a bundle, and its drafts without a review, each with its gold."""
+    """Return the questions and the unreviewed drafts of a bundle, each with its gold."""
     lines: dict[int, list[Gold]] = defaultdict(list)
     for line in bundle.gold:
         lines[line.id].append(line)

@@ -27,10 +27,10 @@ File name: {filename}
 
 
 def pair_files(names: Sequence[str], paths: Iterable[Path]) -> tuple[dict[int, Path], list[int]]:
-    """Assign each name to one file: by the same name, else the same key, a longer name or a similar name.
+    """Assign a file to each name: a file with the same name, the same key, a longer name or a similar name.
 
-    A rule is tried on all names before the next rule, and a file is assigned only once. Return the file of each name by
-    the name's index, and the indices of the names that are only similar.
+    Each of these rules is tried on all names before the next rule, and each file is assigned only once. Return the
+    files by the names' indexes, and the indexes of names that are only similar.
     """
     left = {path: make_file_key(path.name) for path in paths}
     keys = [make_file_key(name) for name in names]

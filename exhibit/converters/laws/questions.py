@@ -40,7 +40,7 @@ class QuestionMaker:
         self.steps = [(old, new) for old, new in pairwise(self.editions) if new.version.start]
 
     def rows(self) -> Iterator[RawRow]:
-        """Yield all questions by kind, such as what a provision says, what it said, and whether it changed."""
+        """Yield all questions, kind by kind; for example, what a provision states and whether it has changed."""
         for kind in (self._says, self._said, self._governs, self._changed, self._leads, self._repealed, self._before):
             yield from kind()
 

@@ -221,7 +221,7 @@ class Law:
         return " ".join(self.text[paragraph.body : paragraph.end].split())
 
     def find_paragraph(self, label: str) -> Paragraph | None:
-        """Return the § with a label; None if this version does not have exactly one."""
+        """Return the § with this label; None unless this version has exactly one such §."""
         paragraphs = self._by_label.get(label_key(label), ())
         return paragraphs[0] if len(paragraphs) == 1 else None
 
@@ -341,7 +341,7 @@ def _choose_system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> Leg
 
 
 def _split_blocks(markdown: str) -> list[tuple[int, str]]:
-    """Return the blocks of a Markdown text, each as its heading depth and its text without marks."""
+    """Return the blocks of a Markdown text, each with its heading depth and its text without Markdown's marks."""
     blocks: list[tuple[int, list[str]]] = [(0, [])]
     for raw in markdown.split("\n"):
         line = raw.strip()

@@ -76,7 +76,7 @@ def launch_arguments() -> list[str]:
 
 
 def launch_options(folder: Path) -> dict[str, Any]:
-    """Return the launch options of a browser for printing; `folder` holds its configuration while it runs."""
+    """Return the launch options of a browser for printing; `folder` is the folder for its configuration."""
     return {
         "executable_path": require_browser(),
         "args": [*launch_arguments(), "--host-resolver-rules=MAP * ~NOTFOUND"],

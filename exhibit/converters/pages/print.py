@@ -176,7 +176,7 @@ Press = Callable[[RawDocument, Path], Printed]
 def start_printing(limits: Limits) -> Iterator[Press]:
     """Yield a function that prints a document into a corpus, from its original file if it has one.
 
-    All documents are printed in one process, which the first document starts; the first that needs a browser starts it.
+    One process prints all documents. The first document starts it; the first that needs a browser starts the browser.
     """
     # the folder is removed with the files of a killed browser
     with make_scratch_folder() as folder, closing(Worker[_Sheet, Printed].of(_print_sheet, limits=limits)) as worker:

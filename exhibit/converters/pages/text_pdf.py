@@ -160,7 +160,7 @@ def _make_drawable(text: str, font: str) -> str:
 
 
 def _break_lines(text: str, kind: _Type) -> Iterator[str]:
-    """Yield a text's lines; a line that is too long is broken between words, or inside a word that is too long."""
+    """Yield a text's lines; long lines are broken between words, and a word that is too long for a line is broken."""
     space = _advance(" ", kind.font) * (kind.size / 1000)
     measured: dict[str, list[tuple[str, float]]] = {}
     for paragraph in text.replace("\t", " " * 4).split("\n"):

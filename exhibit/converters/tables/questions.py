@@ -45,8 +45,8 @@ def assign_columns(
 ) -> Columns:
     """Return the column of each role, and print it with the reason; raise if the table has no questions or no gold.
 
-    Whatever its name, a column of file names of the folder is the document, a column of texts in those files is the
-    passage, and a column of provisions is the provision, unless the user named another.
+    The content of columns counts, too: a column with names of the folder's files is the document, a column with texts
+    of these files is the passage, and a column with provisions is the provision, unless the user names another column.
     """
     seen = columns_of(records)
     by_user = [role for role, name in named.items() if name is not None]
@@ -161,7 +161,7 @@ def _assign_by_provisions(columns: Columns, named: Collection[str], records: Seq
 
 
 def _assign_by_nesting(table: Path, columns: Columns, named: Collection[str], records: Sequence[Record]) -> None:
-    """Assign a nested field to a role without a column: `evidence.text` to `text`.
+    """Choose a nested field for a role without a column, such as `evidence.text` for `text`.
 
     Raise SourceError if the passages are objects without a known field for their text.
     """
@@ -351,7 +351,8 @@ class GoldReader:
     def _read_quoted(self, items: Sequence[dict[str, Any]]) -> Iterator[Quote]:
         """Yield the passages of the text column, each with its document.
 
-        The passage's object names the document; else it is the row's only document or the one at the same position.
+        The passage's object names the document. Otherwise it is the only document of the row, or the document with the
+        same position in its list as the passage.
         """
         named = self._named
         beside = {role: self._read_numbers(role) for role in ("page", "grade")}

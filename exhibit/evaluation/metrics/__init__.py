@@ -240,7 +240,7 @@ STAGE_TITLES = {
     "page": "on the page", "text": "in the system's text", "chunks": "in its chunks", "retrieved": "retrieved",
     "reranked": "kept by the reranker", "context": "in the context", "cited": "cited", "answered": "answered",
 }  # fmt: skip
-"""The stages in the order in which a gold passage goes through them, each with a name for the gold that it keeps."""
+"""The stages of a gold passage in order, each with a name for the gold that is left after it."""
 
 
 def describe_metric(name: str) -> Metric:

@@ -127,11 +127,11 @@ def _normalise_both(name: str) -> set[str]:
 _PAGES = re.compile(r"(?<!\s)\s*\(pp?\.\s*+[\d\s,–-]+\)\s*$")
 CONTAINED = 0.95  # the similarity of two names where one contains the other
 _SHARED = 0.9
-"""The similarity of two names with the same words in another order; less in proportion when they share fewer words."""
+"""The similarity of two names with the same words in another order; with fewer common words it is lower."""
 _SEED = 0.75
 """The similarity of names of the same topic in the seed project; also its minimum for names that share a word."""
 _TOPICS = (("hearings", "open justice", "media"), ("disclosure", "documents", "inspection"))
-"""The topics that the seed project lists with their words; for other topics it gives no words."""
+"""The words of each topic for which the seed project lists words."""
 _JOINING_WORDS = frozenset("the of in and a to for on about by or at p pp".split())
 
 

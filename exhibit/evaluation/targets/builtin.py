@@ -184,7 +184,7 @@ def _make_answered_reply(result: Answered, seconds: float) -> Reply:
 
 
 def _find_ranks(hit: Hit, ranked: Sequence[Hit]) -> list[int]:
-    """Return the rank, from 1, of the first passage that contains a hit, else the ranks of those with a part of it."""
+    """Return the rank, from 1, of the first passage that contains a hit, or the ranks of passages with a part of it."""
     whole = [rank for rank, other in enumerate(ranked, 1) if other.contains(hit)]
     parts = (rank for rank, other in enumerate(ranked, 1) if hit.contains(other))
     return whole[:1] or list(parts)

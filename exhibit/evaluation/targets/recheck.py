@@ -156,7 +156,7 @@ def make_bundle(path: Path, documents: Path | None) -> Path:
 
 
 def _make_question(number: int, row: Row, texts: Mapping[str, Document]) -> Row:
-    """Return a question whose contexts are the run's gold passages, or its reference, if one document contains them."""
+    """Return a question with its gold: the run's gold passages or its reference that exactly one document contains."""
     contexts = []
     for quote in row["golds"] if isinstance(row["golds"], list) else [row["reference"]]:
         holders = [name for name, document in texts.items() if isinstance(quote, str) and locate(quote, document)]

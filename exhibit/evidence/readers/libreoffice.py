@@ -38,7 +38,7 @@ def find_command() -> str | None:
 
 
 def page(path: Path) -> Printable:
-    """Convert a file with LibreOffice to a format that has a reader, and return the HTML that this reader makes."""
+    """Convert a file with LibreOffice to a format with a reader, and return that reader's HTML."""
     ending = _TARGETS[path.suffix.lower()]
     # check the signature: LibreOffice would print any bytes as text
     head_of(path, kind=f"{path.suffix} file", starts=_HEADS)

@@ -41,8 +41,8 @@ class LLM(Protocol):
 def count_tokens(text: str) -> int:
     """Return the approximate number of tokens of a text, from its words alone.
 
-    For 93% of 858 legal passages it is within 20% of four tokenizers' counts (cl100k, o200k, BERT's and one more). The
-    weights were fitted on these passages. Languages other than English need up to 60% more tokens than estimated.
+    For 93% of 858 legal passages, this number is within 20% of four tokenizers' counts (cl100k, o200k, BERT's and
+    another). The weights were fitted on these passages. Languages other than English need up to 60% more tokens.
     """
     return round(sum(map(_weigh_piece, _PIECES.findall(text))))
 

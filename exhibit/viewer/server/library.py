@@ -157,7 +157,7 @@ _list_bundle, _list_run = remember(_MAX_FOLDERS, _make_bundle_line), remember(_M
 
 
 def list_questions(bundle: BundleFolder) -> list[QuestionLine]:
-    """Return the questions of a bundle, each with the document that its contexts or its gold name."""
+    """Return the questions of a bundle, each with its document, which its contexts or its gold state."""
     gold = {line.id: line for line in reversed(bundle.gold)}
     lines = []
     for row in bundle.questions:
@@ -189,7 +189,7 @@ def find_review_folder(folder: Path) -> Path:
 
 
 def make_review_path(folder: Path, review: str, reviewer: str) -> Path:
-    """Return the path of a reviewer's file for one review; a digest in its name keeps similar names apart."""
+    """Return the path of a reviewer's file for one review; a digest in the file name distinguishes similar names."""
     name = re.sub(r"\W+", "-", reviewer.lower()).strip("-")[:40] or "reviewer"
     digest = hashlib.sha256(json.dumps([review, reviewer]).encode()).hexdigest()[:8]
     return folder / f"review-{name}-{digest}.json"
