@@ -19,7 +19,7 @@ PATIENCE = 30_000
 
 
 @contextmanager
-def browsing() -> Iterator[Browser]:
+def open_browser() -> Iterator[Browser]:
     """Yield a browser whose temporary files are deleted when it ends, even if it is killed."""
     with make_scratch_folder() as folder, sync_playwright() as playwright:
         options = launch_options(folder)
@@ -34,7 +34,7 @@ def browsing() -> Iterator[Browser]:
 
 
 @contextmanager
-def taking_turns(browser: Browser) -> Iterator[Browser]:
+def lend_browser(browser: Browser) -> Iterator[Browser]:
     """Yield a running browser for a block of code; afterwards close its pages and free the thread for asyncio.
 
     Between two calls Playwright's event loop stays suspended but counts as running, and asyncio refuses to

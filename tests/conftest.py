@@ -20,7 +20,7 @@ from hypothesis import settings
 from playwright.sync_api import Browser
 
 from exhibit.conversion import main
-from tests.browser import browsing, taking_turns
+from tests.browser import lend_browser, open_browser
 from tests.rag.models import link_models
 
 ROOT = Path(__file__).parent.parent
@@ -104,8 +104,8 @@ def cache_of_run(shared_folder: Path) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def running_browser() -> Iterator[Browser]:
     """The browser of this process, which the first test that opens a page starts."""
-    with browsing() as running:
-        with taking_turns(running):
+    with open_browser() as running:
+        with lend_browser(running):
             pass
         yield running
         asyncio._set_running_loop(running._loop)
@@ -114,7 +114,7 @@ def running_browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def browser(running_browser: Browser) -> Iterator[Browser]:
     """A browser for the tests of one module; asyncio cannot be used in this thread while the module runs."""
-    with taking_turns(running_browser) as mine:
+    with lend_browser(running_browser) as mine:
         yield mine
 
 

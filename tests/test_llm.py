@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 
 
 @dataclass
-class Front:
+class RecordingProxy:
     """A proxy of the model's server that counts requests and can withhold a reply."""
 
     behind: str
@@ -67,8 +67,8 @@ def model() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def front(model: str) -> Iterator[Front]:
-    standing = Front(model)
+def recording_proxy(model: str) -> Iterator[RecordingProxy]:
+    standing = RecordingProxy(model)
 
     def answer(request: Request) -> Reply:
         status, reply = standing.forward(request.target, request.data)
@@ -80,8 +80,10 @@ def front(model: str) -> Iterator[Front]:
 
 
 @pytest.fixture(autouse=True)
-def environment(front: Front, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", front.url)
+def environment(
+    recording_proxy: RecordingProxy, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", recording_proxy.url)
     monkeypatch.setenv("OPENAI_MODEL", "smollm2")
     monkeypatch.setenv("OPENAI_TIMEOUT", "1200")  # long enough for a busy machine
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
@@ -127,9 +129,9 @@ def rows(results: Path, name: str) -> list[dict[str, Any]]:
     return rows_of(results / name / "cuad" / "eval_results.jsonl")
 
 
-def test_second_evaluation_with_llm_sends_no_requests(front, bundle, results, capsys):
+def test_second_evaluation_with_llm_sends_no_requests(recording_proxy, bundle, results, capsys):
     assert evaluate(bundle, results, "first", *JUDGED) == 0
-    asked = len(front.asked)
+    asked = len(recording_proxy.asked)
     first = rows(results, "first")
     assert len(first) == 2 and asked >= 2 + 2 * 2, "two answers, and two marks for each"
     for row in first:
@@ -141,7 +143,9 @@ def test_second_evaluation_with_llm_sends_no_requests(front, bundle, results, ca
         paid = (reply["usage"]["tokens_in"] + 2 * reply["usage"]["tokens_out"]) / 1e6
         assert row["scores"]["cost"] == pytest.approx(paid)
     said = [row["reply"]["answer"] for row in first]
-    words = {message["content"] for one in front.asked for message in one["messages"] if message["role"] == "user"}
+    words = {
+        message["content"] for one in recording_proxy.asked for message in one["messages"] if message["role"] == "user"
+    }
     assert any(answer in prompt for prompt in words for answer in said), "the judge read what was generated"
     summary = json.loads((results / "first" / "summary.json").read_text(encoding="utf-8"))
     assert summary["tokens_out"]["n"] == 2 and summary["tokens_out"]["errors"] == 0
@@ -151,7 +155,7 @@ def test_second_evaluation_with_llm_sends_no_requests(front, bundle, results, ca
     capsys.readouterr()
 
     assert evaluate(bundle, results, "second", *JUDGED) == 0
-    assert len(front.asked) == asked, "every reply and every mark was kept"
+    assert len(recording_proxy.asked) == asked, "every reply and every mark was kept"
     second = rows(results, "second")
     assert [row["reply"]["answer"] for row in second] == said
     assert [row["reply"]["usage"]["requests"] for row in second] == [0.0, 0.0]
@@ -160,10 +164,10 @@ def test_second_evaluation_with_llm_sends_no_requests(front, bundle, results, ca
     assert "results:" in capsys.readouterr().out
 
 
-def test_evaluation_with_llm_sends_no_request_that_would_exceed_cost_limit(front, bundle, results, capsys):
-    asked = len(front.asked)
+def test_evaluation_with_llm_sends_no_request_that_would_exceed_cost_limit(recording_proxy, bundle, results, capsys):
+    asked = len(recording_proxy.asked)
     prices = ("--price-in", "1000000", "--price-out", "1000000", "--max-requests", "1")  # a token costs 1
     assert evaluate(bundle, results, "poor", "--max-tokens", "21", *prices) == 3
-    assert len(front.asked) == asked, "one request would cost hundreds"
+    assert len(recording_proxy.asked) == asked, "one request would cost hundreds"
     assert all("cost" in row["reply"]["error"] for row in rows(results, "poor"))
     assert "2 of 2 questions failed" in capsys.readouterr().err

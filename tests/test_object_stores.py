@@ -16,12 +16,12 @@ from exhibit.storage.locations import Remote, fetch, list_files
 from tests.hub.bundles import files_of
 from tests.object_stores import KEY, SECRET, Proxy, Request, google, moto, rclone
 from tests.storage.memory import upload
-from tests.test_remote import convert, evaluate, there
+from tests.test_remote import convert, evaluate, read_remote
 
 pytestmark = [pytest.mark.extra, pytest.mark.server]
 
 
-def use(address: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def set_s3_environment(address: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the environment so that S3 clients use this address."""
     told = {"AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
     # rclone sends the whole object's checksum with a part of the object, and newer clients would compare it
@@ -45,7 +45,7 @@ def proxy(server, tmp_path, monkeypatch) -> Iterator[Proxy]:
     """A proxy in front of the server; all S3 requests go through it."""
     proxy = Proxy(server)
     with proxy.run() as address:
-        use(address, tmp_path, monkeypatch)
+        set_s3_environment(address, tmp_path, monkeypatch)
         yield proxy
     fsspec.get_filesystem_class("s3").clear_instance_cache()
 
@@ -70,7 +70,7 @@ def local(tmp_path_factory) -> Path:
 
 def test_s3_bundle_files_and_metrics_equal_local_bundle(s3, local, tmp_path, monkeypatch, capsys):
     upload(local, s3 / "lb")
-    assert there(s3 / "lb") == files_of(local) and validate(s3 / "lb") == []
+    assert read_remote(s3 / "lb") == files_of(local) and validate(s3 / "lb") == []
     flags = ["--report-cases", "0", "--jobs", "1", "--dataset-paths"]
     here = evaluate(tmp_path, monkeypatch, "local", *flags, str(local))
     assert evaluate(tmp_path, monkeypatch, "s3", *flags, f"{s3}/*") == here
@@ -79,7 +79,7 @@ def test_s3_bundle_files_and_metrics_equal_local_bundle(s3, local, tmp_path, mon
 
 def test_s3_evaluation_with_wrong_secret_reports_access_denied_without_secret(tmp_path, monkeypatch, capsys):
     with rclone(tmp_path) as address:  # moto accepts any secret
-        use(address, tmp_path, monkeypatch)
+        set_s3_environment(address, tmp_path, monkeypatch)
         fsspec.filesystem("s3").mkdir("bucket")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret-of-nobody")
         fsspec.get_filesystem_class("s3").clear_instance_cache()
@@ -122,7 +122,7 @@ def test_google_cloud_storage_bundle_files_and_metrics_equal_local_bundle(local,
         fsspec.get_filesystem_class("gs").clear_instance_cache()
         out = Remote("gs://bucket/bundles/lb")
         upload(local, out)
-        assert there(out) == files_of(local) and validate(out) == []
+        assert read_remote(out) == files_of(local) and validate(out) == []
         flags = ["--report-cases", "0", "--jobs", "1", "--dataset-paths"]
         here = evaluate(tmp_path, monkeypatch, "local", *flags, str(local))
         assert evaluate(tmp_path, monkeypatch, "gs", *flags, "gs://bucket/bundles/*") == here

@@ -59,7 +59,7 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str, *flags: 
     return {name: value for name, value in summary.items() if name not in TIMES}
 
 
-def there(remote: Remote) -> dict[str, bytes]:
+def read_remote(remote: Remote) -> dict[str, bytes]:
     return {name: get(remote / name) for name in list_files(remote)}
 
 
@@ -107,11 +107,11 @@ def test_remote_bundle_gives_the_same_metrics_as_a_local_bundle(memory, local, t
     monkeypatch.setattr(tempfile, "tempdir", str(passing))
     fetch, most = locations.fetch, []
 
-    def noted(file, path):
+    def count_and_fetch(file, path):
         most.append(len(list(passing.glob("exhibit-*"))))
         return fetch(file, path)
 
-    monkeypatch.setattr(locations, "fetch", noted)
+    monkeypatch.setattr(locations, "fetch", count_and_fetch)
     flags = ["--limit", "6", "--report-cases", "2", "--engine", "serial", "--file-type", "pdf", "--dataset-paths"]
     here = evaluate(tmp_path, monkeypatch, "local", *flags, str(local))
     assert not most
@@ -139,13 +139,13 @@ def test_evaluate_stops_when_store_connection_fails_and_can_be_resumed(memory, l
         put(memory / "cuad" / name, content)
     fetch, documents = locations.fetch, []
 
-    def away(file, path):
+    def fail_at_second(file, path):
         documents.append(file)
         if len(documents) == 2:
             raise locations.StorageError(f"{file}: connection refused")
         return fetch(file, path)
 
-    monkeypatch.setattr(locations, "fetch", away)
+    monkeypatch.setattr(locations, "fetch", fail_at_second)
     flags = ["--limit", "2", "--report-cases", "0", "--engine", "serial", "--dataset-paths", f"{memory}/cuad"]
     evaluate(tmp_path, monkeypatch, "r", *flags, expect=1)
     told = capsys.readouterr().err

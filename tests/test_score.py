@@ -81,7 +81,7 @@ def test_score_applies_k_and_writes_output_json(run, tmp_path):
 def test_score_reads_answers_missing_in_gold_file_from_corpus_beside_it(run, tmp_path):
     (tmp_path / "corpus" / "a").mkdir(parents=True)
     (tmp_path / "corpus" / "a" / "lease.txt").write_text(f"0. Ab. {NOTICE}{' ' * 18}{RENT}", encoding="utf-8")
-    bare = {"tests": [{**test, "snippets": [without(test["snippets"][0], "answer")]} for test in GOLD["tests"]]}
+    bare = {"tests": [{**test, "snippets": [drop_field(test["snippets"][0], "answer")]} for test in GOLD["tests"]]}
     assert run(PREDICTIONS, bare).out == run(PREDICTIONS, GOLD).out
     bare["tests"][0]["snippets"][0]["file_path"] = "a/nowhere.txt"
     assert "corpus/a/nowhere.txt beside the gold file" in run(PREDICTIONS, bare, expect=1).err
@@ -93,7 +93,7 @@ def test_score_notes_and_skips_tests_without_prediction(run):
     assert printed.err.startswith("note: 1 of 2 tests") and "not counted" in printed.err
 
 
-def without(row, name):
+def drop_field(row, name):
     return {key: value for key, value in row.items() if key != name}
 
 
@@ -109,7 +109,7 @@ TEST = GOLD["tests"][0]
         ([PREDICTIONS[0], {"query": "x"}], GOLD, "predictions.json: 1.retrieved_passages: Field required"),
         ([{"query": "x", "retrieved_passages": [{"text": RENT}]}], GOLD, "0.retrieved_passages.0: Input should be"),
         ([{"query": 3, "retrieved_passages": []}], GOLD, "0.query: Input should be a valid string"),
-        (PREDICTIONS, {"tests": [without(TEST, "snippets")]}, "gold.json: tests.0.snippets: Field required"),
+        (PREDICTIONS, {"tests": [drop_field(TEST, "snippets")]}, "gold.json: tests.0.snippets: Field required"),
         (PREDICTIONS, {"tests": [{**TEST, "snippets": [{"file_path": "x"}]}]}, "test 0: a snippet needs 'answer', or"),
         (PREDICTIONS, {"tests": [{**TEST, "snippets": []}]}, "test 0: no snippet has an answer"),
         ([{"query": "Who insures?", "retrieved_passages": []}], GOLD, "none of its queries is in "),

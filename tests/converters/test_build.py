@@ -71,7 +71,7 @@ def test_statutes_converter_counts_excluded_versions_by_reason(convert, tmp_path
     assert account == {"given": 4, "kept": 2, "left_out": {SAME_DAY: 1, OUT_OF_RANGE: 1}}
 
 
-def test_table_uses_an_answer_that_quotes_a_clause_as_gold(convert, tmp_path):
+def test_table_adds_gold_for_an_answer_copied_from_a_clause(convert, tmp_path):
     documents = tmp_path / "contracts"
     documents.mkdir()
     (documents / "Café Lease, Inc. & Co.txt").write_text(f"LEASE\n\n{LEASE}\n\nThe law of Norway governs.", "utf-8")

@@ -29,21 +29,21 @@ PLACES = {key: column for column, key in enumerate(contractnli.QUESTIONS)}
 
 
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def other_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A web site that records its requests."""
     with serve(tmp_path_factory.mktemp("site")) as site:
         yield site
 
 
 @pytest.fixture(scope="module")
-def bundle(samples: Path, elsewhere: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundle(samples: Path, other_site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle of the sample, converted once; its web page refers to a running local site."""
     folder = tmp_path_factory.mktemp("contractnli")
     source = shutil.copytree(samples / "contractnli", folder / "source")
     page = source / "contract-nli" / "raw" / HTML
     text = page.read_text(encoding="utf-8")
     assert text.count("127.0.0.1:9/") == 4
-    page.write_text(text.replace("127.0.0.1:9/", f"127.0.0.1:{elsewhere.port}/"), encoding="utf-8")
+    page.write_text(text.replace("127.0.0.1:9/", f"127.0.0.1:{other_site.port}/"), encoding="utf-8")
     out = folder / "bundle"
     assert main(["contractnli", "--source", str(source), "--out", str(out), "--jobs", "1"]) == 0
     return out
@@ -80,9 +80,9 @@ def test_contractnli_gold_of_repeated_sentence_is_the_occurrence_in_the_source(b
     assert len(line["alternatives"]) == 1
 
 
-def test_contractnli_prints_html_without_running_scripts_or_sending_requests(bundle, elsewhere):
+def test_contractnli_prints_html_without_running_scripts_or_sending_requests(bundle, other_site):
     text = read_document(bundle / CORPUS / f"{HTML}.pdf").text
-    assert not elsewhere.asked
+    assert not other_site.asked
     assert "Written by a script" not in text
     assert "Gone." not in text
     assert "(this “Agreement”)" in text

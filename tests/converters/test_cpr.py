@@ -19,7 +19,7 @@ from tests.converters.site import serve
 LINE = {"question": "What is the aim?", "truth": "Justice. [Purpose of these Rules]", "source_type": "CPR"}
 
 
-def written(folder: Path, *rows: object) -> Path:
+def write_source(folder: Path, *rows: object) -> Path:
     """Return a source with one document and these rows."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "ground_truth.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -49,7 +49,7 @@ def corpus(*names: str, texts: dict[str, str] | None = None) -> Corpus:
     return Corpus(sources)
 
 
-def resolved(index: Corpus, cited: str, source_type: str = "", *fields: str):
+def resolve_citation(index: Corpus, cited: str, source_type: str = "", *fields: str):
     """Return the resolution of one citation in brackets, given the other fields of its row."""
     (citation,) = find_citations(f"It is so. [{cited}]")
     return index.resolve(citation, RowEvidence(source_type, fields))
@@ -85,7 +85,7 @@ RULES = (
     ],
 )
 def test_resolve_returns_the_cited_document_or_none(cited, kind, document, how):
-    found = resolved(corpus(*RULES), cited, kind)
+    found = resolve_citation(corpus(*RULES), cited, kind)
     assert (found.source and found.source.raw.filename, found.how) == (document, how)
 
 
@@ -124,7 +124,7 @@ PLACES = ("Commercial Court Guide FINAL 14", "The Patents Court Guide", "The Tec
 OTHER = GUIDE.replace("Reading lists, authorities and timetable", "Reading").replace("Form of order", "Contact details")
 
 
-def guides() -> Corpus:
+def make_guides() -> Corpus:
     return corpus(
         *PLACES,
         "Part 36 – Offers to Settle",
@@ -152,7 +152,7 @@ def guides() -> Corpus:
 )
 def test_resolve_finds_the_section_under_a_heading(cited, row, document, begins, ends):
     names = (*PLACES, "Part 36 – Offers to Settle")
-    found = resolved(guides(), cited, *row)
+    found = resolve_citation(make_guides(), cited, *row)
     assert found.source is not None, found.reason
     assert found.source.raw.title == names[document]
     assert found.text.startswith(begins)
@@ -176,7 +176,7 @@ def test_resolve_finds_the_section_under_a_heading(cited, row, document, begins,
     ],
 )
 def test_resolve_lists_an_ambiguous_citation_with_its_reason(cited, row, reason):
-    found = resolved(guides(), cited, *row)
+    found = resolve_citation(make_guides(), cited, *row)
     assert found.source is None
     assert reason in found.reason
 
@@ -184,13 +184,13 @@ def test_resolve_lists_an_ambiguous_citation_with_its_reason(cited, row, reason)
 def test_resolve_returns_no_section_for_a_whole_long_document():
     text = "Word. " * (MAX_WHOLE_CHARS // 6 + 1)
     index = corpus("Part 1 – Purpose", texts={"Part 1 – Purpose": f"1.1 Short.\n\n{text}"})
-    found = resolved(index, "Part 1")
+    found = resolve_citation(index, "Part 1")
     assert found.source is not None
     assert found.span is None
-    assert resolved(index, "CPR 1.1").span is not None
+    assert resolve_citation(index, "CPR 1.1").span is not None
 
 
-def test_resolve_all_splits_brackets_at_semicolons_except_headings():
+def test_resolve_all_splits_brackets_at_semicolons_outside_headings():
     index = corpus(
         *RULES, texts={"The Circuit Commercial Court Guide": "---\n\nB.1 Listing; reading; costs\n\nB.1.1 X."}
     )
@@ -227,7 +227,7 @@ def test_find_citations_skips_editorial_brackets(truth, count):
 
 def test_cpr_downloads_documents_from_a_list_of_urls(tmp_path, monkeypatch, convert):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    source, listed, pages = written(tmp_path / "s", LINE), tmp_path / "urls.txt", tmp_path / "site"
+    source, listed, pages = write_source(tmp_path / "s", LINE), tmp_path / "urls.txt", tmp_path / "site"
     pages.mkdir()
     (pages / "part-1.html").write_text("<title>Part 1 - Purpose of these Rules</title><p>1.1 The aim.</p>", "utf-8")
     with serve(pages) as site:
@@ -251,7 +251,7 @@ def test_cpr_check_fails_on_an_unresolved_citation(samples, tmp_path, capsys):
     assert "11 citations: 4 exact, 4 normalised, 1 section, 2 unresolved" in printed
     assert "9 resolved, 8 of them to a section" in printed
     assert "[Service of Documents]" in printed
-    assert cpr.run(["--source", str(written(tmp_path / "s", LINE)), "--check"]) == 0
+    assert cpr.run(["--source", str(write_source(tmp_path / "s", LINE)), "--check"]) == 0
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["Part 1.json", "ground_truth.jsonl", "s"]
 
 
@@ -272,7 +272,7 @@ def test_cpr_resolves_or_lists_every_citation_of_the_published_rows(data):
     assert [line.split(":")[0] for line in listed] == [f"question {number}" for number in range(35, 41)]
 
 
-def test_cpr_from_search_writes_rows_with_resolvable_citations(samples, tmp_path, capsys):
+def test_cpr_flag_from_search_writes_rows_with_resolvable_citations(samples, tmp_path, capsys):
     out = tmp_path / "new" / "candidates.jsonl"
     search = str(samples / "cpr" / "search" / "ground_truth_costs.json")
     flags = ["--ground-truth-out", str(out), "--from-search", search]

@@ -78,17 +78,17 @@ def test_legalbenchrag_counts_a_malformed_test_and_keeps_other_ids(tmp_path, tes
 # ---------------------------------------------------------------- the published sample
 
 
-def drawn(test: dict) -> float:
+def random_number_of(test: dict) -> float:
     """Return the random number by which the published rule sorts a test, computed as that rule states."""
     random.seed(test["snippets"][0]["file_path"])
     return random.random()
 
 
-def sampled(tests: list[dict]) -> list[dict]:
-    return sorted(tests, key=drawn)[:194] if len(tests) > 194 else tests
+def sample_tests(tests: list[dict]) -> list[dict]:
+    return sorted(tests, key=random_number_of)[:194] if len(tests) > 194 else tests
 
 
-def test_legalbenchrag_mini_selects_the_tests_of_the_published_sampling(tmp_path):
+def test_legalbenchrag_mini_selects_the_same_tests_as_the_published_rule(tmp_path):
     texts = {f"{name}/{n}.txt": "The end." for name in ("big", "small") for n in range(60)}
     texts["big/unused.txt"] = "The end."
     order = random.Random(7)
@@ -104,7 +104,7 @@ def test_legalbenchrag_mini_selects_the_tests_of_the_published_sampling(tmp_path
     expected = []
     for name in ("big", "small"):
         data = json.loads((root / "benchmarks" / f"{name}.json").read_text(encoding="utf-8"))
-        expected += sampled(data["tests"])
+        expected += sample_tests(data["tests"])
     assert {row.question for row in benchmark.rows} == {test["query"] for test in expected}
     assert len(benchmark.rows) == 388
     assert [row.id for row in benchmark.rows] == sorted(row.id for row in benchmark.rows)

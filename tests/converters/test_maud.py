@@ -15,7 +15,7 @@ from exhibit.evidence import Document
 from tests.conversion import read_source
 
 
-def place(text: str, *excerpts: str) -> list[tuple[str | None, int]]:
+def locate_excerpts(text: str, *excerpts: str) -> list[tuple[str | None, int]]:
     """Return, for each excerpt, the text between the last `|` and its match, and the number of other matches.
 
     The text is None if the excerpt has no match.
@@ -62,7 +62,7 @@ def test_read_cell_splits_excerpts_and_removes_page_marks(cell, excerpts, pages)
     ],
 )  # fmt: skip
 def test_find_excerpts_prefers_matches_in_order_and_close_together(text, excerpts, places):
-    assert place(text, *excerpts) == places
+    assert locate_excerpts(text, *excerpts) == places
 
 
 # ---------------------------------------------------------------- titles
@@ -127,11 +127,11 @@ def test_maud_spans_equal_those_of_legalbenchrag(data):
         paths = {snippet["file_path"] for snippet in test["snippets"]}
         assert len(paths) == 1
         text = (folder / "corpus" / paths.pop()).read_bytes().decode("utf-8")
-        theirs[names[text], tuple(trimmed(text, *snippet["span"]) for snippet in test["snippets"])] += 1
+        theirs[names[text], tuple(trim_span(text, *snippet["span"]) for snippet in test["snippets"])] += 1
     assert sum(theirs.values()) == 194
     assert theirs - ours == Counter()
 
 
-def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+def trim_span(text: str, start: int, end: int) -> tuple[int, int]:
     words = text[start:end]
     return start + len(words) - len(words.lstrip()), end - len(words) + len(words.rstrip())

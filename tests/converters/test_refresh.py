@@ -51,7 +51,7 @@ def bundle(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def everything(folder: Path) -> dict[str, bytes]:
+def read_files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
@@ -63,7 +63,7 @@ def test_refresh_reports_questions_of_changed_and_missing_pages(site, bundle, tm
         files.pdf("The fee for an appeal is fifty-five pounds. Cheques are not taken.")
     )
     (site.root / "time.pdf").unlink()
-    before = everything(tmp_path)
+    before = read_files(tmp_path)
     assert web.run([f"--refresh={bundle}", *FLAGS]) == CHANGED == 4
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
@@ -76,7 +76,7 @@ def test_refresh_reports_questions_of_changed_and_missing_pages(site, bundle, tm
         f"  question 1: its gold is gone: {TIME}",
         "3 pages: 1 unchanged, 1 changed, 1 gone",
     ]
-    assert everything(tmp_path) == before, "something was written"
+    assert read_files(tmp_path) == before, "something was written"
 
 
 def test_refresh_reports_an_unreachable_page_as_unknown(bundle, monkeypatch, capsys):

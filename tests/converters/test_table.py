@@ -363,7 +363,7 @@ def test_table_reads_a_sheet_with_merged_cells_and_empty_rows(leases, tmp_path):
     rows = [["Lease review, May 2026"], [], HEAD, [1, "How is it ended?", "90 days", "Alder", NOTICE],
             [2, "What is the rent?", "£900", None, "The rent is £900."], [],
             [3, "How long?", "5 years", "birch.TXT", TERM], [4, None, "x", "Cedar", TERM]]  # fmt: skip
-    path = written(tmp_path / "q.xlsx", xlsx(*rows, merged=("A1:E1", "D4:D5")))
+    path = write_content(tmp_path / "q.xlsx", xlsx(*rows, merged=("A1:E1", "D4:D5")))
     tally = Tally()
     flags = ["--documents", leases, "--question", "What the client asks", "--answer", "Expected"]
     benchmark = read(path, *flags, tally=tally)
@@ -467,7 +467,7 @@ def documents(tmp_path: Path) -> Path:
     return folder
 
 
-def written(path: Path, content: Any) -> Path:
+def write_content(path: Path, content: Any) -> Path:
     """Write the content in the format of the file: bytes, text, rows or one JSON object."""
     if isinstance(content, list):
         return write(path, *content)
@@ -480,7 +480,7 @@ def gold_of(bundle: Path) -> list[dict[str, Any]]:
     return json_lines(bundle / GOLD)
 
 
-def golds(bundle: Path) -> list[tuple[str | None, str, str]]:
+def list_gold(bundle: Path) -> list[tuple[str | None, str, str]]:
     """Return the file, the way of matching and the text of each line of gold that belongs to a context."""
     rows = {row["id"]: row for row in json.loads((bundle / TRAIN).read_text(encoding="utf-8"))}
     assert validate(bundle) == []
@@ -512,7 +512,7 @@ QUOTED: dict[str, tuple[str, Any]] = {
     "Phoenix": ("t.json", {"data": [{
         "input": {"query": ASK}, "output": {"response": "EUR 1,200"},
         "metadata": {"document": LEASED, "gold_context": RENT}}]}),
-    "objects under a name that says nothing": ("t.json", {"version": 2, "cases": [{
+    "objects in a field with an unknown name": ("t.json", {"version": 2, "cases": [{
         "query": ASK, "answer": "x", "spans": [{"quote": RENT, "file": {"name": LEASED}}]}]}),
     "a Parquet file of structs": ("t.parquet", [{
         "question": ASK, "answer": "x", "evidence": [{"text": RENT, "document": LEASED, "page": 1}]}]),
@@ -527,8 +527,10 @@ QUOTED: dict[str, tuple[str, Any]] = {
 @pytest.mark.parametrize("shape", QUOTED)
 def test_table_locates_quotes_given_in_every_supported_shape(shape, documents, tmp_path, convert):
     name, content = QUOTED[shape]
-    bundle = convert("table", "--source", written(tmp_path / name, content), "--documents", documents, "--as", "is")
-    assert set(golds(bundle)) == {(LEASED, "exact", RENT)}
+    bundle = convert(
+        "table", "--source", write_content(tmp_path / name, content), "--documents", documents, "--as", "is"
+    )
+    assert set(list_gold(bundle)) == {(LEASED, "exact", RENT)}
 
 
 PROVISIONS: dict[str, tuple[str, Any, list[tuple[str, str]]]] = {
@@ -551,7 +553,7 @@ PROVISIONS: dict[str, tuple[str, Any, list[tuple[str, str]]]] = {
     "law and article in an object": ("t.jsonl", [{
         "question": "Кога?", "answer": "30", "relevant_articles": [{"law_id": "ports_act", "article": "Чл. 155."}]}],
         [("ports_act.txt", "Чл. 155. Таксата")]),
-    "a column known by its cells": (
+    "a column recognised by its cells": (
         "t.jsonl", [{"question": "Kaution?", "answer": "x", "fundstelle": "§ 2a BootMG"}], [(LAWS, "§ 2a Kaution")]),
 }  # fmt: skip
 
@@ -559,8 +561,10 @@ PROVISIONS: dict[str, tuple[str, Any, list[tuple[str, str]]]] = {
 @pytest.mark.parametrize("shape", PROVISIONS)
 def test_table_locates_named_provisions_with_their_text(shape, documents, tmp_path, convert):
     name, content, expected = PROVISIONS[shape]
-    bundle = convert("table", "--source", written(tmp_path / name, content), "--documents", documents, "--as", "is")
-    found = golds(bundle)
+    bundle = convert(
+        "table", "--source", write_content(tmp_path / name, content), "--documents", documents, "--as", "is"
+    )
+    found = list_gold(bundle)
     assert [(file, how) for file, how, _ in found] == [(file, "section") for file, _ in expected]
     for (_, _, text), (_, begins) in zip(found, expected, strict=True):
         assert text.startswith(begins)
@@ -574,12 +578,14 @@ def test_table_notes_cited_provisions_that_no_document_contains(documents, tmp_p
         {"question": "c", "answer": "x", "citations": ["Section 2.01"]},
         {"question": "d", "answer": "x", "citations": ["§ 2a BootMG"]},
     ]
-    bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
+    bundle = convert(
+        "table", "--source", write_content(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is"
+    )
     noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
     assert noted["provision is not in the document"] == ["line 1: § 77 BootMG in bootmg.md"]
     assert noted["provision of a law that is not in the documents"] == ["line 3: § 3 StGB"]
     assert noted[NO_LAW] == ["line 5: Section 2.01"]
-    assert [how for _, how, _ in golds(bundle)] == ["absent", "section"]
+    assert [how for _, how, _ in list_gold(bundle)] == ["absent", "section"]
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -598,7 +604,9 @@ def test_table_infers_whether_page_numbers_start_at_0_or_1(first, documents, tmp
         }
         for words, page in stated.items()
     ]
-    bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
+    bundle = convert(
+        "table", "--source", write_content(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is"
+    )
     assert [(line["pages"], line["alternatives"]) for line in gold_of(bundle)] == [([n], []) for n in (2, 3, 3, 2)]
     (note,) = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]["page numbers of the source"]
     assert note.startswith(f"counted from {first}: ")
@@ -619,7 +627,7 @@ tests:
   - vars: {question: Who wins the cup?, document: harbour-lease.txt}
     assert: [{type: is-refusal}]
 """
-    source = written(tmp_path / "promptfooconfig.yaml", text)
+    source = write_content(tmp_path / "promptfooconfig.yaml", text)
     bundle = convert("table", "--source", source, "--documents", documents, "--as", "is")
     first, _ = gold_of(bundle)
     assert json.loads(first["labels"]["must_contain"]) == ["ninety days", ["in writing", "written"]]
@@ -644,14 +652,14 @@ tests:
 )
 def test_table_recognises_impossible_questions_under_many_field_names(fields, impossible, documents, tmp_path):
     rows = [{"question": "Who?", "answer": "x", "document": LEASED, **fields}]
-    (row,) = read(written(tmp_path / "t.jsonl", rows), "--documents", documents).rows
+    (row,) = read(write_content(tmp_path / "t.jsonl", rows), "--documents", documents).rows
     assert row.is_impossible is impossible
 
 
 def test_table_replaces_multiple_choice_letter_with_the_words_of_the_option(documents, tmp_path):
     row = {"input": [{"role": "user", "content": "Which rent?"}], "choices": ["EUR 900", "EUR 1,200"], "target": "B"}
     rows = [{**row, "id": "i1", "metadata": {"document": LEASED}}]
-    (row,) = read(written(tmp_path / "samples.jsonl", rows), "--documents", documents).rows
+    (row,) = read(write_content(tmp_path / "samples.jsonl", rows), "--documents", documents).rows
     assert (row.question, row.answer, row.labels["label"]) == ("Which rent?", "EUR 1,200", "EUR 1,200")
     assert json.loads(str(row.labels["options"])) == ["EUR 900", "EUR 1,200"]
 
@@ -669,7 +677,9 @@ def test_table_reads_grades_and_alternative_sections(documents, tmp_path, conver
         },
         {"question": ASK, "answer": "x", "document": LEASED, "text": RENT, "acceptable_sections": ["Section 1.02"]},
     ]
-    bundle = convert("table", "--source", written(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is")
+    bundle = convert(
+        "table", "--source", write_content(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is"
+    )
     line, quoted = gold_of(bundle)
     assert (quoted["how"], quoted["labels"]["accepted"], len(quoted["alternatives"])) == ("exact", "Section 1.02", 1)
     assert line["labels"]["grade"] == 3 and line["labels"]["provision"] == "§ 2"
@@ -685,9 +695,11 @@ def test_table_reads_grades_and_alternative_sections(documents, tmp_path, conver
 def test_table_reads_beir_folder_as_documents_and_graded_gold(tmp_path, convert):
     folder = tmp_path / "beir"
     (folder / "qrels").mkdir(parents=True)
-    written(folder / "corpus.jsonl", [{"_id": "c1", "title": "Rent", "text": RENT}, {"_id": "c2", "text": "No pets."}])
-    written(folder / "queries.jsonl", [{"_id": "q1", "text": ASK}, {"_id": "q2", "text": "Pets?"}])
-    written(folder / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\nq1\tc1\t3\nq1\tc2\t0\nq2\tc9\t1\n")
+    write_content(
+        folder / "corpus.jsonl", [{"_id": "c1", "title": "Rent", "text": RENT}, {"_id": "c2", "text": "No pets."}]
+    )
+    write_content(folder / "queries.jsonl", [{"_id": "q1", "text": ASK}, {"_id": "q2", "text": "Pets?"}])
+    write_content(folder / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\nq1\tc1\t3\nq1\tc2\t0\nq2\tc9\t1\n")
     bundle = convert("table", "--source", folder)
     (line,) = gold_of(bundle)
     assert (line["filename"], line["labels"]["grade"], line["labels"]["id"]) == ("c1.pdf", 3, "q1")
@@ -701,14 +713,14 @@ def test_table_reads_beir_folder_as_documents_and_graded_gold(tmp_path, convert)
 
 def test_table_error_for_unknown_columns_suggests_flags_that_work(documents, tmp_path, convert):
     rows = [{"ask": ASK, "reply": "EUR 1,200", "wording": RENT, "where": LEASED, "n": 1}]
-    source = written(tmp_path / "t.jsonl", rows)
+    source = write_content(tmp_path / "t.jsonl", rows)
     with pytest.raises(SourceError, match="which column is the question") as error:
         read(source)
     assert str(error.value).count("--question") == 3 and "--question ask" in str(error.value)
     flags = ["--question", "ask", "--answer", "reply", "--document", "where"]
     with pytest.raises(SourceError, match="known as the text of a passage .*; name it: --text evidence.wording$"):
         rows = [{"question": ASK, "where": LEASED, "evidence": [{"wording": RENT, "page": 1}]}]
-        read(written(tmp_path / "o.jsonl", rows))
+        read(write_content(tmp_path / "o.jsonl", rows))
     flags += ["--text", "wording"]
     bundle = convert("table", "--source", source, "--documents", documents, "--as", "is", *flags)
-    assert golds(bundle) == [(LEASED, "exact", RENT)]
+    assert list_gold(bundle) == [(LEASED, "exact", RENT)]

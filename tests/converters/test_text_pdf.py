@@ -53,7 +53,7 @@ def test_split_filed_text_keeps_page_breaks(tmp_path):
     assert len(read_document(tmp_path / "a.pdf").pages) == 2
 
 
-def test_sealed_environment_has_only_bundled_fonts_and_no_desktop_settings(tmp_path, monkeypatch):
+def test_printing_environment_has_only_bundled_fonts_and_no_desktop_settings(tmp_path, monkeypatch):
     monkeypatch.setenv("GTK_THEME", "dark")
     monkeypatch.setenv("KEPT", "yes")
     told = make_sealed_environment(tmp_path)

@@ -79,7 +79,7 @@ def test_llm_titles_are_requested_once_and_cached(llm, flags, convert, capsys, t
     assert b"Deed 1" in kept and KEY.encode() not in kept + capsys.readouterr().err.encode()
 
 
-@pytest.mark.parametrize("fault", [500, "array"])
+@pytest.mark.parametrize("fault", [500, "JSON array"])
 def test_convert_reports_missing_title_when_llm_fails_or_reply_is_unusable(llm, flags, convert, capsys, fault):
     llm.faults[""] = [fault] * 99
     convert(*flags, expect=1)

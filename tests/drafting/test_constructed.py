@@ -54,7 +54,7 @@ def test_construct_questions_matches_golden_file(tmp_path, golden, name):
     golden(f"drafting/{name}.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in told))
 
 
-def made(text: str, *sections: Section, parties: tuple[str, ...] = ()) -> dict[tuple[str, str], list[str]]:
+def construct(text: str, *sections: Section, parties: tuple[str, ...] = ()) -> dict[tuple[str, str], list[str]]:
     root = Section(Span(0, len(text)), kind="document", children=sections)
     drafts = construct_questions(Document("a.txt", text), root, Profile(parties=parties))
     return {(d.kind, d.name): [text[s.start : s.end] for s in d.spans] for d in drafts if d.status == "sure"}
@@ -65,9 +65,9 @@ LONG = "which the parties to this Agreement have agreed upon in good faith."
 
 def test_construct_questions_skips_a_term_defined_twice():
     once, twice = f"“Goods” means planks {LONG}", f"“goods” is not “Goods” and “GOODS” means nails {LONG}"
-    assert made(once) == {("definition", "Goods"): [once]} and made(f"{once} {twice}") == {}
+    assert construct(once) == {("definition", "Goods"): [once]} and construct(f"{once} {twice}") == {}
     inside = f"In this Agreement “Base  Rent” (the “Sum”) shall mean the rent {LONG}"
-    assert made(inside) == {("definition", "Base Rent"): [inside[18:]]}, "from the term on"
+    assert construct(inside) == {("definition", "Base Rent"): [inside[18:]]}, "from the term on"
 
 
 @pytest.mark.parametrize(
@@ -83,24 +83,28 @@ def test_construct_questions_skips_a_term_defined_twice():
     ],
 )
 def test_construct_questions_asks_for_a_section_by_the_words_of_its_heading(heading, name):
-    assert made("w" * 80, Section(Span(0, 80), heading)) == ({("heading", name): ["w" * 80]} if name else {})
+    assert construct("w" * 80, Section(Span(0, 80), heading)) == ({("heading", name): ["w" * 80]} if name else {})
 
 
 def test_construct_questions_skips_a_repeated_or_parent_heading():
     text = "w" * 160
     parts = Section(Span(0, 80), "1. Tax"), Section(Span(80, 160), "2. TAX")
-    assert made(text, *parts) == {} and made(text, parts[0]) == {("heading", "Tax"): ["w" * 80]}
-    assert made(text, Section(Span(0, 160), "Duty", children=parts[:1])) == {("heading", "Tax"): ["w" * 80]}
-    assert made(f"  {text}\n", Section(Span(0, 163), "Tax")) == {("heading", "Tax"): [text]}, "without its edges"
+    assert construct(text, *parts) == {} and construct(text, parts[0]) == {("heading", "Tax"): ["w" * 80]}
+    assert construct(text, Section(Span(0, 160), "Duty", children=parts[:1])) == {("heading", "Tax"): ["w" * 80]}
+    assert construct(f"  {text}\n", Section(Span(0, 163), "Tax")) == {("heading", "Tax"): [text]}, "without its edges"
 
 
 def test_construct_questions_asks_for_parties_when_sentences_name_both():
     text = f"Alder Ltd supplies planks {LONG} Birch plc pays for them {LONG}"
     first = text[: text.index(" Birch")]
-    assert made(text, parties=("Alder Ltd",)) == {} and made(text, parties=("Alder Ltd", "Cedar AG")) == {}
-    assert made(text, parties=("Alder Ltd", "Birch plc")) == {("parties", "parties"): [first, text[len(first) + 1 :]]}
-    assert made(first, parties=("Alder Ltd", "planks")) == {("parties", "parties"): [first]}, "one sentence names both"
-    assert made(f"{text} Cedar AG.", parties=("Alder Ltd", "Cedar AG")) == {}, "a line of signature is no answer"
+    assert construct(text, parties=("Alder Ltd",)) == {} and construct(text, parties=("Alder Ltd", "Cedar AG")) == {}
+    assert construct(text, parties=("Alder Ltd", "Birch plc")) == {
+        ("parties", "parties"): [first, text[len(first) + 1 :]]
+    }
+    assert construct(first, parties=("Alder Ltd", "planks")) == {("parties", "parties"): [first]}, (
+        "one sentence names both"
+    )
+    assert construct(f"{text} Cedar AG.", parties=("Alder Ltd", "Cedar AG")) == {}, "a line of signature is no answer"
 
 
 def test_construct_questions_asks_at_most_3_questions_of_each_kind():

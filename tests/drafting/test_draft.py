@@ -72,13 +72,13 @@ def contracts(tmp_path, monkeypatch):
         (source / f"{party}.txt").write_text(CONTRACT.format(party=party, law=law), encoding="utf-8")
     asked = []
 
-    def opened(pipeline):
+    def open_asker(pipeline):
         asker = Asker(Hashing(256), Scripted(), Scripted())
         ask = asker.ask
         monkeypatch.setattr(asker, "ask", lambda *given: asked.append(given[1].entry.filename) or ask(*given))
         return asker
 
-    monkeypatch.setattr(folder, "open_asker", opened)
+    monkeypatch.setattr(folder, "open_asker", open_asker)
     return source, tmp_path / "out", asked
 
 
@@ -151,7 +151,7 @@ def test_draft_info_states_review_count_and_error_rate(wrong, judged, told):
 def test_asker_uses_the_seek_wording_and_thresholds_of_the_playbook():
     asked: list[str] = []
 
-    class Sure(Scripted):
+    class CertainReader(Scripted):
         def score(self, question, passages):
             asked.append(question)
             return [4.0] * len(passages)
@@ -164,7 +164,7 @@ def test_asker_uses_the_seek_wording_and_thresholds_of_the_playbook():
     book = Playbook(name="b", title="Boats", kinds=["contract"], questions=[{"name": "fuel", "ask": "Fuel?"}])
     exact = book.model_copy(update={"questions": [book.questions[0].model_copy(update={"seek": "Who pays for fuel?"})]})
     for playbook, status in [(book, "sure"), (exact.model_copy(update={"sure": 0.9}), "unsure")]:
-        [draft] = Asker(Hashing(64), Sure(), Sure()).ask(playbook, prepared)
+        [draft] = Asker(Hashing(64), CertainReader(), CertainReader()).ask(playbook, prepared)
         assert (draft.status, draft.asks) == (status, "Fuel?")
     assert set(asked) == {"Fuel?", "Who pays for fuel?"}
 
@@ -185,7 +185,7 @@ def test_complete_passage_extends_a_passage_to_whole_sentences(marked, cut, pass
     assert text[slice(*complete_passage(text, Span(start, start + len(marked)), *cut))] == passage
 
 
-class Told:
+class StubEmbedder:
     """A stub embedder called `legal-told` that recognises one kind of question; only chunk 7 can be its answer."""
 
     name, threads = "legal-told", 1
@@ -247,7 +247,7 @@ def judge(told, monkeypatch, embedder=None, again=True, count=20, absent=0.1):
 
 
 def test_asker_reads_chunks_with_the_best_vector_scores_first(monkeypatch):
-    told = Told(odds=4.0)
+    told = StubEmbedder(odds=4.0)
     judged = judge(told, monkeypatch)
     assert judged.status == "sure" and judged.confidence == 0.982
     assert told.read_texts[0].startswith("clause 7 ") and len(told.read_texts) == MAX_READ_CHUNKS
@@ -268,25 +268,25 @@ def test_asker_reads_chunks_with_the_best_vector_scores_first(monkeypatch):
     ],
 )
 def test_asker_stops_reading_when_no_answer_is_possible(monkeypatch, odds, likely, options, expected):
-    told = Told(odds=0.0, again=options.get("again", 0.0))
+    told = StubEmbedder(odds=0.0, again=options.get("again", 0.0))
     told.then = {0: options.get("vectors", 0.5), 1: likely}
     monkeypatch.setattr(told, "answers", lambda kind, passages: np.array([0.0, *odds, *[-9.0] * 17]))
     judged = judge(told, monkeypatch, again="again" in options, absent=options.get("absent", 0.1))
     assert (len(told.read_texts), judged.status, judged.confidence) == expected
 
 
-def test_asker_is_unsure_of_absence_when_the_reranker_disagrees(monkeypatch):
-    told = Told(odds=-3.0, again=0.9)
+def test_asker_marks_absence_as_unsure_when_the_reranker_disagrees(monkeypatch):
+    told = StubEmbedder(odds=-3.0, again=0.9)
     judged = judge(told, monkeypatch)
     assert (judged.status, judged.confidence) == ("unsure", 0.5) and told.hints, "it is read to propose its passages"
-    assert judge(Told(odds=-3.0, again=0.9), monkeypatch, again=False).status == "absent"
-    assert judge(Told(odds=-3.0, again=0.2), monkeypatch).status == "absent"
-    doubted = judge(Told(odds=-3.0, again=0.21), monkeypatch)
+    assert judge(StubEmbedder(odds=-3.0, again=0.9), monkeypatch, again=False).status == "absent"
+    assert judge(StubEmbedder(odds=-3.0, again=0.2), monkeypatch).status == "absent"
+    doubted = judge(StubEmbedder(odds=-3.0, again=0.21), monkeypatch)
     assert (doubted.status, doubted.confidence) == ("unsure", 0.21), "no surer than the one that doubts"
 
 
 def test_asker_proposes_the_best_chunk_when_a_likely_answer_has_no_marked_words(monkeypatch):
-    told = Told(odds=0.0)
+    told = StubEmbedder(odds=0.0)
     told.spans = ()
     judged = judge(told, monkeypatch)
     [span] = judged.spans
@@ -294,7 +294,7 @@ def test_asker_proposes_the_best_chunk_when_a_likely_answer_has_no_marked_words(
 
 
 def test_asker_locates_marked_words_across_a_running_head(monkeypatch):
-    told = Told(odds=2.5)
+    told = StubEmbedder(odds=2.5)
     told.spans = ((9, 19),)
     monkeypatch.setattr(asked, "shared_kinds", lambda: told)
     head = "Page 3 of 9\n"
@@ -308,20 +308,20 @@ def test_asker_locates_marked_words_across_a_running_head(monkeypatch):
 
 
 def test_asker_reports_absence_for_a_document_without_chunks(monkeypatch):
-    told = Told(odds=4.0)
+    told = StubEmbedder(odds=4.0)
     monkeypatch.setattr(told, "embed", lambda texts, role: np.empty((0, 20), np.float32))
     assert judge(told, monkeypatch) == ("absent", (), 1.0) and told.hints == []
 
 
 def test_asker_limits_only_unsure_drafts_to_3_passages(monkeypatch):
-    told = Told(odds=2.5)
+    told = StubEmbedder(odds=2.5)
     told.scores, told.spans = {0: 1.4, 1: 3.0, 2: 1.5}, ((9, 11),)
     second, third = judge(told, monkeypatch).spans
     assert second == Span(9, 11) and third.start == prepared_span(1)[0] + 9, "by their scores"
-    unsure = Told(odds=0.0)
+    unsure = StubEmbedder(odds=0.0)
     unsure.spans = (9, 11), (12, 15)
     judged = judge(unsure, monkeypatch)
     assert judged.status == "unsure" and len(judged.spans) == 3
-    told = Told(odds=2.5)
+    told = StubEmbedder(odds=2.5)
     told.spans = unsure.spans
     assert len(judge(told, monkeypatch).spans) == 6, "a sure one has all of its gold"

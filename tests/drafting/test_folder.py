@@ -32,7 +32,7 @@ def read(source, **told):
     return folder.read(source, Namespace(**{**USUAL, **told}), tally), tally
 
 
-class Written:
+class StubDrafter:
     """A drafter with given drafts, one document after another."""
 
     def __init__(self, monkeypatch, *drafts: tuple[Draft, ...]) -> None:
@@ -48,17 +48,17 @@ class Written:
 HEAD = (Span(0, 16),)
 
 
-def a_draft(name="rent", status="sure", asks="Who pays the Rent?", spans=HEAD, sure=0.9, kind="playbook"):
+def make_draft(name="rent", status="sure", asks="Who pays the Rent?", spans=HEAD, sure=0.9, kind="playbook"):
     return Draft("", asks, kind, status, name, spans, sure)
 
 
 def test_draft_is_converted_to_a_row_with_its_question_answer_and_labels(contracts, monkeypatch):
     spans = Span(0, 16), Span(18, 39)
     unsure, absent = (
-        a_draft(asks="Who pays under the {title}?", status="unsure", spans=spans, sure=0.4),
-        a_draft(name="fuel", status="absent", spans=(), sure=0.95, asks="Who burns under the {title}?"),
+        make_draft(asks="Who pays under the {title}?", status="unsure", spans=spans, sure=0.4),
+        make_draft(name="fuel", status="absent", spans=(), sure=0.95, asks="Who burns under the {title}?"),
     )
-    Written(monkeypatch, (unsure, absent), ())
+    StubDrafter(monkeypatch, (unsure, absent), ())
     benchmark, _ = read(contracts[0])
     first, second = benchmark.rows
     assert benchmark.sha256 == {path.name: sha256_of(path) for path in contracts[0].iterdir()}
@@ -78,8 +78,10 @@ def test_draft_notes_documents_that_match_no_playbook(contracts, monkeypatch, tm
     source.mkdir()
     for name in ("a", "b"):
         (source / f"{name}.txt").write_text("Boil the leeks. Add salt. Serve hot.", encoding="utf-8")
-    written = Written(monkeypatch)
-    monkeypatch.setattr(folder, "construct_questions", lambda document, root, profile: [a_draft(spans=(Span(0, 4),))])
+    written = StubDrafter(monkeypatch)
+    monkeypatch.setattr(
+        folder, "construct_questions", lambda document, root, profile: [make_draft(spans=(Span(0, 4),))]
+    )
     benchmark, tally = read(source)
     assert [row.labels["drafted"] for row in benchmark.rows] == ["playbook"] * 2 and not written.left
     assert tally.noted["no playbook suits the document"] == [
@@ -103,7 +105,7 @@ def test_draft_refuses_a_folder_that_is_missing_or_unreadable(contracts, monkeyp
 def test_cached_drafts_are_reused_only_for_same_settings_and_file_name(contracts, monkeypatch):
     source, *_ = contracts
     (source / "Birch.txt").unlink()
-    written = Written(monkeypatch, *[(a_draft(),)] * 4)
+    written = StubDrafter(monkeypatch, *[(make_draft(),)] * 4)
     first = read(source)[0].rows
     assert len(written.left) == 3 and read(source)[0].rows == first and len(written.left) == 3
     others = {"topic": "rent", "playbook": "contract,lease"}
@@ -172,23 +174,23 @@ def test_choose_playbook_skips_a_text_that_only_mentions_an_agreement(text, aske
 
 @pytest.mark.parametrize(("share", "impossible"), [(1 / 3, 2), (0.5, 4), (1.0, 9), (0.0, 0)])
 def test_draft_limits_the_share_of_impossible_questions(contracts, monkeypatch, share, impossible):
-    sure = [a_draft(name=f"sure {n}", asks=f"Who pays {n}?") for n in range(4)]
-    absent = [a_draft(name=f"absent {n}", status="absent", spans=(), asks=f"Who burns {n}?") for n in range(9)]
+    sure = [make_draft(name=f"sure {n}", asks=f"Who pays {n}?") for n in range(4)]
+    absent = [make_draft(name=f"absent {n}", status="absent", spans=(), asks=f"Who burns {n}?") for n in range(9)]
     (contracts[0] / "Birch.txt").unlink()
-    Written(monkeypatch, (*sure, *absent, a_draft(name="open", status="unsure")))
+    StubDrafter(monkeypatch, (*sure, *absent, make_draft(name="open", status="unsure")))
     benchmark, tally = read(contracts[0], impossible=share)
     assert sum(row.is_impossible for row in benchmark.rows) == impossible and len(benchmark.rows) == impossible + 5
     noted = [note for note in tally.noted if "impossible questions beyond the share of" in note]
     assert bool(noted) is (impossible < 9)
 
 
-def test_mail_about_an_agreement_has_its_file_name_as_title(contracts, monkeypatch):
+def test_title_of_a_mail_about_an_agreement_is_the_file_name(contracts, monkeypatch):
     source = contracts[0]
     for path in source.iterdir():
         path.unlink()
     (source / "ada to ben.txt").write_text(MAIL.replace("Friday", "3 May 2024"), encoding="utf-8")
-    Written(monkeypatch)
-    monkeypatch.setattr(folder, "construct_questions", lambda document, root, profile: [a_draft(kind="date")])
+    StubDrafter(monkeypatch)
+    monkeypatch.setattr(folder, "construct_questions", lambda document, root, profile: [make_draft(kind="date")])
     benchmark, _ = read(source)
     assert [row.question for row in benchmark.rows if "ada to ben" in row.question] and not [
         row.question for row in benchmark.rows if "etter agreement" in row.question.casefold()
@@ -200,7 +202,7 @@ def test_draft_counts_every_excluded_file(contracts, monkeypatch, tmp_path):
     (tmp_path / "elsewhere.txt").write_text("a private note", encoding="utf-8")
     (source / "link.txt").symlink_to(tmp_path / "elsewhere.txt")
     (source / "film.mp4").write_bytes(b"\0\0\0 ftyp")
-    Written(monkeypatch, *[(a_draft(),)] * 7)
+    StubDrafter(monkeypatch, *[(make_draft(),)] * 7)
     benchmark, tally = read(source)
     kept = [item for raw in benchmark.documents for item in raw.items]
     files = tally.account(kept)["files"]
@@ -208,7 +210,7 @@ def test_draft_counts_every_excluded_file(contracts, monkeypatch, tmp_path):
 
 
 def test_draft_function_writes_a_bundle_and_refuses_to_overwrite_it(contracts, monkeypatch):
-    Written(monkeypatch, (a_draft(),), (a_draft(),))
+    StubDrafter(monkeypatch, (make_draft(),), (make_draft(),))
     done = exhibit.draft(contracts[0], out=contracts[1], jobs=1)
     importlib.import_module("exhibit.drafting.folder")
     assert callable(exhibit.draft) and done.info.counts.questions == len(done.load().questions) > 0
@@ -218,7 +220,7 @@ def test_draft_function_writes_a_bundle_and_refuses_to_overwrite_it(contracts, m
 
 
 def test_card_of_drafts_shows_commands_with_real_folder_names(contracts, monkeypatch, tmp_path):
-    Written(monkeypatch, (a_draft(),), (a_draft(),))
+    StubDrafter(monkeypatch, (make_draft(),), (make_draft(),))
     source = contracts[0].rename(tmp_path / "Smith matter")
     assert main([str(source), "--out", str(tmp_path / "Smith 12"), "--engine", "serial"]) == 0
     card = (tmp_path / "Smith 12" / "README.md").read_text(encoding="utf-8")

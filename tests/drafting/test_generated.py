@@ -86,7 +86,7 @@ def test_generator_adds_the_topic_to_the_prompt(prepared):
     assert "Ask only about this topic: jurisdiction of courts." in model.asked[0].user
 
 
-def shown(model: Model) -> list[str]:
+def list_shown_texts(model: Model) -> list[str]:
     return [
         prompt.user.partition("<document>\n")[2].partition("\n</document>")[0]
         for prompt in model.asked
@@ -100,12 +100,12 @@ def test_generator_shows_the_model_up_to_3_parts_of_a_document(prepared, length,
     long = prepared.__class__(**{**vars(prepared), "text": text})
     model = Model(*(["no json"] * 3))
     _, dropped = generate(model, long)
-    parts = shown(model)
+    parts = list_shown_texts(model)
     assert len(parts) == windows and all(len(part) <= 2400 for part in parts) and text.startswith(parts[0])
     assert dropped["a reply that is not the requested JSON"] == windows
 
 
-def whole(prepared, text, *starts):
+def prepare_text(prepared, text, *starts):
     """Return a document with this text, and with a chunk of a hundred characters at each of these offsets."""
     table = np.array([[at, at + 100, 0, 0] for at in starts], np.int64).reshape(-1, 4)
     chunks = tuple(text[at : at + 100] for at in starts)
@@ -114,13 +114,15 @@ def whole(prepared, text, *starts):
 
 def test_generator_shows_the_parts_nearest_to_the_topic_with_preceding_text(prepared):
     text = "".join(f"{number:04d}" for number in range(2500)).replace("1250", "rent")
-    topical = whole(prepared, text, 100, 4990)
+    topical = prepare_text(prepared, text, 100, 4990)
     model = Model(*(["no json"] * 3))
     generate(model, topical, topic=topical.texts[1])
-    assert shown(model) == [text[4190:6590], text[:2400]], "the nearest first, from a third of the window before"
+    assert list_shown_texts(model) == [text[4190:6590], text[:2400]], (
+        "the nearest first, from a third of the window before"
+    )
     without = Model("no json")
-    generate(without, whole(prepared, "short"), topic="rent")
-    assert shown(without) == ["short"], "a document without chunks is shown from its beginning"
+    generate(without, prepare_text(prepared, "short"), topic="rent")
+    assert list_shown_texts(without) == ["short"], "a document without chunks is shown from its beginning"
 
 
 def test_generator_counts_a_model_failure_and_continues_with_the_next_part(prepared):
@@ -132,7 +134,7 @@ def test_generator_counts_a_model_failure_and_continues_with_the_next_part(prepa
         return [first if not others else Completion("", error="busy"), *others]
 
     model.complete = failing
-    drafts, dropped = generate(model, whole(prepared, f"{LAW}. {'word ' * 960}", 0))
+    drafts, dropped = generate(model, prepare_text(prepared, f"{LAW}. {'word ' * 960}", 0))
     assert len(drafts) == 1 and dropped == {"the language model failed": 1}
 
 

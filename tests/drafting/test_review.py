@@ -26,7 +26,7 @@ def page_of(out, tmp_path, *flags):
     return json.loads(data)
 
 
-def saved(tmp_path, data, judge, reviewer="Ada"):
+def save_review(tmp_path, data, judge, reviewer="Ada"):
     """Return the file that the page saves when a reviewer judges every question."""
     about = {name: value for name, value in data["about"].items() if name != "drafted"}
     cases = [{"dataset": case["dataset"], "id": case["id"], **judge(case)} for case in data["cases"]]
@@ -58,7 +58,7 @@ def test_review_apply_writes_judged_drafts_to_the_final_bundle(drafted, tmp_path
         return {"gold": "wrong"} if case["id"] == third else {"gold": "right"}
 
     final = tmp_path / "final"
-    assert review(["apply", str(saved(tmp_path, data, judge)), "--bundle", str(out), "--out", str(final)]) == 0
+    assert review(["apply", str(save_review(tmp_path, data, judge)), "--bundle", str(out), "--out", str(final)]) == 0
     assert validate(final) == []
     made = {row["id"]: row for row in json.loads((final / "train.json").read_text("utf-8"))}
     lines = [json.loads(line) for line in (final / "gold.jsonl").read_text("utf-8").splitlines()]
@@ -86,7 +86,7 @@ def test_review_apply_reopens_only_rows_whose_gold_changed(contracts, tmp_path, 
         return {"was": case["was"], **better}
 
     birch = next(case for case in data["cases"] if case["gold"] and case["gold"][0]["filename"] == marked["filename"])
-    path = saved(tmp_path, data, judge)
+    path = save_review(tmp_path, data, judge)
     before = {case["id"]: [gold["text"] for gold in case["gold"]] for case in data["cases"]}
     changed = source / "Alder.txt"
     words = changed.read_text("utf-8").replace("within thirty days", "within ninety days")
@@ -110,10 +110,12 @@ def test_review_apply_combines_several_review_files(contracts, tmp_path):
     source, out, _ = contracts
     draft(source, out)
     first = page_of(out, tmp_path, "--sample", "4")
-    one = saved(tmp_path, first, lambda case: {"gold": "right", "was": case["was"]})
+    one = save_review(tmp_path, first, lambda case: {"gold": "right", "was": case["was"]})
     second = page_of(out, tmp_path, "--sample", "500")
     fresh = [case for case in second["cases"] if case["id"] not in {case["id"] for case in first["cases"]}]
-    two = saved(tmp_path, {**second, "cases": fresh[:3]}, lambda case: {"gold": "right", "was": case["was"]}, "Ben")
+    two = save_review(
+        tmp_path, {**second, "cases": fresh[:3]}, lambda case: {"gold": "right", "was": case["was"]}, "Ben"
+    )
     final = tmp_path / "final"
     assert review(["apply", str(one), str(two), "--bundle", str(out), "--out", str(final)]) == 0
     assert json.loads((final / "bundle.json").read_text("utf-8"))["draft"]["reviewed"] == 7
@@ -135,7 +137,9 @@ def test_review_of_a_reviewed_bundle_keeps_earlier_judgments(drafted, tmp_path):
     shown = [case["id"] for case in first["cases"]]
     bad = shown[-1]  # a sure draft, because sure drafts come last
     one, two = tmp_path / "one", tmp_path / "two"
-    path = saved(tmp_path, first, lambda case: {"gold": "wrong" if case["id"] == bad else "right", "was": case["was"]})
+    path = save_review(
+        tmp_path, first, lambda case: {"gold": "wrong" if case["id"] == bad else "right", "was": case["was"]}
+    )
     assert review(["apply", str(path), "--bundle", str(out), "--out", str(one)]) == 0
     labels, kept, info = read_applied(one)
     approved = set(shown) - {bad}
@@ -150,7 +154,7 @@ def test_review_of_a_reviewed_bundle_keeps_earlier_judgments(drafted, tmp_path):
     wrong = set(asked[::2])  # enough wrong drafts that the confidence of the others is fitted, and falls
     second["cases"] = [case for case in second["cases"] if case["id"] in wrong]
     assert len(wrong) >= 20
-    path = saved(tmp_path, second, lambda case: {"gold": "wrong", "was": case["was"]}, "Ben")
+    path = save_review(tmp_path, second, lambda case: {"gold": "wrong", "was": case["was"]}, "Ben")
     assert review(["apply", str(path), "--bundle", str(one), "--out", str(two)]) == 0
     assert validate(two) == []
     before, (labels, kept, info) = labels, read_applied(two)

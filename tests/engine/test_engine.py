@@ -19,19 +19,19 @@ from exhibit.engine.limits import get_limits
 from exhibit.engine.outcome import AHEAD, TRIES
 from exhibit.schemas.errors import DocumentError, LimitError
 from tests.engine.work import (
-    bug,
-    die,
+    allocate_512_mib,
+    crash_worker,
+    divide_by_item,
     double,
+    exceed_time_limit,
     fail,
-    fail_as_a_document,
-    faulty,
+    fail_with_document_error,
     folder_and_setting,
     hang,
-    leave_a_trace,
-    over_its_time,
-    start_under_watch,
-    takes_half_a_gigabyte,
-    worker_of,
+    kill_worker,
+    record_start,
+    start_with_memory_limit,
+    worker_pid,
 )
 
 JOBS = 2
@@ -41,7 +41,7 @@ PROCESSES = pytest.mark.parametrize("name", ["local", RAY])
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_cluster():
+def shut_ray_down():
     """Shut Ray down after the last test; the first test that needs Ray starts it."""
     yield
     if "ray" in sys.modules:
@@ -53,8 +53,8 @@ def run(name, function, items):
 
 
 def test_idle_workers_are_reused_until_shutdown_idle():
-    [first], [second] = ([outcome.unwrap() for outcome in run("local", worker_of, [0])] for _ in range(2))
-    assert first == second == run_in_worker(worker_of, 0) != os.getpid()
+    [first], [second] = ([outcome.unwrap() for outcome in run("local", worker_pid, [0])] for _ in range(2))
+    assert first == second == run_in_worker(worker_pid, 0) != os.getpid()
     with pytest.raises(DocumentError, match="unlucky"):
         run_in_worker(double, 13)
     shutdown_idle()
@@ -78,10 +78,10 @@ def test_map_returns_outcomes_and_errors_in_order(name):
 @ALL
 def test_map_raises_a_programming_error_with_its_traceback(name):
     with pytest.raises(ZeroDivisionError) as caught:
-        list(run(name, bug, [1, 0, 1]))
+        list(run(name, divide_by_item, [1, 0, 1]))
     told = "".join([str(caught.value), str(caught.value.__cause__), *(str(line) for line in caught.traceback)])
     assert "return 1 // item" in told
-    assert [outcome.value for outcome in run(name, bug, [1])] == [1]  # the other items succeed
+    assert [outcome.value for outcome in run(name, divide_by_item, [1])] == [1]  # the other items succeed
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_transient_error_is_retried(name, tmp_path, no_pauses):
     assert outcome.value == TRIES - 1
 
 
-@pytest.mark.parametrize("function", [fail, fail_as_a_document])
+@pytest.mark.parametrize("function", [fail, fail_with_document_error])
 def test_repeated_transient_error_sets_the_document_aside(function, tmp_path, no_pauses):
     (outcome,) = run("serial", function, [(errno.ESTALE, 99, str(tmp_path))])
     assert outcome.error is not None and os.strerror(errno.ESTALE) in str(outcome.error)
@@ -115,7 +115,7 @@ def test_full_disk_error_stops_run_without_retry(tmp_path):
 @PROCESSES
 def test_map_completes_other_items_after_an_item_kills_its_worker(name, tmp_path, capfd):
     items = [(number, str(tmp_path)) for number in range(8)]
-    outcomes = list(run(name, die, items))
+    outcomes = list(run(name, kill_worker, items))
     assert [outcome.value for outcome in outcomes] == [0, 1, 2, None, 4, 5, 6, 7]
     assert f"(3, '{tmp_path}'): its worker process died 3 times" in str(outcomes[3].error)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["3.0", "3.1", "3.2", "5.0", "5.1"]
@@ -125,7 +125,7 @@ def test_map_completes_other_items_after_an_item_kills_its_worker(name, tmp_path
 @PROCESSES
 def test_map_gives_the_same_results_when_a_worker_is_killed(name, tmp_path):
     values = []
-    for outcome in run(name, leave_a_trace, [(number, str(tmp_path)) for number in range(40)]):
+    for outcome in run(name, record_start, [(number, str(tmp_path)) for number in range(40)]):
         number, worker = outcome.unwrap()
         values.append(number)
         if number == 5:
@@ -146,7 +146,7 @@ def test_map_starts_only_a_few_items_ahead_of_its_consumer(name, tmp_path):
             taken.append(number)
             yield number, str(tmp_path)
 
-    outcomes = run(name, leave_a_trace, items())
+    outcomes = run(name, record_start, items())
     assert next(outcomes).unwrap()[0] == 0
     for _ in range(2400):  # wait until all sent items are done, even on a busy machine
         if len(list(tmp_path.iterdir())) == len(taken):
@@ -214,14 +214,14 @@ def test_map_sets_aside_item_that_exceeds_memory_limit(name, tmp_path):
 @pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="Windows has no timer of processor time")
 @PROCESSES
 def test_map_sets_aside_file_that_exceeds_its_processor_time_limit(name):
-    outcomes = list(run(name, over_its_time, [0, 1, 2]))
+    outcomes = list(run(name, exceed_time_limit, [0, 1, 2]))
     assert [outcome.value for outcome in outcomes] == [0, None, 2]
     assert isinstance(outcomes[1].error, LimitError) and "more processor time than the limit" in str(outcomes[1].error)
 
 
 @PROCESSES
 def test_map_does_not_retry_item_that_crashes_in_library(name):
-    outcomes = list(run(name, faulty, [0, 1, 2, 3]))
+    outcomes = list(run(name, crash_worker, [0, 1, 2, 3]))
     assert [outcome.value for outcome in outcomes] == [0, None, 2, None]
     assert "3: its worker process ended with exit code 127 (out of memory, or a fault" in str(outcomes[3].error)
     assert "1: its worker process ended with SIGABRT (out of memory, or a fault" in str(outcomes[1].error)
@@ -230,15 +230,15 @@ def test_map_does_not_retry_item_that_crashes_in_library(name):
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 def test_run_in_worker_limits_memory_by_file_size():
     with pytest.raises(LimitError, match="lease.pdf: reading it needs more than 128 MiB of memory, the limit for"):
-        run_in_worker(takes_half_a_gigabyte, 700)
-    assert run_in_worker(takes_half_a_gigabyte, 4_000_000) == 512 << 20
+        run_in_worker(allocate_512_mib, 700)
+    assert run_in_worker(allocate_512_mib, 4_000_000) == 512 << 20
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what others take")
 def test_memory_limit_ends_programs_started_by_worker():
     with pytest.raises(LimitError, match="lease.html: needs more than 200 MiB of memory"):
-        run_in_worker(start_under_watch, "held = b'x' * (300 << 20); import time; time.sleep(3600)")
-    assert run_in_worker(start_under_watch, "") == 0
+        run_in_worker(start_with_memory_limit, "held = b'x' * (300 << 20); import time; time.sleep(3600)")
+    assert run_in_worker(start_with_memory_limit, "") == 0
 
 
 @pytest.mark.extra
@@ -259,7 +259,7 @@ def test_limits_apply_until_their_block_ends():
 
 
 def test_reused_worker_takes_the_current_folder_and_environment(tmp_path, monkeypatch):
-    run_in_worker(worker_of, 0)
+    run_in_worker(worker_pid, 0)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EXHIBIT_CACHE", "elsewhere")
     folder, setting = run_in_worker(folder_and_setting, "EXHIBIT_CACHE")

@@ -17,7 +17,7 @@ TIMED = ("seconds", "pages_per_second", "latency", "started", "ended")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_cluster():
+def shut_ray_down():
     yield
     if "ray" in sys.modules:
         sys.modules["ray"].shutdown()
@@ -27,18 +27,18 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def untimed(value: Any) -> Any:
+def drop_times(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: untimed(one) for key, one in value.items() if not key.startswith(TIMED)}
-    return [untimed(one) for one in value] if isinstance(value, list) else value
+        return {key: drop_times(one) for key, one in value.items() if not key.startswith(TIMED)}
+    return [drop_times(one) for one in value] if isinstance(value, list) else value
 
 
-def figures(folder: Path) -> dict[str, Any]:
+def read_results(folder: Path) -> dict[str, Any]:
     """Return the content of the JSON files of a run, without times."""
     read = {}
     for path in sorted(folder.rglob("*.json*")):
         lines = path.read_text(encoding="utf-8").splitlines() if path.suffix == ".jsonl" else [path.read_text("utf-8")]
-        read[str(path.relative_to(folder))] = [untimed(json.loads(line)) for line in lines]
+        read[str(path.relative_to(folder))] = [drop_times(json.loads(line)) for line in lines]
     return read
 
 
@@ -58,7 +58,7 @@ def test_ray_and_local_engines_give_identical_bundle_index_and_results(samples, 
     local, ray = tmp_path / "local", tmp_path / "ray"
     assert files(local / "cuad") == files(ray / "cuad")
     assert files(local / "index") == files(ray / "index")
-    ours, theirs = figures(local / "results"), figures(ray / "results")
+    ours, theirs = read_results(local / "results"), read_results(ray / "results")
     assert ours.keys() == theirs.keys() and len(ours) > 5
     for name in ours:
         assert json.dumps(ours[name]).replace(str(local), "") == json.dumps(theirs[name]).replace(str(ray), ""), name

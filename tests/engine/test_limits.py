@@ -13,7 +13,7 @@ import pytest
 from exhibit.engine import add_engine_arguments, check_engine, make_limits, read_limits, run_in_worker
 from exhibit.engine.limits import PACKED, PAGES, PLAIN, Limits, lift_memory_limit, limit_memory, run_program
 from exhibit.schemas.errors import ToolkitError
-from tests.engine.work import what_cannot_travel
+from tests.engine.work import return_unpicklable
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory, and tells of others")
 MEBIBYTES = 48 << 20
@@ -74,7 +74,7 @@ def test_nested_block_cannot_raise_the_memory_limit():
 def test_run_in_worker_reports_a_result_that_cannot_be_pickled():
     for what in ("error", "value"):
         with pytest.raises(RuntimeError, match="the result of a worker cannot be sent: ") as caught:
-            run_in_worker(what_cannot_travel, what)
+            run_in_worker(return_unpicklable, what)
         assert "Traceback" in str(caught.value.__cause__) and str(caught.value.__cause__).startswith("\n")
 
 

@@ -71,7 +71,7 @@ def array(size: int) -> object:
 
 
 @pytest.mark.extra
-def test_ray_results_are_writable(cluster):
+def test_arrays_returned_by_ray_are_writable(cluster):
     (outcome,) = open_engine("ray", jobs=2).map(array, [1_000_000])
     values = outcome.unwrap()
     values[0] = 1.0  # an array in Ray's store is read-only
@@ -135,12 +135,12 @@ def test_no_ray_process_outlives_the_program(number, tmp_path):
     driver = subprocess.Popen([sys.executable, "-c", SLEEPY, str(tmp_path)], cwd=ROOT, stderr=subprocess.PIPE)
     wait_until(lambda: len(list(tmp_path.iterdir())) >= 2 or driver.poll() is not None)
     assert driver.poll() is None, driver.stderr.read().decode()
-    family = [(pid, begun_at(pid)) for pid in descendants(driver.pid)]
+    family = [(pid, read_start_time(pid)) for pid in descendants(driver.pid)]
     assert len(family) > 4
     driver.send_signal(number)
     driver.communicate(timeout=600)
     assert driver.returncode != 0
-    wait_until(lambda: not any(begun == begun_at(pid) for pid, begun in family if begun))
+    wait_until(lambda: not any(begun == read_start_time(pid) for pid, begun in family if begun))
 
 
 def wait_until(holds, *, seconds: float = 600) -> None:
@@ -151,7 +151,7 @@ def wait_until(holds, *, seconds: float = 600) -> None:
         time.sleep(0.1)
 
 
-def begun_at(pid: int) -> str:
+def read_start_time(pid: int) -> str:
     """Return when a process began, which distinguishes it from a later process with its number; "" if it has ended."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -23,7 +23,7 @@ from exhibit.storage.locations import Remote
 from tests.engine.test_ray import wait_until
 from tests.object_stores import moto
 from tests.storage.memory import put
-from tests.test_object_stores import use
+from tests.test_object_stores import set_s3_environment
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 ROOT = Path(__file__).parent.parent.parent
@@ -57,7 +57,7 @@ def bucket(tmp_path_factory) -> Iterator[Remote]:
     """A bucket whose address is in the environment that the nodes inherit when they are started."""
     folder = tmp_path_factory.mktemp("s3")
     with moto(folder) as address, pytest.MonkeyPatch.context() as patch:
-        use(address, folder, patch)
+        set_s3_environment(address, folder, patch)
         fsspec.filesystem("s3").mkdir("contracts")
         yield Remote("s3://contracts")
     fsspec.get_filesystem_class("s3").clear_instance_cache()
@@ -92,13 +92,13 @@ def head(bucket, no_tokens) -> Iterator[Nodes]:
 
 
 @pytest.fixture
-def three(head: Nodes) -> Nodes:
+def three_nodes(head: Nodes) -> Nodes:
     """The head and two nodes; nodes that a test has killed are replaced."""
     head.nodes += [head.cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(2 - len(head.nodes))]
     return head
 
 
-def in_background(work: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
+def start_thread(work: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
     told: list[object] = []
     thread = threading.Thread(target=lambda: told.append(work()))
     thread.start()
@@ -106,7 +106,7 @@ def in_background(work: Callable[[], object]) -> tuple[threading.Thread, list[ob
 
 
 @dataclass(frozen=True)
-class Gated:
+class WaitForGate:
     """A task that writes down its node and waits until the gate file exists."""
 
     folder: Path
@@ -118,13 +118,13 @@ class Gated:
         return number * number
 
 
-def test_map_repeats_items_of_a_dead_node_on_other_nodes(three, tmp_path):
-    engine = open_engine(three.engine, limits=Limits(PATIENCE))
-    thread, told = in_background(lambda: [outcome.unwrap() for outcome in engine.map(Gated(tmp_path), range(9))])
-    lost = three.raylet(0)
+def test_map_repeats_items_of_a_dead_node_on_other_nodes(three_nodes, tmp_path):
+    engine = open_engine(three_nodes.engine, limits=Limits(PATIENCE))
+    thread, told = start_thread(lambda: [outcome.unwrap() for outcome in engine.map(WaitForGate(tmp_path), range(9))])
+    lost = three_nodes.raylet(0)
     wait_until(lambda: list(tmp_path.glob(f"*.{lost}")) or not thread.is_alive())
     [begun] = tmp_path.glob(f"*.{lost}")
-    three.kill(0)
+    three_nodes.kill(0)
     (tmp_path / "open").touch()
     thread.join(PATIENCE)
     assert told == [[number * number for number in range(9)]]
@@ -145,17 +145,17 @@ def documents(bucket, tmp_path_factory) -> Remote:
     return bucket / "documents"
 
 
-def indexed(source: Remote, folder: Path, engine: str) -> int:
+def build_index(source: Remote, folder: Path, engine: str) -> int:
     config = Config.preset("routed", embedder="hashing:64")
     return Pipeline(config, cache=folder / "cache", engine=engine).index(source, folder / "index").documents
 
 
-def test_index_of_bucket_documents_is_identical_when_node_dies(three, documents, tmp_path, monkeypatch):
+def test_index_of_bucket_documents_is_identical_when_node_dies(three_nodes, documents, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    assert indexed(documents, tmp_path / "here", "serial") == 9
-    thread, told = in_background(lambda: indexed(documents, tmp_path / "there", three.engine))
+    assert build_index(documents, tmp_path / "here", "serial") == 9
+    thread, told = start_thread(lambda: build_index(documents, tmp_path / "there", three_nodes.engine))
     wait_until(lambda: told or not thread.is_alive() or any((tmp_path / "there").rglob("texts/*")))
-    three.kill(0)
+    three_nodes.kill(0)
     thread.join(PATIENCE)
     assert told == [9]
     assert contents(tmp_path / "there" / "index") == contents(tmp_path / "here" / "index")

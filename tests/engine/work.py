@@ -21,7 +21,7 @@ def double(item: int | None) -> int | None:
     return None if item is None else item * 2
 
 
-def die(item: tuple[int, str]) -> int:
+def kill_worker(item: tuple[int, str]) -> int:
     number, folder = item
     deaths = len(list(Path(folder).glob(f"{number}.*")))
     # 5 succeeds at the last attempt: its first workers died for another reason, such as a lack of memory
@@ -31,11 +31,11 @@ def die(item: tuple[int, str]) -> int:
     return number
 
 
-def bug(item: int) -> int:
+def divide_by_item(item: int) -> int:
     return 1 // item
 
 
-def leave_a_trace(item: tuple[int, str]) -> tuple[int, int]:
+def record_start(item: tuple[int, str]) -> tuple[int, int]:
     number, folder = item
     time.sleep(0.02)
     (Path(folder) / str(number)).touch()
@@ -52,7 +52,7 @@ def fail(item: tuple[int, int, str]) -> int:
     return tried
 
 
-def fail_as_a_document(item: tuple[int, int, str]) -> int:
+def fail_with_document_error(item: tuple[int, int, str]) -> int:
     try:
         return fail(item)
     except OSError as error:
@@ -78,7 +78,7 @@ def hang(item: tuple[str, str]) -> str:
     return what
 
 
-def over_its_time(item: int) -> int:
+def exceed_time_limit(item: int) -> int:
     """For item 1, send this process the signal that ends it when its time limit for reading a file is exceeded."""
     if item == 1:
         with limit_reading("lease.pdf", 100):
@@ -86,12 +86,12 @@ def over_its_time(item: int) -> int:
     return item
 
 
-def takes_half_a_gigabyte(size: int) -> int:
+def allocate_512_mib(size: int) -> int:
     with limit_reading("lease.pdf", size):
         return len(bytearray(512 << 20))
 
 
-def faulty(item: int) -> int:
+def crash_worker(item: int) -> int:
     """For item 1 abort like a C library; for item 3 exit like the C library when memory is exhausted."""
     if item == 1:
         os.abort()
@@ -100,7 +100,7 @@ def faulty(item: int) -> int:
     return item
 
 
-def start_under_watch(code: str) -> int:
+def start_with_memory_limit(code: str) -> int:
     """Run a program with a memory limit inside a worker, so that other programs of the tests are not watched."""
     from unittest.mock import patch  # import here: it imports asyncio, and few tests need it
 
@@ -115,13 +115,13 @@ class SealedError(Exception):
         super().__init__(f"{one} {two}")
 
 
-def what_cannot_travel(what: str) -> object:
+def return_unpicklable(what: str) -> object:
     if what == "error":
         raise SealedError("a", "b")
     return lambda: None
 
 
-def worker_of(_: int) -> int:
+def worker_pid(_: int) -> int:
     return os.getpid()
 
 

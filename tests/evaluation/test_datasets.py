@@ -12,13 +12,13 @@ from exhibit.schemas.errors import BundleError
 from tests.rag.bundles import row, write_bundle
 
 
-def one(folder, **selection):
+def load_dataset(folder, **selection):
     [dataset], warnings = load_datasets([folder], Selection(**selection))
     return dataset, warnings
 
 
 def test_load_datasets_reads_rows_with_gold_and_labels(tmp_path):
-    dataset, warnings = one(write_bundle(tmp_path / "leases"))
+    dataset, warnings = load_dataset(write_bundle(tmp_path / "leases"))
     assert (dataset.name, len(dataset.cases), warnings) == ("leases", 9, [])
     law = dataset.cases[3]
     [gold] = law.gold
@@ -34,25 +34,25 @@ def test_load_datasets_reads_corpus_subfolders(tmp_path):
     bundle = write_bundle(tmp_path / "leases", gold=False)
     (bundle / "corpus" / "old").mkdir()
     (bundle / "corpus" / "birch.txt").rename(bundle / "corpus" / "old" / "birch.txt")
-    dataset, _ = one(bundle)
+    dataset, _ = load_dataset(bundle)
     assert sorted(dataset.files) == ["alder.txt", "birch.txt", "cedar.txt"]
     assert dataset.cases[3].gold[0].places, "and gold is located there"
 
 
 def test_load_datasets_locates_quotes_without_gold_jsonl(tmp_path):
-    with_lines, _ = one(write_bundle(tmp_path / "a"))
-    without, _ = one(write_bundle(tmp_path / "b", gold=False))
+    with_lines, _ = load_dataset(write_bundle(tmp_path / "a"))
+    without, _ = load_dataset(write_bundle(tmp_path / "b", gold=False))
     assert [case.gold for case in without.cases] == [case.gold for case in with_lines.cases]
     rows = [row("q1", "Which law?", "Chile", "This Agreement is governed by the law of Chile."),
             row("q2", "Who?", "nobody", "Words that stand in no document at all, wherever one looks.")]  # fmt: skip
-    found, absent = one(write_bundle(tmp_path / "own", rows=rows, gold=False))[0].cases
+    found, absent = load_dataset(write_bundle(tmp_path / "own", rows=rows, gold=False))[0].cases
     assert found.gold[0].filename == "cedar.txt" and found.gold[0].places and found.gold[0].how == "exact"
     assert absent.gold[0].filename is None and not absent.gold[0].places and absent.gold[0].how == "absent"
 
 
 def test_where_selects_questions_that_match_every_label(tmp_path):
     folder = write_bundle(tmp_path / "leases")
-    asked = one(folder, where={"clause": ("law", "term"), "party": ("a", "c")})[0].cases
+    asked = load_dataset(folder, where={"clause": ("law", "term"), "party": ("a", "c")})[0].cases
     assert [case.id for case in asked] == [0, 1, 6, 7]
     unlabelled = write_bundle(tmp_path / "b", gold=False)
     datasets, warnings = load_datasets([folder, unlabelled], Selection(where={"clause": ("law",)}))
@@ -64,7 +64,7 @@ def test_where_selects_questions_that_match_every_label(tmp_path):
 
 def test_limit_takes_first_questions_or_seeded_sample(tmp_path):
     folder = write_bundle(tmp_path / "leases")
-    ids = lambda **selection: [case.id for case in one(folder, **selection)[0].cases]  # noqa: E731
+    ids = lambda **selection: [case.id for case in load_dataset(folder, **selection)[0].cases]  # noqa: E731
     assert ids(limit=3) == [0, 1, 2] and ids(limit=99) == list(range(9))
     drawn = ids(limit=4, sample_seed=7)
     assert drawn == ids(limit=4, sample_seed=7) == sorted(drawn) and len(set(drawn)) == 4
@@ -74,11 +74,11 @@ def test_limit_takes_first_questions_or_seeded_sample(tmp_path):
 def test_file_type_excludes_files_and_warns_about_their_gold(tmp_path):
     folder = write_bundle(tmp_path / "leases")
     (folder / "corpus" / "alder.txt").rename(folder / "corpus" / "alder.html")
-    dataset, warnings = one(folder, file_type=("html",))
+    dataset, warnings = load_dataset(folder, file_type=("html",))
     assert list(dataset.files) == ["alder.html"]
     assert "6 of 9 questions fail: the gold is in 2 files that are left out by their type" in warnings[0]
     assert "2 of 9 questions fail: the gold is in 1 files that are not in corpus/: alder.txt" in warnings[1]
-    assert list(one(folder)[0].files) == ["alder.html", "birch.txt", "cedar.txt"]
+    assert list(load_dataset(folder)[0].files) == ["alder.html", "birch.txt", "cedar.txt"]
 
 
 def test_load_datasets_reports_all_problems_together(tmp_path):
@@ -120,15 +120,15 @@ def test_file_type_defaults_to_pdf_when_all_gold_is_in_pdfs(converted, tmp_path)
     bundle = shutil.copytree(converted("cuad"), tmp_path / "cuad")
     (bundle / "bundle.json").unlink()
     (bundle / "corpus" / "notes.txt").write_text("Notes on the contracts.", encoding="utf-8")
-    dataset, warnings = one(bundle)
+    dataset, warnings = load_dataset(bundle)
     assert (
         "notes.txt" not in dataset.files
         and "1 files that are not PDFs are left out; use --file-type all to include them" in warnings[0]
     )
-    assert "notes.txt" in one(bundle, file_type=("all",))[0].files
+    assert "notes.txt" in load_dataset(bundle, file_type=("all",))[0].files
     leases = write_bundle(tmp_path / "leases")
     shutil.copy(next((bundle / "corpus").glob("*.[pP][dD][fF]")), leases / "corpus" / "more.pdf")
-    assert len(one(leases)[0].files) == 4, "its gold is in text files"
+    assert len(load_dataset(leases)[0].files) == 4, "its gold is in text files"
 
 
 def test_file_type_pdf_recognises_pdf_without_extension_by_content(converted, tmp_path):
@@ -144,12 +144,12 @@ def test_file_type_pdf_recognises_pdf_without_extension_by_content(converted, tm
             context["filename"] = names[context["filename"]]
     (bundle / "train.json").write_text(json.dumps(rows), encoding="utf-8")
     (bundle / "corpus" / "Notes_2023").write_text("Notes on the mergers.", encoding="utf-8")
-    pdfs, _ = one(bundle, file_type=("pdf",))
+    pdfs, _ = load_dataset(bundle, file_type=("pdf",))
     assert sorted(pdfs.files) == sorted(names.values())
     assert any(gold.pages for case in pdfs.cases for gold in case.gold)
-    usual, notes = one(bundle)
+    usual, notes = load_dataset(bundle)
     assert usual.files == pdfs.files and "1 files that are not PDFs" in notes[0]
-    assert list(one(bundle, file_type=("txt",))[0].files) == ["Notes_2023"]
+    assert list(load_dataset(bundle, file_type=("txt",))[0].files) == ["Notes_2023"]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_load_datasets_suggests_remedy_for_path_without_bundle(tmp_path, path, m
 )
 def test_load_datasets_uses_long_verbatim_answer_as_gold(tmp_path, answer, how):
     rows = [row("q", "Which law?", answer, {"filename": "cedar.txt"})]
-    dataset, warnings = one(write_bundle(tmp_path / "own", rows=rows, gold=False))
+    dataset, warnings = load_dataset(write_bundle(tmp_path / "own", rows=rows, gold=False))
     [gold] = dataset.cases[0].gold
     assert (gold.how, bool(gold.places), gold.text) == (how, bool(how), answer if how else None)
     assert any("1 questions: the expected answer is the gold" in warning for warning in warnings) is bool(how)

@@ -242,7 +242,7 @@ def test_read_passages_rejects_values_without_passages(given):
         ({"passages": [{"confidence": 0.9}]}, None),
     ],
 )
-def test_read_reply_reads_only_a_reply_confidence_from_0_to_1(reply, confidence):
+def test_read_reply_ignores_a_confidence_outside_0_to_1_or_of_a_passage(reply, confidence):
     assert read_reply({"answer": "A b.", **reply}, FILES.get).confidence == confidence
 
 
@@ -326,13 +326,13 @@ shelf = { default = "http://127.0.0.2:9" }
 """
 
 
-def nested(system, asked):
+def nested_reply(system, asked):
     return {"data": {"say": RENT, "found": [{"words": RENT, "place": "alder.txt", "page": 0}]}}
 
 
 def test_target_file_defines_request_and_reply_fields(dataset, tmp_path):
     (tmp_path / "mine.toml").write_text(FILE, encoding="utf-8")
-    with imitating(nested, dataset.cases) as system:
+    with imitating(nested_reply, dataset.cases) as system:
         _, reply = ask(system.url, dataset, {"parameters": {"deep": True}}, target=str(tmp_path / "mine.toml"))
         assert system.asked[0].path == "/run"
         assert system.asked[0].body == {"inputs": {"text": dataset.cases[0].question, "limit": 8}, "deep": True}
@@ -359,7 +359,7 @@ def test_target_file_cannot_read_other_environment_variables(dataset, tmp_path, 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-aaaabbbb")
     text = FILE.replace("limit = 8", 'limit = "{OPENAI_API_KEY} $OPENAI_API_KEY ${OPENAI_API_KEY}"')
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
-    with imitating(nested, dataset.cases) as system:
+    with imitating(nested_reply, dataset.cases) as system:
         ask(system.url, dataset, target=str(tmp_path / "mine.toml"))
         assert "planted" not in str(system.asked[0].body) and "sk-planted" not in str(system.asked[0].headers)
 
@@ -367,7 +367,7 @@ def test_target_file_cannot_read_other_environment_variables(dataset, tmp_path, 
 def test_target_file_uploads_to_other_host_only_with_user_setting(tmp_path, dataset):
     file = tmp_path / "mine.toml"
     file.write_text(f'{FILE}[ingest]\nsetting = "shelf"\nadd = {{ path = "/add", file = "file" }}\n', encoding="utf-8")
-    with imitating(nested, dataset.cases) as system:
+    with imitating(nested_reply, dataset.cases) as system:
         with pytest.raises(ToolkitError, match="documents are uploaded to another server: --set target_shelf=URL"):
             open_target(str(file), TargetOptions(ingest="auto"), {"url": system.url})
         assert not system.asked

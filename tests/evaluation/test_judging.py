@@ -27,7 +27,7 @@ def decide(question: str, expected: str, reply: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["judging_pairs.jsonl", "judging_campaign.jsonl"])
-def test_judge_answer_never_reverses_verdict_of_labelled_pairs(name):
+def test_judge_answer_never_contradicts_the_labels_of_answer_pairs(name):
     allowed = {
         "wrong": {"wrong", "not judged", "refused"},
         "undecided": {"right", "not judged"},

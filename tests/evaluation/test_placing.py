@@ -67,15 +67,17 @@ def figures(case: Case) -> dict[str, float | None]:
 
 
 FORMS = {
-    "a context in front": lambda words: f"This chunk is from a lease of a mill and deals with its money.\n\n{words}",
-    "a summary behind": lambda words: f"{words}\n\nIn short: somebody owes somebody something, sooner or later.",
+    "a sentence added before": lambda words: (
+        f"This chunk is from a lease of a mill and deals with its money.\n\n{words}"
+    ),
+    "a summary added after": lambda words: f"{words}\n\nIn short: somebody owes somebody something, sooner or later.",
     "HTML": lambda words: "<p class='x'>" + html.escape(words).replace(" shall ", " <b>shall</b> ") + "</p>",
     "JSON": lambda words: json.dumps({"content": words, "score": 0.7312, "id": "chunk-000181"}),
     "Markdown": lambda words: "> **" + words.replace("Lease", "[Lease](https://leases.example/a?b=c)") + "**",
-    "a heading repeated": lambda words: f"LEASE OF THE OLD MILL\n## Money\n{words}",
-    "broken lines": lambda words: words.replace(" ", "\n"),
+    "a heading added": lambda words: f"LEASE OF THE OLD MILL\n## Money\n{words}",
+    "a line break after every word": lambda words: words.replace(" ", "\n"),
     "capitals": str.upper,
-    "a scanner's slip": lambda words: words.replace("shall", "sha1l", 1).replace("party", "pariy", 1),
+    "two OCR errors": lambda words: words.replace("shall", "sha1l", 1).replace("party", "pariy", 1),
     "zero-width marks": lambda words: words.replace("e", "e\u200b"),
 }
 
@@ -89,7 +91,7 @@ def test_chunk_formatting_does_not_change_metrics(documents, form, clause):
 
 
 def test_words_added_to_a_chunk_are_marked_and_reported(documents):
-    case = asked(documents, RENT, FORMS["a context in front"](RENT))
+    case = asked(documents, RENT, FORMS["a sentence added before"](RENT))
     [passage] = case.reply.passages
     words = "This chunk is from a lease of a mill and deals with its money"
     assert [passage.text[start:end] for start, end in passage.added] == [words]

@@ -30,10 +30,10 @@ WHOLE = ("answer_f1", "abstention_accuracy", "char_recall@8", "document_hit@1", 
 @pytest.fixture
 def predictions(tmp_path):
     """A function that returns the target for a file with these rows."""
-    return lambda rows: Predictions(written(tmp_path / "p.json", rows), TargetOptions())
+    return lambda rows: Predictions(write_content(tmp_path / "p.json", rows), TargetOptions())
 
 
-def written(path: Path, content: object) -> Path:
+def write_content(path: Path, content: object) -> Path:
     text = content if isinstance(content, str) else json.dumps(content)
     path.write_text(text, encoding="utf-8")
     return path
@@ -55,17 +55,19 @@ ROWS = [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b"}]
     ],
 )
 def test_read_rows_accepts_lists_lines_and_columns(tmp_path, name, content):
-    assert read_rows(written(tmp_path / name, content)) == ROWS
+    assert read_rows(write_content(tmp_path / name, content)) == ROWS
 
 
 def test_read_rows_parses_table_cells_as_text_or_passages(tmp_path):
     table = 'id,answer,passages\n1,"[1] says so","[""x"", ""y""]"\n2,,"[{\'text\': \'z\'}]"\n3,[,{\n'
-    rows = list(read_rows(written(tmp_path / "p.csv", table)))
+    rows = list(read_rows(write_content(tmp_path / "p.csv", table)))
     assert rows[0] == {"id": "1", "answer": "[1] says so", "passages": ["x", "y"]}
     assert rows[1] == {"id": "2", "passages": [{"text": "z"}]} and rows[2]["answer"] == "["
-    assert list(read_rows(written(tmp_path / "p.tsv", "id\tanswer\n1\ta, b\n"))) == [{"id": "1", "answer": "a, b"}]
-    assert read_rows(written(tmp_path / "s.csv", "id,answer\n1,a; b; c\n")) == [{"id": "1", "answer": "a; b; c"}]
-    [row] = read_rows(written(tmp_path / "q.csv", f"id,answer\n1,{'x' * 200_000}\n"))
+    assert list(read_rows(write_content(tmp_path / "p.tsv", "id\tanswer\n1\ta, b\n"))) == [
+        {"id": "1", "answer": "a, b"}
+    ]
+    assert read_rows(write_content(tmp_path / "s.csv", "id,answer\n1,a; b; c\n")) == [{"id": "1", "answer": "a; b; c"}]
+    [row] = read_rows(write_content(tmp_path / "q.csv", f"id,answer\n1,{'x' * 200_000}\n"))
     assert len(row["answer"]) == 200_000
 
 
@@ -80,7 +82,7 @@ def test_read_rows_parses_table_cells_as_text_or_passages(tmp_path):
 )
 def test_read_rows_rejects_invalid_predictions_file(tmp_path, name, content, words):
     with pytest.raises(ToolkitError, match=words):
-        read_rows(written(tmp_path / name, content))
+        read_rows(write_content(tmp_path / name, content))
 
 
 def test_id_of_and_question_of_return_none_for_unusable_values():
@@ -127,7 +129,7 @@ TRUTHS = ("id", "question", "answer", "contexts")
         ([{"id": 1, "odd": 3}], "not recognised as replies: {id: number"),
         ([{"id": 1, "truth": "t", "is_impossible": False}], "not recognised as replies: {id: number"),
         ([{"id": "none", "answer": "a"}], r"no row answers .* question 0 \(.{1,80}\); is the file for another"),
-        ("one question twice", "a question occurs twice"),
+        ("a question that occurs twice", "a question occurs twice"),
         ("train.json", "contains the questions of leases with the expected answers"),
         ("columns of train.json", "contains the questions of leases with the expected answers"),
     ],
@@ -135,7 +137,7 @@ TRUTHS = ("id", "question", "answer", "contexts")
 def test_predictions_reject_rows_without_a_reply_to_a_question(predictions, dataset, rows, message):
     truths = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
     rows = {
-        "one question twice": [{"question": dataset.cases[0].question, "answer": answer} for answer in "ab"],
+        "a question that occurs twice": [{"question": dataset.cases[0].question, "answer": answer} for answer in "ab"],
         "train.json": truths,
         "columns of train.json": [{key: row[key] for key in TRUTHS} for row in truths],
     }.get(str(rows), rows)
@@ -211,23 +213,27 @@ def documents(tmp_path):
 
 
 def test_documents_locate_passage_by_span_or_text(documents):
-    def placed(*given, golds=(), **fields):
+    def locate_passage(*given, golds=(), **fields):
         one = documents.place(Passage(*given, **fields), golds)
         return one.filename, one.span, one.also_in
 
-    assert placed("The roof leaks.") == ("a.txt", Span(96, 111), ())
-    assert placed("The roof leaks.", "a.txt", Span(96, 111)) == ("a.txt", Span(96, 111), ())
-    assert placed("The roof leaks.", "a.txt", Span(0, 15)) == ("a.txt", Span(96, 111), ()), "the words tell"
-    assert placed("", "a.txt", Span(0, 112)) == ("a.txt", Span(0, 112), ())
-    assert placed("", "a.txt", Span(0, 113))[1] is None
-    assert placed(" ", "a.txt") == ("a.txt", None, ()) and placed("Nobody wrote this anywhere.") == (None, None, ())
+    assert locate_passage("The roof leaks.") == ("a.txt", Span(96, 111), ())
+    assert locate_passage("The roof leaks.", "a.txt", Span(96, 111)) == ("a.txt", Span(96, 111), ())
+    assert locate_passage("The roof leaks.", "a.txt", Span(0, 15)) == ("a.txt", Span(96, 111), ()), "the words tell"
+    assert locate_passage("", "a.txt", Span(0, 112)) == ("a.txt", Span(0, 112), ())
+    assert locate_passage("", "a.txt", Span(0, 113))[1] is None
+    assert locate_passage(" ", "a.txt") == ("a.txt", None, ()) and locate_passage("Nobody wrote this anywhere.") == (
+        None,
+        None,
+        (),
+    )
     whole = LEASE.strip()
-    assert placed(whole) == (None, Span(3, 3 + len(whole)), ("a.txt", "b.txt"))
+    assert locate_passage(whole) == (None, Span(3, 3 + len(whole)), ("a.txt", "b.txt"))
     gold = GoldPassage("b.txt", whole, ((Span(3, 9),),))
-    assert placed(whole, golds=[gold]) == (None, Span(3, 3 + len(whole)), ("b.txt", "a.txt"))
+    assert locate_passage(whole, golds=[gold]) == (None, Span(3, 3 + len(whole)), ("b.txt", "a.txt"))
     second = GoldPassage("b.txt", "x", ((Span(113, 120),),))
-    assert placed("The rent is due.", "b.txt")[1] == Span(96, 112)
-    assert placed("The rent is due.", "b.txt", golds=[second])[1] == Span(113, 129), "the one with gold counts"
+    assert locate_passage("The rent is due.", "b.txt")[1] == Span(96, 112)
+    assert locate_passage("The rent is due.", "b.txt", golds=[second])[1] == Span(113, 129), "the one with gold counts"
     assert documents.get("gone.txt") is None and documents.get(None) is None
     assert [document.filename for document in documents.all()] == ["a.txt", "b.txt"]
 

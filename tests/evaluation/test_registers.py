@@ -146,7 +146,7 @@ def register(tmp_path, registers, clock=None) -> Register:
     return Register(tmp_path / "kept", registers.url, pause=clock.pause, clock=clock)
 
 
-def only(text: str) -> Reference:
+def find_reference(text: str) -> Reference:
     [reference] = find_references(text)
     return reference
 
@@ -188,26 +188,26 @@ def only(text: str) -> Reference:
     ],
 )
 def test_register_check_returns_found_absent_or_uncovered(tmp_path, registers, text, outcome):
-    checked = register(tmp_path, registers).check(only(text))
+    checked = register(tmp_path, registers).check(find_reference(text))
     assert checked.outcome == outcome, checked
     assert checked.url.startswith(registers.url) or outcome == "uncovered"
     assert outcome != "uncovered" or checked.detail
 
 
 def test_register_paths_are_built_from_reference():
-    assert find_case_path(only("[2024] EWHC 789 (Ch)")) == "ewhc/ch/2024/789"
-    assert find_case_path(only("[2020] EWFC 12 (B)")) == "ewfc/b/2020/12"
-    assert find_case_path(only("[2020] UKUT 12 (AAC)")) == "ukut/aac/2020/12"
+    assert find_case_path(find_reference("[2024] EWHC 789 (Ch)")) == "ewhc/ch/2024/789"
+    assert find_case_path(find_reference("[2020] EWFC 12 (B)")) == "ewfc/b/2020/12"
+    assert find_case_path(find_reference("[2020] UKUT 12 (AAC)")) == "ukut/aac/2020/12"
     assert find_instrument_path("eu directive 1995/46") == "eudr/1995/46"
     assert find_instrument_path("nisr 2006/261") == "nisr/2006/261"
     assert find_instrument_path("limitation act 1980") == ""
-    assert list_provision_paths(only("Part 1 of Schedule 2 to the Housing Act 1985")) == ["schedule/2/part/1"]
-    assert list_provision_paths(only("Chapter 2 of Part 1 of the Housing Act 1985")) == ["part/1/chapter/2"]
-    assert list_provision_paths(only("paragraph 6 of Schedule 18 to the Housing Act 1985")) == [
+    assert list_provision_paths(find_reference("Part 1 of Schedule 2 to the Housing Act 1985")) == ["schedule/2/part/1"]
+    assert list_provision_paths(find_reference("Chapter 2 of Part 1 of the Housing Act 1985")) == ["part/1/chapter/2"]
+    assert list_provision_paths(find_reference("paragraph 6 of Schedule 18 to the Housing Act 1985")) == [
         "schedule/18/paragraph/6"
     ]
-    assert list_provision_paths(only("recital 47 of Regulation (EU) 2016/679")) == []
-    assert list_provision_paths(only("Annex III to Directive 2014/24/EU")) == ["annex/III"]
+    assert list_provision_paths(find_reference("recital 47 of Regulation (EU) 2016/679")) == []
+    assert list_provision_paths(find_reference("Annex III to Directive 2014/24/EU")) == ["annex/III"]
 
 
 def test_register_lookups_are_cached_within_and_between_runs(tmp_path, registers):
@@ -222,7 +222,7 @@ def test_register_lookups_are_cached_within_and_between_runs(tmp_path, registers
 
 
 def test_register_looks_up_absent_reference_again_in_next_run(tmp_path, registers, monkeypatch):
-    reference = only("[2024] EWCA Civ 124")
+    reference = find_reference("[2024] EWCA Civ 124")
     assert register(tmp_path, registers).check(reference).outcome == "absent"
     monkeypatch.setitem(globals(), "JUDGMENTS", JUDGMENTS | {"ewca/civ/2024/124"})
     assert register(tmp_path, registers).check(reference).outcome == "found"
@@ -230,7 +230,7 @@ def test_register_looks_up_absent_reference_again_in_next_run(tmp_path, register
 
 def test_register_pauses_between_requests_and_sends_user_agent(tmp_path, registers):
     clock = Clock()
-    register(tmp_path, registers, clock).check(only("section 33 of the Limitation Act 1980"))
+    register(tmp_path, registers, clock).check(find_reference("section 33 of the Limitation Act 1980"))
     # robots.txt, the title, the identifier, the section
     assert len(registers.asked) == 4 and clock.pauses == [0.5] * 3
     assert all(agent.startswith("exhibit-rag/") for agent in registers.agents)
@@ -239,7 +239,7 @@ def test_register_pauses_between_requests_and_sends_user_agent(tmp_path, registe
 def test_register_that_redirects_without_end_is_unreachable(tmp_path, registers, monkeypatch):
     moved = 307, {"Location": "/uksc/2021/1/data.xml"}, ""
     monkeypatch.setattr(registers, "answer", lambda target: (404, {}, "") if "robots" in target else moved)
-    checked = register(tmp_path, registers).check(only("[2021] UKSC 1"))
+    checked = register(tmp_path, registers).check(find_reference("[2021] UKSC 1"))
     assert checked.outcome == "unreachable" and "redirects without end" in checked.detail
     assert registers.asked.count("/uksc/2021/1/data.xml") == 4
 
@@ -247,26 +247,26 @@ def test_register_that_redirects_without_end_is_unreachable(tmp_path, registers,
 def test_register_obeys_robots_txt_disallow_and_crawl_delay(tmp_path, registers):
     clock = Clock()
     registers.robots = "User-agent: exhibit-rag\nDisallow: /uksc\nCrawl-delay: 7\n"
-    checked = register(tmp_path, registers, clock).check(only("[2021] UKSC 1"))
+    checked = register(tmp_path, registers, clock).check(find_reference("[2021] UKSC 1"))
     assert checked.outcome == "uncovered" and "robots.txt" in checked.detail
     assert [path for path in registers.asked if "uksc" in path] == []
-    register(tmp_path, registers, clock).check(only("[2024] EWCA Civ 123"))
+    register(tmp_path, registers, clock).check(find_reference("[2024] EWCA Civ 123"))
     assert 7 in clock.pauses
 
 
 def test_lookup_waits_for_the_time_that_a_busy_register_requests(tmp_path, registers):
     clock = Clock()
     registers.busy = 1
-    assert register(tmp_path, registers, clock).check(only("[2021] UKSC 1")).outcome == "found"
+    assert register(tmp_path, registers, clock).check(find_reference("[2021] UKSC 1")).outcome == "found"
     assert clock.pauses[-1] == pytest.approx(3, abs=0.1)
 
 
 def test_register_rejects_reply_over_size_limit(tmp_path, registers, monkeypatch):
     monkeypatch.setattr("exhibit.evaluation.registers._LARGEST", 100)
     monkeypatch.setitem(globals(), "_judgments", lambda citation: "<feed>" + "x" * 1000 + "</feed>")
-    checked = register(tmp_path, registers).check(only("[2024] EWHC 789 (Ch)"))
+    checked = register(tmp_path, registers).check(find_reference("[2024] EWHC 789 (Ch)"))
     assert checked.outcome == "unreachable" and "100 bytes" in checked.detail
-    assert register(tmp_path, registers).check(only("[2021] UKSC 1")).outcome == "found"
+    assert register(tmp_path, registers).check(find_reference("[2021] UKSC 1")).outcome == "found"
 
 
 # ---------------------------------------------------------------- the metric, counted by hand
@@ -284,7 +284,7 @@ class Table:
     """Registers that know five references."""
 
     def check(self, reference: Reference) -> Lookup:
-        return Lookup({only(text): outcome for text, outcome in OUTCOMES.items()}[reference])
+        return Lookup({find_reference(text): outcome for text, outcome in OUTCOMES.items()}[reference])
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from exhibit.evaluation.text_tables import Bands, format_cell
 
 
 @pytest.fixture(autouse=True)
-def few_documents(monkeypatch):
+def allow_two_documents(monkeypatch):
     """Intervals of two documents, so that the tables can be computed by hand; test_compare has the real limit."""
     monkeypatch.setattr("exhibit.evaluation.statistics.MIN_DOCUMENTS", 2)
 
@@ -97,11 +97,11 @@ rows = st.lists(st.tuples(st.one_of(st.none(), st.floats(0, 1)), st.sampled_from
 
 @given(rows, st.randoms())
 def test_estimate_is_independent_of_row_order_and_within_0_to_1(rows, chance):
-    def found(rows):
+    def estimate_groups(rows):
         labels = [{"benchmark": group} for _, _, group in rows]
         return estimate(table([v for v, _, _ in rows], [d for _, d, _ in rows], labels=labels, groups="benchmark"))
 
-    once, again = found(rows), found(chance.sample(rows, len(rows)))
+    once, again = estimate_groups(rows), estimate_groups(chance.sample(rows, len(rows)))
     assert once.mean == pytest.approx(again.mean) and once.n == again.n
     assert once.ci95 == (None if once.ci95 is None else pytest.approx(again.ci95))
     assert once.mean is None or -1e-9 <= once.mean <= 1 + 1e-9
@@ -192,7 +192,7 @@ def test_bootstrap_interval_is_reproducible_with_fixed_seed():
     assert wide.ci95 == (pytest.approx(0.4127896341463415), pytest.approx(0.5908689024390245))
 
 
-def test_summary_of_rounds_has_means_failures_and_spread():
+def test_estimate_of_repeated_runs_has_mean_failures_and_spread():
     columns = ([1.0, None], [0.0, 1.0], [0.5, None])
     failed = ([False, True], [False, False], [True, True])
     first, second, third = (table(values, failed=bad) for values, bad in zip(columns, failed, strict=True))

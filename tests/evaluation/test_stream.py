@@ -60,7 +60,7 @@ def oracle(tmp_path, monkeypatch):
     sys.modules.pop("exhibit.evaluation.targets.oracle", None)
 
 
-def grown(folder, times):
+def write_repeated_bundle(folder, times):
     """Write a small bundle whose questions are repeated with new ids, `times` times; return its folder."""
     write_bundle(folder)
     rows = json.loads((folder / "train.json").read_text(encoding="utf-8"))
@@ -71,7 +71,7 @@ def grown(folder, times):
     return folder
 
 
-def alive():
+def count_passages():
     return sum(type(one) is Passage for one in gc.get_objects())
 
 
@@ -84,13 +84,16 @@ def test_evaluate_memory_does_not_grow_with_number_of_questions(oracle, tmp_path
     for times in (15, many):
         counts = []
 
-        def counting(self, cases, counts=counts, add=scoring.Scored._add):
-            counts.append(alive())
+        def count_and_add(self, cases, counts=counts, add=scoring.Scored._add):
+            counts.append(count_passages())
             return add(self, cases)
 
         with monkeypatch.context() as patched:
-            patched.setattr(scoring.Scored, "_add", counting)
-            given = {"dataset_paths": [str(grown(tmp_path / f"leases-{times}", times))], "target": "oracle"}
+            patched.setattr(scoring.Scored, "_add", count_and_add)
+            given = {
+                "dataset_paths": [str(write_repeated_bundle(tmp_path / f"leases-{times}", times))],
+                "target": "oracle",
+            }
             given |= {"output_dir": tmp_path / "results", "run_name": f"run-{times}", "engine": "serial"}
             given |= {"report_cases": 0, "metrics": "document_hit@1,char_recall@8", "repeat": repeat}
             run = evaluate(parse_settings(given))

@@ -27,7 +27,7 @@ SYSTEMS = {
 KINDS = [*((name, False) for name in SYSTEMS), ("nvidia", True), ("openai responses", True)]
 
 
-def opened(name, url, *, more=None, **options):
+def open_system_target(name, url, *, more=None, **options):
     _, target, settings = SYSTEMS[name]
     settings = {**settings, "url": url, **({"ingestor": url} if target == "nvidia" else {}), **(more or {})}
     return open_target(target, TargetOptions(**{"threads": 16, "backoff": 0.01, **options}), settings)
@@ -52,7 +52,7 @@ def test_system_targets_retry_failed_requests_and_score_1(imitation, dataset, tm
     with imitation(name, stream) as system:
         system.exists = True
         streamed = {"parameters": {"stream": True}} if stream and name != "nvidia" else None
-        target = opened(name, system.url, more=streamed)
+        target = open_system_target(name, system.url, more=streamed)
         notes = target.probe(dataset, dataset.cases)
         system.faults = (None, 503, None, None, None, None, half, None, None, None, None, "break", None, None, 429)
         cases = list(Journal(tmp_path / "run", dataset, target).ask())
@@ -70,7 +70,7 @@ def test_system_targets_retry_failed_requests_and_score_1(imitation, dataset, tm
 
 def test_nvidia_target_uses_citations_as_context(imitation, dataset):
     with imitation("nvidia", True) as system:
-        [(_, first), (_, table)] = sorted(opened("nvidia", system.url).ask(dataset, dataset.cases[:2]))
+        [(_, first), (_, table)] = sorted(open_system_target("nvidia", system.url).ask(dataset, dataset.cases[:2]))
     assert (first.selected, first.passages[0].filename, first.passages[0].told_page) == (1, "alder.txt", 1)
     assert table.passages[0].text == "The term of this Agreement is five years"
 
@@ -82,11 +82,11 @@ def test_nvidia_target_uses_citations_as_context(imitation, dataset):
 def test_system_target_error_includes_server_message(imitation, dataset, name):
     with imitation(name) as system:
         system.faults = (400,)
-        [(_, reply)] = opened(name, system.url).ask(dataset, dataset.cases[:1])
+        [(_, reply)] = open_system_target(name, system.url).ask(dataset, dataset.cases[:1])
         assert reply.error.endswith("HTTP 400 Bad Request: not now") and reply.error.startswith("/"), reply.error
         system.faults = (401,)
         with pytest.raises(ToolkitError, match=r"the server does not accept the key: .*HTTP 401 Unauthorized: not now"):
-            opened(name, system.url).probe(dataset, dataset.cases)
+            open_system_target(name, system.url).probe(dataset, dataset.cases)
 
 
 FAILED = {"message": {"content": "Error from rag-server. Please check rag-server logs for more details."}}
@@ -99,7 +99,7 @@ STREAM_ERRORS = {
 @pytest.mark.parametrize("name", STREAM_ERRORS)
 def test_system_target_returns_no_answer_after_error_in_stream(dataset, name):
     with imitating(lambda system, asked: systems.Stream(STREAM_ERRORS[name], SSE), dataset.cases) as system:
-        target = opened(name, system.url, retries=1)
+        target = open_system_target(name, system.url, retries=1)
         [(_, reply)] = target.ask(dataset, dataset.cases[:1])
     assert reply.answer is None and "the server reports an error: " in reply.error
 
@@ -109,7 +109,7 @@ def test_nvidia_target_error_explains_an_unknown_reply_format(dataset):
         imitating(lambda system, asked: {"weather": "fine today"}, dataset.cases) as system,
         pytest.raises(ToolkitError, match=r"Sent: .* Came back: no answer in the reply.*; its form is ") as caught,
     ):
-        opened("nvidia", system.url).probe(dataset, dataset.cases)
+        open_system_target("nvidia", system.url).probe(dataset, dataset.cases)
     assert "jmespath" not in str(caught.value)
 
 
@@ -129,7 +129,7 @@ def uploads(system):
 @pytest.mark.parametrize("name", UPLOADS)
 def test_ingest_set_to_auto_uploads_the_whole_corpus(imitation, dataset, name):
     with imitation(name) as system:
-        target = opened(name, system.url, ingest="auto")
+        target = open_system_target(name, system.url, ingest="auto")
         assert target.probe(dataset, dataset.cases) == [] and not system.files
         ingestion = target.ingest(dataset)
         assert (ingestion.files, ingestion.set_aside) == (3, []) and ingestion.seconds > 0
@@ -144,11 +144,13 @@ def test_ingest_set_to_auto_uploads_the_whole_corpus(imitation, dataset, name):
 def test_ingest_set_to_auto_uploads_only_missing_files(imitation, dataset, name):
     with imitation(name) as system:
         system.exists, system.files = True, {"alder.txt": "read", "other.txt": "read"}
-        opened(name, system.url, ingest="auto").ingest(dataset)
+        open_system_target(name, system.url, ingest="auto").ingest(dataset)
         assert list(uploads(system)) == ["birch.txt", "cedar.txt"]
         system.asked.clear()
-        assert opened(name, system.url, ingest="auto").ingest(dataset).seconds is None and not uploads(system)
-        opened(name, system.url, ingest="fresh").ingest(dataset)
+        assert open_system_target(name, system.url, ingest="auto").ingest(dataset).seconds is None and not uploads(
+            system
+        )
+        open_system_target(name, system.url, ingest="fresh").ingest(dataset)
         assert list(uploads(system)) == ["alder.txt", "birch.txt", "cedar.txt"]
 
 
@@ -156,17 +158,17 @@ def test_ingest_set_to_auto_uploads_only_missing_files(imitation, dataset, name)
 def test_ingest_sets_aside_unreadable_file(imitation, dataset, name):
     with imitation(name) as system:
         system.unreadable = ("birch.txt",)
-        ingestion = opened(name, system.url, ingest="auto", retries=1).ingest(dataset)
+        ingestion = open_system_target(name, system.url, ingest="auto", retries=1).ingest(dataset)
         assert ingestion.files == 2 and ingestion.set_aside[0].startswith("birch.txt: ")
         system.unreadable, system.files, system.exists = tuple(dataset.files), {}, False
         with pytest.raises(ToolkitError, match="none of the 3 files is ready in the system.* the reason: alder.txt: "):
-            opened(name, system.url, ingest="auto", retries=1).ingest(dataset)
+            open_system_target(name, system.url, ingest="auto", retries=1).ingest(dataset)
 
 
 def test_ingest_set_to_never_lists_files_that_the_system_lacks(imitation, dataset):
     with imitation("nvidia") as system:
         system.exists, system.files = True, {"alder.txt": "read"}
-        ingestion = opened("nvidia", system.url, ingest="never").ingest(dataset)
+        ingestion = open_system_target("nvidia", system.url, ingest="never").ingest(dataset)
     missing = [f"{name}: not among the system's documents" for name in ("birch.txt", "cedar.txt")]
     assert (ingestion.files, ingestion.set_aside) == (1, missing)
 
@@ -175,7 +177,7 @@ def test_ingest_set_to_never_lists_files_that_the_system_lacks(imitation, datase
 def test_ingest_is_rejected_for_system_without_uploads(imitation, dataset, ingest):
     with imitation("azure index") as system:
         with pytest.raises(ToolkitError, match="no interface for documents; remove --ingest"):
-            opened("azure index", system.url, ingest=ingest)
+            open_system_target("azure index", system.url, ingest=ingest)
         assert not system.asked
 
 
@@ -192,7 +194,7 @@ def test_ingest_notes_replies_without_passages(imitation, dataset):
 
     with imitation("nvidia") as system:
         system.reply = without_citations
-        [note] = opened("nvidia", system.url, ingest="auto").ingest(dataset).notes
+        [note] = open_system_target("nvidia", system.url, ingest="auto").ingest(dataset).notes
     assert "the reply has no passages" in note
 
 

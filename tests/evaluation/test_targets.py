@@ -80,13 +80,13 @@ def test_builtin_target_reuses_index_until_settings_or_documents_change(builtin,
 def test_builtin_target_retries_documents_that_exceeded_a_limit(builtin, dataset, monkeypatch):
     read = Preparation.__call__
 
-    def busy(preparation, path):
+    def exceed_limit(preparation, path):
         if path.name == "birch.txt":
             raise LimitError(f"{path}: not finished after 120 s, the limit of --item-timeout; left out")
         return read(preparation, path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Preparation, "__call__", busy)
+        patch.setattr(Preparation, "__call__", exceed_limit)
         for _ in range(2):  # the index is built in the first run and opened in the second: both are too slow
             [reason] = builtin(engine="serial").ingest(dataset).set_aside
             assert reason == "birch.txt: not finished after 120 s, the limit of --item-timeout; left out"
@@ -139,23 +139,23 @@ def http(server, monkeypatch):
 
 
 FAULTS = {
-    "a status": ((400, b"<h1>Bad</h1> &amp; wrong"), "HTTP 400 Bad Request: Bad & wrong"),
-    "a status that is JSON": ((422, {"detail": [{"msg": "question too long"}]}), "HTTP 422 Unprocessable"),
+    "an HTTP error with HTML": ((400, b"<h1>Bad</h1> &amp; wrong"), "HTTP 400 Bad Request: Bad & wrong"),
+    "an HTTP error with JSON": ((422, {"detail": [{"msg": "question too long"}]}), "HTTP 422 Unprocessable"),
     "a redirect": (302, "HTTP 302 Found"),
-    "not json": (b"<html>down for repairs", "the reply is not JSON: down for repairs"),
-    "nothing": (b"", "the reply is empty"),
+    "HTML instead of JSON": (b"<html>down for repairs", "the reply is not JSON: down for repairs"),
+    "an empty body": (b"", "the reply is empty"),
     "an array": ([1, 2], "no answer in the reply; its form is [2 × number]"),
     "a number": (b"7", "no answer in the reply; its form is number"),
     "no answer": ({"message": {}}, "no answer in the reply; its form is {message: {}}"),
-    "blank": (chat("  ", []), "no answer in the reply"),
-    "an answer that is no text": (chat({"a": 1}, []), "no answer in the reply"),  # type: ignore[arg-type]
-    "passages that are none": (chat("x", 7), "passages are int, not a list"),
-    "a passage that is none": (chat("x", [7]), "a passage is int"),
+    "a blank answer": (chat("  ", []), "no answer in the reply"),
+    "an answer of another type": (chat({"a": 1}, []), "no answer in the reply"),  # type: ignore[arg-type]
+    "passages that are a number": (chat("x", 7), "passages are int, not a list"),
+    "a passage that is a number": (chat("x", [7]), "a passage is int"),
     "an error": ({"error": {"message": f"no such key {SECRET}"}}, "the server reports an error: no such key ***"),
-    "bottomless": (b"[" * 100_000, "the reply is not JSON"),
+    "JSON nested too deeply": (b"[" * 100_000, "the reply is not JSON"),
     "cut off": ("cut", "the connection broke (RemoteProtocolError) (asked 3 times)"),
-    "silence": ("hang", "no complete reply within 0.3 s (--timeout)"),
-    "drops": ("drip", "no complete reply within 0.3 s (--timeout)"),
+    "a server that never replies": ("hang", "no complete reply within 0.3 s (--timeout)"),
+    "a server that replies too slowly": ("drip", "no complete reply within 0.3 s (--timeout)"),
     "drops of a header": ("drip headers", "no complete reply within 0.3 s (--timeout)"),
 }
 

@@ -21,21 +21,21 @@ def write_replies(folder: Path, questions: list[list[Case]]) -> None:
     write_rows(folder, rows, table_of([replies[0] for replies in questions], {}))
 
 
-def written(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
+def write_trec(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
     write_replies(folder, [[one] for one in cases])
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
 
 def test_trec_files_rank_graded_files_when_case_has_grades(tmp_path):
     passages = [Passage("x", name) for name in ("b c.pdf", "unjudged.pdf", "a.pdf", "b c.pdf")]
-    run, qrels = written(tmp_path, [case([], passages, id="q 1", grades={"a.pdf": 4, "b c.pdf": 1, "d.pdf": 0})])
+    run, qrels = write_trec(tmp_path, [case([], passages, id="q 1", grades={"a.pdf": 4, "b c.pdf": 1, "d.pdf": 0})])
     assert run == ["q%201 Q0 b%20c.pdf 1 2 my%20run", "q%201 Q0 a.pdf 2 1 my%20run"]
     assert qrels == ["q%201 0 a.pdf 4", "q%201 0 b%20c.pdf 1", "q%201 0 d.pdf 0"]
 
 
 def test_trec_files_rank_gold_passages_when_case_has_no_grades(tmp_path):
     row = case([gold((0, 100)), gold((200, 300))], [at(0, 30), at(400, 500), at(30, 60)], id=7)
-    run, qrels = written(tmp_path, [row])
+    run, qrels = write_trec(tmp_path, [row])
     assert [line.split()[2:5] for line in run] == [
         ["passage-1", "1", "3"],
         ["passage-2", "2", "2"],
@@ -45,10 +45,10 @@ def test_trec_files_rank_gold_passages_when_case_has_no_grades(tmp_path):
 
 
 def test_trec_files_omit_failed_impossible_and_unquoted_questions(tmp_path):
-    assert written(tmp_path, [case([quote("", "a.pdf")], [at(0, 9, "b.pdf"), at(0, 9, "a.pdf")])]) == ([], [])
+    assert write_trec(tmp_path, [case([quote("", "a.pdf")], [at(0, 9, "b.pdf"), at(0, 9, "a.pdf")])]) == ([], [])
     failed = case([gold((0, 9))], [at(0, 9)], error="timed out")
     impossible = case([], [at(0, 9)], is_impossible=True)
-    assert written(tmp_path, [failed, impossible, case([], [at(0, 9)])]) == ([], [])
+    assert write_trec(tmp_path, [failed, impossible, case([], [at(0, 9)])]) == ([], [])
 
 
 def test_trec_files_use_first_reply_that_is_not_an_error(tmp_path):
@@ -60,7 +60,7 @@ def test_trec_files_use_first_reply_that_is_not_an_error(tmp_path):
 # ---------------------------------------------------------------- other people's tools
 
 
-def graded(chance: random.Random) -> list[Case]:
+def make_graded_cases(chance: random.Random) -> list[Case]:
     """Return rankings of graded and ungraded files, several passages per file; each query has one gold file."""
     cases = []
     for number in range(40):
@@ -71,7 +71,7 @@ def graded(chance: random.Random) -> list[Case]:
     return cases
 
 
-def spanned(chance: random.Random) -> list[Case]:
+def make_span_cases(chance: random.Random) -> list[Case]:
     """Return rankings of passages; several may overlap one gold passage, and one may overlap several."""
     cases = []
     for number in range(40):
@@ -83,17 +83,17 @@ def spanned(chance: random.Random) -> list[Case]:
 
 
 EACH = pytest.mark.parametrize(
-    ("make", "least", "seed"), [(m, k, n) for m, k in ((graded, 3), (spanned, 1)) for n in range(5)]
+    ("make", "least", "seed"), [(m, k, n) for m, k in ((make_graded_cases, 3), (make_span_cases, 1)) for n in range(5)]
 )
 
 
 def write_seeded(folder: Path, make, seed: int) -> tuple[dict[str, float | None], str, str]:
     """Write the TREC files of random cases; return our figures, and the paths of qrels and run."""
     cases = make(random.Random(seed))
-    written(folder, cases)
+    write_trec(folder, cases)
     values = {name: compute_mean(column) for name, column in measure(cases).items()}
     names = ["ndcg@5", "ndcg@10", "recall@10", "mrr@10"]
-    if make is spanned:
+    if make is make_span_cases:
         # several golds in one passage are all found at the tenth rank, but a TREC run has one unit for each rank
         names.remove("recall@10")
     return {name: values[name] for name in names}, str(folder / QRELS), str(folder / RUN)

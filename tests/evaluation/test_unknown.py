@@ -64,7 +64,7 @@ def passages_of(case: Case) -> list[dict[str, str]]:
             ((case.filename, f"2. Notice. {NOTICE}"), (case.filename, f"1. Term. {TERM}"), (other, TERM))]  # fmt: skip
 
 
-def figures(dataset, passages, respell=lambda name: name):
+def measure_replies(dataset, passages, respell=lambda name: name):
     """Return the metrics of replies with these passages, and the cases.
 
     `respell` changes the file names; if it returns None, the passage has no file name.
@@ -93,18 +93,18 @@ SPELLINGS = {
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_file_name_spelling_does_not_change_metrics(dataset, spelling):
-    plain, _ = figures(dataset, passages_of)
+    plain, _ = measure_replies(dataset, passages_of)
     assert set(plain["char_recall@8"]) == set(plain["document_hit@1"]) == {1.0}
     assert plain["drm@8"] == pytest.approx([1 / 3] * 15)
-    assert figures(dataset, passages_of, SPELLINGS[spelling])[0] == plain
+    assert measure_replies(dataset, passages_of, SPELLINGS[spelling])[0] == plain
 
 
 def test_passages_without_file_names_count_in_passage_metrics_only(dataset):
-    values, cases = figures(dataset, passages_of, lambda name: None)
+    values, cases = measure_replies(dataset, passages_of, lambda name: None)
     assert set(values["char_recall@8"]) == set(values["recall@10"]) == {1.0}
     assert set(values["document_hit@1"]) == set(values["drm@8"]) == {None}
     assert "3 of 3 passages have words that are in several files (ambiguous)" in Evidence().add(cases[0])
-    gold = figures(dataset, lambda case: [{"text": NOTICE, "filename": None}])[0]
+    gold = measure_replies(dataset, lambda case: [{"text": NOTICE, "filename": None}])[0]
     assert set(gold["char_recall@1"]) == set(gold["char_precision@1"]) == {1.0}
 
 
@@ -134,7 +134,7 @@ def test_evaluate_notes_missing_file_names_in_terminal_and_report(folder, datase
 
 
 def test_passage_metrics_are_none_without_located_gold(dataset):
-    _, cases = figures(dataset, passages_of)
+    _, cases = measure_replies(dataset, passages_of)
     lost = replace(cases[0], gold=(GoldPassage(cases[0].filename, "words of another edition", absent=True),))
     values = {name: column[0] for name, column in measure([lost]).items()}
     known = {"document_hit@1": 1.0, "drm@1": 0.0, "answer_contained": 1.0}
@@ -144,7 +144,7 @@ def test_passage_metrics_are_none_without_located_gold(dataset):
 
 
 def test_measure_uses_only_located_gold_and_notes_missing_gold(dataset):
-    _, cases = figures(dataset, passages_of)
+    _, cases = measure_replies(dataset, passages_of)
     half = replace(cases[0], gold=(*cases[0].gold, GoldPassage("Oak Lodge.txt", "of another edition", absent=True)))
     values = measure([half], names=["char_recall@8", "recall", "ndcg@10", "mrr"])
     assert {value for column in values.values() for value in column} == {1.0}
@@ -160,21 +160,21 @@ LACKS = {
     "no words": ([{"filename": "Alder Freight.txt"}],
                  {"char_recall@8": None, "recall@10": None, "document_hit@1": 1.0, "drm@1": 0.0},
                     "no passage has words"),
-    "no name, words nowhere": ([{"text": "summary of a clause"}],
+    "unknown words without file name": ([{"text": "summary of a clause"}],
                                {"char_recall@8": None, "recall@10": None, "document_hit@1": None, "drm@1": None},
                     "1 of 1 passages have too few words to be located"),
-    "words nowhere": ([{"text": "A summary of this clause in the system's words.", "filename": "Alder Freight.txt"}],
+    "unknown words": ([{"text": "A summary of this clause in the system's words.", "filename": "Alder Freight.txt"}],
                       {"char_recall@8": None, "recall@10": None, "document_hit@1": 1.0, "drm@1": 0.0},
                     "1 of 1 passages have words that are in no document"),
-    "a file from elsewhere": ([{"text": "other words", "filename": "Quarry.txt"}],
+    "a file that the bundle lacks": ([{"text": "other words", "filename": "Quarry.txt"}],
                               {"char_recall@8": 0.0, "document_hit@1": 0.0, "drm@1": 1.0},
                     "1 of 1 passages name files that the bundle lacks"),
-    "one passage twice": ([HIT, HIT], {"char_recall@8": 1.0, "char_precision@2": 1.0, "ndcg@10": 1.0},
+    "the same passage twice": ([HIT, HIT], {"char_recall@8": 1.0, "char_precision@2": 1.0, "ndcg@10": 1.0},
                     None),
     "offsets beyond the end": ([{**HIT, "start": 5, "end": 10**7}], {"char_recall@8": 1.0, "char_precision@1": 1.0},
                     None),
-    "a score that is no number": ([{**HIT, "score": float("nan")}], {"char_recall@8": 1.0}, None),
-    "a reply to another question": ([{"text": template("Birch Court"), "filename": "Birch Court.txt"}],
+    "a score of NaN": ([{**HIT, "score": float("nan")}], {"char_recall@8": 1.0}, None),
+    "passages of another document": ([{"text": template("Birch Court"), "filename": "Birch Court.txt"}],
                                     {"char_recall@8": 0.0, "document_hit@1": 0.0, "drm@1": 1.0},
                     None),
 }  # fmt: skip
@@ -199,14 +199,14 @@ TRUTHS = {
                   "the reply has no answer"),
     "no expected answer": ({"truth": " "}, Reply("90 days"),
                            {"answer_contained": None, "answer_f1": None, "answer_correctness": None}, None),
-    "a file without words": ({"gold": (GoldPassage("Alder Freight.txt", None),)},
+    "gold without words": ({"gold": (GoldPassage("Alder Freight.txt", None),)},
                              Reply("90 days", (Passage(NOTICE, "Alder Freight.txt", Span(0, 9)),)),
                              {"mrr@10": None, "recall@10": None, "char_recall@8": None,
                               "document_hit@1": 1.0}, "no words are quoted: document and answer metrics only"),
-    "impossible": ({"is_impossible": True}, Reply("90 days", (Passage(NOTICE, "Alder Freight.txt"),)),
+    "an impossible question": ({"is_impossible": True}, Reply("90 days", (Passage(NOTICE, "Alder Freight.txt"),)),
                    {"abstention_accuracy": 0.0, "false_refusal_rate": None, "answer_f1": None, "recall@10": None,
                     "document_hit@1": None, "answer_contained": None}, None),
-    "failed": ({}, Reply(error="HTTP 500"), {"answer_f1": None, "recall@10": None, "document_hit@1": None}, None),
+    "an error": ({}, Reply(error="HTTP 500"), {"answer_f1": None, "recall@10": None, "document_hit@1": None}, None),
 }  # fmt: skip
 
 
@@ -251,7 +251,7 @@ def test_predictions_without_ids_reject_bundle_with_repeated_question(dataset, t
 # ---------------------------------------------------------------- nothing stale is scored
 
 
-def stale(folder, tmp_path, name, change):
+def load_changed_copy(folder, tmp_path, name, change):
     """Copy the bundle, apply `change` to the copy, and load the copy."""
     copy = shutil.copytree(folder, tmp_path / name)
     change(copy)
@@ -266,11 +266,13 @@ def test_load_datasets_checks_files_against_bundle_json(converted, tmp_path):
     bundle = converted("cuad")
     for name in ("gold.jsonl", "train.json"):
         with pytest.raises(ToolkitError, match=rf"1 files differ from bundle.json \({name}\)"):
-            stale(bundle, tmp_path, name, lambda copy, name=name: append(copy / name, "\n"))
-    [dataset], warnings = stale(bundle, tmp_path, "stray", lambda copy: (copy / "corpus" / "stray.txt").write_text("x"))
+            load_changed_copy(bundle, tmp_path, name, lambda copy, name=name: append(copy / name, "\n"))
+    [dataset], warnings = load_changed_copy(
+        bundle, tmp_path, "stray", lambda copy: (copy / "corpus" / "stray.txt").write_text("x")
+    )
     assert "stray.txt" not in dataset.files and "1 files that bundle.json lacks (stray.txt) are left out" in warnings[0]
     first = next(path.name for path in sorted((bundle / "corpus").iterdir()))
-    [dataset], warnings = stale(bundle, tmp_path, "lost", lambda copy: (copy / "corpus" / first).unlink())
+    [dataset], warnings = load_changed_copy(bundle, tmp_path, "lost", lambda copy: (copy / "corpus" / first).unlink())
     lost = [case.id for case in dataset.cases if case.filename == first]
     assert lost and set(dataset.refused) == set(lost) and "not in corpus/" in warnings[0]
     assert all("not in corpus/" in reason for reason in dataset.refused.values())

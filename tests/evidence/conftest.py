@@ -12,8 +12,8 @@ import pytest
 def write(tmp_path: Path) -> Callable[[str, bytes | str], Path]:
     """A function that writes a file into the test's folder."""
 
-    def to(name: str, data: bytes | str) -> Path:
+    def write_file(name: str, data: bytes | str) -> Path:
         (tmp_path / name).write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
         return tmp_path / name
 
-    return to
+    return write_file

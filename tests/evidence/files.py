@@ -282,7 +282,7 @@ tail -c +9 "$1" > "$out/document.$to"
 """
 
 
-def stand_in_office(folder: Path) -> Path:
+def write_stub_office(folder: Path) -> Path:
     """Write a stub of the LibreOffice command; it returns a file's bytes after the first eight as the conversion."""
     folder.mkdir()
     command = folder / "soffice"

@@ -49,11 +49,11 @@ def test_check_gold_accepts_a_converted_sample_and_reports_planted_faults(conver
 def test_commands_apply_item_limits_to_every_document(monkeypatch, tmp_path, command, step, more):
     held: list[Limits] = []
 
-    def look(*_, **__):
+    def record_limits(*_, **__):
         held.append(get_limits())
         return {"check_gold": (0, []), "draw_row": []}[step]
 
-    monkeypatch.setattr(f"{command.__module__}.{step}", look)
+    monkeypatch.setattr(f"{command.__module__}.{step}", record_limits)
     assert command([str(tmp_path), *more, "--item-timeout", "7", "--item-memory", "64"]) == 0
     assert held == [Limits(7, 64 << 20)] and get_limits() == Limits()
 

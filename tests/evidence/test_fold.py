@@ -109,11 +109,11 @@ def test_with_latin_letters_changes_only_words_that_mix_scripts():
 WORDS = st.text(alphabet="abc", max_size=14)
 
 
-def textbook(one: str, other: str) -> int:
-    rows = [list(range(len(other) + 1))]
-    for i, a in enumerate(one, 1):
+def compute_textbook_distance(first: str, second: str) -> int:
+    rows = [list(range(len(second) + 1))]
+    for i, a in enumerate(first, 1):
         row = [i]
-        for j, b in enumerate(other, 1):
+        for j, b in enumerate(second, 1):
             row.append(min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a != b)))
         rows.append(row)
     return rows[-1][-1]
@@ -121,18 +121,20 @@ def textbook(one: str, other: str) -> int:
 
 @given(WORDS, WORDS)
 def test_edit_distance_equals_textbook_distance(one, other):
-    assert edit_distance(one, other) == textbook(one, other)
+    assert edit_distance(one, other) == compute_textbook_distance(one, other)
 
 
 @given(WORDS.filter(bool), WORDS)
 def test_align_finds_the_substring_with_the_smallest_distance(pattern, text):
-    places = [(textbook(pattern, text[i:j])) for i in range(len(text)) for j in range(i + 1, len(text) + 1)]
+    places = [
+        (compute_textbook_distance(pattern, text[i:j])) for i in range(len(text)) for j in range(i + 1, len(text) + 1)
+    ]
     nearest = min(places, default=len(pattern))
     found = align(pattern, text, most=len(pattern))
     if found is None:
         assert nearest >= len(pattern)
     else:
-        assert found.distance == nearest == textbook(pattern, text[found.start : found.end])
+        assert found.distance == nearest == compute_textbook_distance(pattern, text[found.start : found.end])
 
 
 def test_align_returns_no_match_above_the_edit_limit():

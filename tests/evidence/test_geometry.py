@@ -21,7 +21,7 @@ from tests.hostile.files import pdf as write_pdf
 from tests.hostile.files import stream
 
 
-def made(*contents: str) -> bytes:
+def make_pdf(*contents: str) -> bytes:
     """Return a hand-written PDF with pages of 400 by 200 points and text in 12-point Helvetica."""
     kids = b" ".join(b"%d 0 R" % (4 + 2 * number) for number in range(len(contents)))
     objects = [
@@ -45,7 +45,7 @@ def words(x: float, y: float, text: str) -> str:
 @pytest.fixture
 def page(tmp_path) -> Path:
     (tmp_path / "a.pdf").write_bytes(
-        made(
+        make_pdf(
             "\n".join([words(50, 150, "First line here"), words(50, 120, "Second one"), words(300, 120, "apart")]),
             words(50, 150, "Next page"),
         )
@@ -63,26 +63,26 @@ def test_read_document_returns_text_and_pages_of_a_pdf(page):
     assert document.notes == ()
 
 
-def marked(page: Path, quote: str) -> list[tuple[int, float, float, float, float]]:
+def find_quote_boxes(page: Path, quote: str) -> list[tuple[int, float, float, float, float]]:
     document = read_document(page)
     start = document.text.index(quote)
     return [tuple(round(value) for value in box) for box in find_boxes(document, [Span(start, start + len(quote))])[0]]  # type: ignore[misc]
 
 
 def test_find_boxes_returns_separate_boxes_for_distant_words(page):
-    [first] = marked(page, "First line here")
+    [first] = find_quote_boxes(page, "First line here")
     assert first[0] == 1 and 49 <= first[1] <= 52 and 110 <= first[3] <= 140 and 38 <= first[2] < first[4] <= 54
-    [word] = marked(page, "line")
+    [word] = find_quote_boxes(page, "line")
     assert first[1] < word[1] < word[3] < first[3] and abs(word[4] - first[4]) <= 3
-    assert [box[0] for box in marked(page, "Second one apart\nNext page")] == [1, 1, 2]
-    [whole], [begin], [end] = (marked(page, quote) for quote in ("Second one", "Second", "one"))
+    assert [box[0] for box in find_quote_boxes(page, "Second one apart\nNext page")] == [1, 1, 2]
+    [whole], [begin], [end] = (find_quote_boxes(page, quote) for quote in ("Second one", "Second", "one"))
     assert (begin[1], end[3]) == (whole[1], whole[3]) and begin[3] < end[1] and 49 <= whole[1] <= 52
-    second, apart = marked(page, "Second one apart")
+    second, apart = find_quote_boxes(page, "Second one apart")
     assert second[3] < 130 and 299 <= apart[1] <= 302
 
 
 def test_find_boxes_ignores_white_space_at_the_end(page):
-    assert marked(page, "here\n") == marked(page, "here")
+    assert find_quote_boxes(page, "here\n") == find_quote_boxes(page, "here")
     document = read_document(page)
     assert find_boxes(document, [Span(15, 16), Span(3, 3)]) == [[], []]
     longer, shorter = find_boxes(document, [Span(30, 33), Span(30, 32)])
@@ -126,16 +126,16 @@ def test_read_words_returns_the_words_of_the_page_text_with_their_boxes(contract
 
 
 def test_draw_page_uri_uses_png_for_grey_pages_and_webp_for_colour(contract, tmp_path):
-    kind, picture = opened(draw_page_uri(contract.path, contract.pages[0], width=400))
+    kind, picture = open_data_uri(draw_page_uri(contract.path, contract.pages[0], width=400))
     assert (kind, picture.width) == ("png", 400)
     path = tmp_path / "red.pdf"
     Image.new("RGB", (300, 300), (200, 20, 20)).save(path)
-    kind, picture = opened(draw_page_uri(path, Page(1, Span(0, 0), 300, 300), width=300))
+    kind, picture = open_data_uri(draw_page_uri(path, Page(1, Span(0, 0), 300, 300), width=300))
     red, green, _ = picture.convert("RGB").getpixel((150, 150))
     assert kind == "webp" and red > 150 > green
 
 
-def opened(uri):
+def open_data_uri(uri):
     head, _, data = uri.partition(";base64,")
     return head.removeprefix("data:image/"), Image.open(io.BytesIO(base64.b64decode(data)))
 
@@ -147,7 +147,7 @@ def test_is_readable_and_has_page_depend_on_the_file_suffix(tmp_path):
         and not has_page(parse_location("a.pdf"))
         and not has_page(parse_location("a"))
     )
-    (tmp_path / "No. 4").write_bytes(made(words(50, 150, "Words")))
+    (tmp_path / "No. 4").write_bytes(make_pdf(words(50, 150, "Words")))
     assert read_document(tmp_path / "No. 4").text == "Words"
 
 

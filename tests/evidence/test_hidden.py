@@ -23,7 +23,7 @@ def draw(write):
     return lambda content, form="": read_document(write("a.pdf", drawn_pdf(content, form)))
 
 
-def hidden(document):
+def list_hidden(document):
     return [(document.text[slice(*one.span)], one.why) for one in find_hidden_spans(document)]
 
 
@@ -50,31 +50,31 @@ def hidden(document):
     ],
 )
 def test_find_hidden_spans_finds_invisible_words_with_the_reason(draw, content, why):
-    assert hidden(draw(content)) == [(WORDS, why)]
+    assert list_hidden(draw(content)) == [(WORDS, why)]
 
 
 VISIBLE = {
-    "plain": f"{SEEN} BT 0 g /F 11 Tf {LINE}",
+    "black on white": f"{SEEN} BT 0 g /F 11 Tf {LINE}",
     "white on black": f"0 g 50 640 250 30 re f {SEEN} BT 1 g /F 11 Tf {LINE}",
     "small grey": f"{SEEN} BT 0.6 g /F 5 Tf {LINE}",
     "very small": f"{SEEN} BT 0.6 g /F 2.9 Tf {LINE}",
-    "turned left and very small": f"{SEEN} BT 0.6 g /F 2.9 Tf 0 1 -1 0 60 500 Tm ({WORDS}) Tj ET",
-    "turned right and very small": f"{SEEN} BT 0.6 g /F 2.9 Tf 0 -1 1 0 60 500 Tm ({WORDS}) Tj ET",
-    "marker": f"{SEEN} BT 0 g /F 11 Tf {LINE} q /Marker gs 1 1 0 rg 50 640 250 30 re f Q",
-    "frame": f"{SEEN} BT 0 g /F 11 Tf {LINE} 50 640 250 30 re S",
-    "clipped around": f"{SEEN} q 40 40 500 700 re W n BT 0 g /F 11 Tf {LINE} Q",
-    "outline": f"{SEEN} BT 1 g 0 G 1 w 2 Tr /F 11 Tf {LINE}",
-    "ocr": f"{PICTURE} {SEEN} BT 3 Tr /F 11 Tf {LINE}",
+    "rotated left and very small": f"{SEEN} BT 0.6 g /F 2.9 Tf 0 1 -1 0 60 500 Tm ({WORDS}) Tj ET",
+    "rotated right and very small": f"{SEEN} BT 0.6 g /F 2.9 Tf 0 -1 1 0 60 500 Tm ({WORDS}) Tj ET",
+    "highlighted": f"{SEEN} BT 0 g /F 11 Tf {LINE} q /Marker gs 1 1 0 rg 50 640 250 30 re f Q",
+    "framed": f"{SEEN} BT 0 g /F 11 Tf {LINE} 50 640 250 30 re S",
+    "inside a clipping path": f"{SEEN} q 40 40 500 700 re W n BT 0 g /F 11 Tf {LINE} Q",
+    "outlined letters": f"{SEEN} BT 1 g 0 G 1 w 2 Tr /F 11 Tf {LINE}",
+    "OCR text layer": f"{PICTURE} {SEEN} BT 3 Tr /F 11 Tf {LINE}",
     "on a picture": f"{PICTURE} {SEEN} BT 1 g /F 11 Tf {LINE}",
-    "turned": f"{SEEN} BT 0 g /F 11 Tf 0 1 -1 0 60 300 Tm ({WORDS}) Tj ET",
-    "below a scan": f"{SEEN} BT 0 g /F 11 Tf {LINE} {SCAN}",
+    "rotated": f"{SEEN} BT 0 g /F 11 Tf 0 1 -1 0 60 300 Tm ({WORDS}) Tj ET",
+    "text layer under a scan": f"{SEEN} BT 0 g /F 11 Tf {LINE} {SCAN}",
     "underlined": f"{SEEN} BT 0 g /F 11 Tf {LINE} 0 g 60 648 90 0.6 re f",
 }
 
 
 @pytest.mark.parametrize("name", VISIBLE)
 def test_find_hidden_spans_ignores_visible_words(draw, name):
-    assert hidden(draw(VISIBLE[name])) == []
+    assert list_hidden(draw(VISIBLE[name])) == []
 
 
 def test_find_hidden_spans_checks_only_the_given_pages_of_a_pdf(draw, write):
@@ -131,5 +131,5 @@ def test_blank_hidden_keeps_offsets_of_other_words_and_adds_a_note(draw):
 def test_find_hidden_spans_uses_the_positions_of_form_words_on_the_page(draw, drawn, why):
     size = 0.5 if "50 0 0 50" in drawn else 11  # tiny letters are visible if the page enlarges them
     document = draw(f"{SEEN} {drawn}", f"BT 0 g /F {size} Tf {LINE}")
-    found = {reason for words, reason in hidden(document) if "cap" in words}
+    found = {reason for words, reason in list_hidden(document) if "cap" in words}
     assert found == ({why} if why else set())

@@ -172,7 +172,7 @@ def test_locate_finds_a_quote_across_markdown_emphasis(write):
 def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stub of the LibreOffice command."""
     monkeypatch.setattr(
-        "exhibit.evidence.readers.libreoffice._COMMANDS", (str(files.stand_in_office(tmp_path / "bin")),)
+        "exhibit.evidence.readers.libreoffice._COMMANDS", (str(files.write_stub_office(tmp_path / "bin")),)
     )
 
 

@@ -30,7 +30,7 @@ from tests.evidence import files
 # ---------------------------------------------------------------- archives
 
 
-def part(size: int, packed: int, name: str = "a"):
+def make_entry(size: int, packed: int, name: str = "a"):
     info = shared.zipfile.ZipInfo(name)
     info.file_size, info.compress_size = size, packed
     return info
@@ -39,11 +39,14 @@ def part(size: int, packed: int, name: str = "a"):
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ([part((512 << 20) + 1, 4 << 20)], "unpacks to 512 MiB in 1 parts; the limits are 512 MiB and 20000 parts"),
-        ([part(1, 1)] * 20_001, "in 20001 parts"),
-        ([part(4 << 20, 1)], ""),
-        ([part((4 << 20) + 1, 0)], "unpacks to 4194305 times its size"),
-        ([part((200 << 16) + 1, 1 << 16)], "unpacks to 200 times its size"),
+        (
+            [make_entry((512 << 20) + 1, 4 << 20)],
+            "unpacks to 512 MiB in 1 parts; the limits are 512 MiB and 20000 parts",
+        ),
+        ([make_entry(1, 1)] * 20_001, "in 20001 parts"),
+        ([make_entry(4 << 20, 1)], ""),
+        ([make_entry((4 << 20) + 1, 0)], "unpacks to 4194305 times its size"),
+        ([make_entry((200 << 16) + 1, 1 << 16)], "unpacks to 200 times its size"),
     ],
 )
 def test_check_sizes_refuses_an_archive_above_a_limit(parts, message):
@@ -129,28 +132,28 @@ def mail(tree: dict[str, object], tmp_path: Path) -> Path:
     return tmp_path / "a.msg"
 
 
-def wide(text: str) -> bytes:
+def encode_utf16(text: str) -> bytes:
     return text.encode("utf-16-le")
 
 
-def fixed(tag: int, minutes: int, *, head: int = 32) -> bytes:
+def make_property(tag: int, minutes: int, *, head: int = 32) -> bytes:
     ticks = 600_000_000 * minutes
     return bytes(head) + struct.pack("<HHIQ", 0x0040, tag, 6, ticks)
 
 
 def test_outlook_mail_page_shows_sender_date_and_html_body(tmp_path):
     tree: dict[str, object] = {
-        "__properties_version1.0": fixed(0x0E06, 61),
-        "__substg1.0_0C1A001F": wide("Ines"),
-        "__substg1.0_0C1F001F": wide("ines@x.org"),
+        "__properties_version1.0": make_property(0x0E06, 61),
+        "__substg1.0_0C1A001F": encode_utf16("Ines"),
+        "__substg1.0_0C1F001F": encode_utf16("ines@x.org"),
         "__substg1.0_0E03001E": "Tomáš".encode("cp1250"),
         "__substg1.0_10130102": b"<p>Seen</p>",
-        "__substg1.0_1000001F": wide("not seen"),
+        "__substg1.0_1000001F": encode_utf16("not seen"),
     }
     html = mails.page(mail(tree, tmp_path)).html
     assert "<td>Ines &lt;ines@x.org&gt;</td>" in html and "<td>1601-01-01 01:01 UTC</td>" in html
     assert "<td>Cc</td>" in html and "<p>Seen</p>" in html and "not seen" not in html and "<td>To</td>" not in html
-    alone = {**tree, "__substg1.0_0C1F001F": wide("/o=EX"), "__properties_version1.0": bytes(32)}
+    alone = {**tree, "__substg1.0_0C1F001F": encode_utf16("/o=EX"), "__properties_version1.0": bytes(32)}
     html = mails.page(mail(alone, tmp_path)).html
     assert "<td>Ines</td>" in html and "Date" not in html
     nobody = {name: data for name, data in alone.items() if "0C1A" not in name}
@@ -158,11 +161,14 @@ def test_outlook_mail_page_shows_sender_date_and_html_body(tmp_path):
 
 
 def test_outlook_attachments_without_name_get_a_number(tmp_path):
-    inner = {"__properties_version1.0": fixed(0x0039, 5, head=24), "__substg1.0_0037001F": wide("Inner")}
+    inner = {
+        "__properties_version1.0": make_property(0x0039, 5, head=24),
+        "__substg1.0_0037001F": encode_utf16("Inner"),
+    }
     tree: dict[str, object] = {
         "__properties_version1.0": bytes(32),
         "__attach_version1.0_#00000000": {"__substg1.0_37010102": b"data"},
-        "__attach_version1.0_#00000001": {"__substg1.0_3701000D": inner, "__substg1.0_3001001F": wide("fwd")},
+        "__attach_version1.0_#00000001": {"__substg1.0_3701000D": inner, "__substg1.0_3001001F": encode_utf16("fwd")},
     }
     one, two = mails.attachments(mail(tree, tmp_path))
     assert (one.name, one.data.rstrip(b"\0")) == ("attachment 1", b"data")
@@ -196,7 +202,7 @@ def test_make_safe_name_replaces_characters_that_file_systems_refuse(name, plain
     assert folder.make_safe_name(name) == plain
 
 
-def with_attached(*names: str) -> bytes:
+def make_mail(*names: str) -> bytes:
     message = email.message.EmailMessage()
     message["Subject"] = "x"
     message.set_content("y")
@@ -206,15 +212,15 @@ def with_attached(*names: str) -> bytes:
 
 
 def test_list_folder_makes_attachment_names_unique_and_short_enough(tmp_path):
-    (tmp_path / "a.eml").write_bytes(with_attached("same.txt", "same.txt", "SAME.txt"))
-    (tmp_path / "b.eml").write_bytes(with_attached("3 x.txt", "x.txt", "x.txt", "2 x.txt"))
+    (tmp_path / "a.eml").write_bytes(make_mail("same.txt", "same.txt", "SAME.txt"))
+    (tmp_path / "b.eml").write_bytes(make_mail("3 x.txt", "x.txt", "x.txt", "2 x.txt"))
     names = [file.name for file in list_folder(tmp_path)]
     assert names == [
         "a.eml", "a.eml/same.txt", "a.eml/2 same.txt", "a.eml/3 SAME.txt",
         "b.eml", "b.eml/3 x.txt", "b.eml/x.txt", "b.eml/3 3 x.txt", "b.eml/2 x.txt",
     ]  # fmt: skip
     long = tmp_path / f"{'ä' * 120}.eml"
-    long.write_bytes(with_attached(f"{'n' * 300}.txt", f"{'n' * 299}m.txt"))
+    long.write_bytes(make_mail(f"{'n' * 300}.txt", f"{'n' * 299}m.txt"))
     paths = [file.path for file in list_folder(tmp_path)][-2:]
     assert all(len(os.fsencode(path.name)) <= 251 and path.suffix == ".txt" for path in paths)
     assert len({path.name for path in paths}) == 2

@@ -141,7 +141,7 @@ def test_place_text_does_not_join_distant_pieces():
 # ---------------------------------------------------------------- pages
 
 
-def paged(*bodies: str) -> Document:
+def make_document(*bodies: str) -> Document:
     text, pages = "", []
     for number, body in enumerate(bodies, 1):
         start = len(text)
@@ -153,7 +153,7 @@ def paged(*bodies: str) -> Document:
 ROWS = [f"Quay {n} dues {n}{n},4{n}0 tonnage {n}7{n} berths {n}" for n in range(1, 9)]
 
 
-def line_of(document: Document, quote: str) -> Gold:
+def make_gold(document: Document, quote: str) -> Gold:
     match = locate(quote, document)[0]
     pages = sorted({page for span in match.spans for page in document.pages_of(span)})
     return Gold(id=0, context=0, filename="report.pdf", pages=pages, spans=list(match.spans), alternatives=[],
@@ -161,12 +161,14 @@ def line_of(document: Document, quote: str) -> Gold:
 
 
 def test_check_accepts_a_quote_that_includes_a_running_head():
-    document = paged("Letter of the chairman to all members.", "\n".join(ROWS), "Notes to the accounts of the year.")
+    document = make_document(
+        "Letter of the chairman to all members.", "\n".join(ROWS), "Notes to the accounts of the year."
+    )
     quote = "\n".join(
         ["Harbour Works plc Annual Statement", *ROWS[:3], ROWS[3].replace("tonnage", "tonage"), *ROWS[4:]]
     )
     question = Question(id=0, question="?", answer="!", contexts=(LooseContext("report.pdf", quote),))
-    line = line_of(document, quote)
+    line = make_gold(document, quote)
     assert line.pages == [2] and list(faults_of(line, question, document)) == []
     moved = line.model_copy(update={"spans": [(0, 40)], "pages": [1]})
     assert list(faults_of(moved, question, document))

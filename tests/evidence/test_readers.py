@@ -12,7 +12,7 @@ from exhibit.evidence import Span, locate, read_document
 from exhibit.evidence.readers.pdf import find_boxes, read_title
 from exhibit.evidence.show import draw_spans
 from exhibit.schemas.errors import DocumentError
-from tests.evidence.test_geometry import made, words
+from tests.evidence.test_geometry import make_pdf, words
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_read_document_finds_no_text_in_a_scan(tmp_path):
 @pytest.mark.parametrize("count", [1000, pytest.param(5000, marks=pytest.mark.slow)])
 def test_read_document_reads_a_pdf_with_thousands_of_pages(write, count):
     pages = (words(50, 150, f"Clause {number} binds the parties.") for number in range(1, count + 1))
-    document = read_document(write("long.pdf", made(*pages)))
+    document = read_document(write("long.pdf", make_pdf(*pages)))
     assert len(document.pages) == count
     [match] = locate(f"Clause {count - 13} binds the parties.", document)
     assert document.pages_of(match.span) == [count - 13]

@@ -21,7 +21,7 @@ from tests.evidence.files import eml, msg, xlsx
 TEXTS = Path(__file__).parent.parent / "law" / "texts"
 
 
-def paged(name: str, *, lines: int) -> Document:
+def make_paged(name: str, *, lines: int) -> Document:
     """Return a text in the form of a PDF: in pages, each with a head and a foot."""
     text, pages = "", []
     source = (TEXTS / name).read_text(encoding="utf-8").splitlines()
@@ -52,7 +52,7 @@ def variants(words: str) -> Iterator[tuple[str, str]]:
     yield "broken", "\n".join([" ".join(parts[:third]), " ".join(parts[third:])]).replace("tion", "ti-\non", 1)
 
 
-def located(document: Document) -> Iterator[str]:
+def list_located(document: Document) -> Iterator[str]:
     """Yield a line with location and method for each quote of a document and each of its variants."""
     yield f"furniture {document.furniture}"
     body = re.sub(r"\s*\n(?:Page \d+\nEastness Harbour Board\n)?", "\n", document.text)
@@ -69,7 +69,7 @@ def located(document: Document) -> Iterator[str]:
 
 @pytest.mark.parametrize(("name", "lines"), [("agreement.txt", 24), ("skeleton.txt", 3), ("outline.txt", 40)])
 def test_located_quotes_match_golden_file(name, lines, golden):
-    golden(f"evidence/located-{name}", "\n".join(located(paged(name, lines=lines))) + "\n")
+    golden(f"evidence/located-{name}", "\n".join(list_located(make_paged(name, lines=lines))) + "\n")
 
 
 # ---------------------------------------------------------------- files

@@ -238,7 +238,7 @@ WORDS = (
 )
 
 
-def written(tmp_path: Path, layer: Layer, *, drawings: list[bytes] | None = None) -> Any:
+def draw_layer_page(tmp_path: Path, layer: Layer, *, drawings: list[bytes] | None = None) -> Any:
     """Write a layer onto a PDF page of 200 by 100 points; return the page."""
     writer = pypdf.PdfWriter()
     page = writer.add_blank_page(200, 100)
@@ -260,7 +260,7 @@ def streams(page: Any) -> list[str]:
 
 def test_text_layer_positions_words_by_letter_widths(tmp_path):
     # R 1.2, e n 1, t 0.55, a space 0.55: 4.3 of 9.6 for the first word, and so on; a size of 20 stands 5 above the foot
-    before, after = streams(written(tmp_path, Layer(0.0, WORDS)))
+    before, after = streams(draw_layer_page(tmp_path, Layer(0.0, WORDS)))
     assert before == "q\n"
     assert after.split("\n")[1:-1] == [
         "Q q 1 0 0 -1 0 100 cm BT 3 Tr",
@@ -280,6 +280,6 @@ def test_text_layer_positions_words_by_letter_widths(tmp_path):
 )
 def test_text_layer_rotates_the_page_and_keeps_its_content_streams(tmp_path, turn, begin):
     own = [b"0 0 m", b"9 9 l S"]
-    first, *drawn, _ = streams(written(tmp_path, Layer(turn, WORDS), drawings=own))
+    first, *drawn, _ = streams(draw_layer_page(tmp_path, Layer(turn, WORDS), drawings=own))
     assert first == begin and drawn == [data.decode() for data in own]
     assert read_document(tmp_path / "read.pdf").text.split() == ["Rent", "is", "Due", "MW", "@", "end."]

@@ -28,7 +28,7 @@ def browser(tmp_path, monkeypatch):
     return path
 
 
-def found(capsys, *flags: str) -> tuple[int, dict[str, Finding]]:
+def run_doctor(capsys, *flags: str) -> tuple[int, dict[str, Finding]]:
     code = main(["doctor", "--json", *flags])
     record = json.loads(capsys.readouterr().out)
     assert record["ok"] is (code == 0)
@@ -39,12 +39,12 @@ def test_doctor_names_every_extra_that_adds_a_feature(browser, capsys):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     own = {"bench", "dev", "interop", "test", "train"}
     assert set(doctor.EXTRAS) == set(project["optional-dependencies"]) - own
-    assert {name for name, finding in found(capsys)[1].items() if finding.group == "extras"} == set(doctor.EXTRAS)
+    assert {name for name, finding in run_doctor(capsys)[1].items() if finding.group == "extras"} == set(doctor.EXTRAS)
 
 
 def test_doctor_reports_browser_packages_and_free_space(browser, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
-    _, findings = found(capsys)
+    _, findings = run_doctor(capsys)
     assert findings["browser"] == Finding("programs", "browser", "ok", str(browser))
     assert findings["base"].state == findings["Python"].state == "ok"
     assert re.fullmatch(rf"{tmp_path}, \d+\.\d GB free", findings["EXHIBIT_CACHE"].detail)
@@ -54,7 +54,7 @@ def test_doctor_exits_with_1_when_a_required_program_or_folder_is_missing(capsys
     (tmp_path / "file").touch()
     monkeypatch.setenv("EXHIBIT_BROWSER", str(tmp_path / "gone"))
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "file"))
-    code, findings = found(capsys)
+    code, findings = run_doctor(capsys)
     assert code == 1 and findings["browser"].state == "missing" and "EXHIBIT_BROWSER" in findings["browser"].detail
     assert findings["EXHIBIT_CACHE"].state == "missing"
 
@@ -62,7 +62,7 @@ def test_doctor_exits_with_1_when_a_required_program_or_folder_is_missing(capsys
 def test_doctor_names_packages_that_are_missing_or_too_old(capsys, monkeypatch):
     wanted = ["no-such-package>=1", "pydantic>=999", 'no-such-ocr; extra == "ocr"']
     monkeypatch.setattr(doctor.metadata, "requires", lambda name: wanted)
-    code, findings = found(capsys)
+    code, findings = run_doctor(capsys)
     assert code == 1 and findings["no-such-package"].state == "missing"
     assert ">=999 is required" in findings["pydantic"].detail
     assert findings["ocr"].state == "absent" and "exhibit-rag[ocr]" in findings["ocr"].detail
@@ -99,7 +99,7 @@ def test_doctor_names_the_remedy_of_each_missing_program(capsys, monkeypatch):
     engines = SimpleNamespace(missing=lambda language: f"no program for {language}")
     monkeypatch.setattr(doctor, "load_plugin", lambda package, name: (engines, None))
     monkeypatch.setattr("exhibit.models.network.find_here", lambda file: None)
-    code, findings = found(capsys)
+    code, findings = run_doctor(capsys)
     assert code == 1 and findings["browser"].state == "missing" and "no Chromium" in findings["browser"].detail
     assert findings["LibreOffice"].state == "absent" and ".doc, .rtf" in findings["LibreOffice"].detail
     assert findings["OCR"].state == "absent" and findings["OCR"].detail.startswith("no program for en")
@@ -109,7 +109,7 @@ def test_doctor_names_the_remedy_of_each_missing_program(capsys, monkeypatch):
     monkeypatch.setattr("exhibit.converters.pages.chromium.HERE", False)
     monkeypatch.setattr("exhibit.models.network.find_here", lambda file: Path("here"))
     monkeypatch.setattr("exhibit.models.network.find_graph_path", lambda variant: Path("/nowhere"))
-    _, findings = found(capsys)
+    _, findings = run_doctor(capsys)
     assert findings["browser"].state == "absent" and findings["ms-marco-MiniLM-L-12-v2"].state == "ok"
     assert findings["all-MiniLM-L6-v2"].detail == "the weights are present; the first run builds the graph"
 

@@ -29,7 +29,7 @@ if __name__ == "__main__":
 """A program that runs commands one after the other, so that common modules are imported only once."""
 
 
-class Told(NamedTuple):
+class CommandResult(NamedTuple):
     """The exit code and the output of a command."""
 
     code: int
@@ -51,7 +51,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(folder, samples, request) -> dict[str, Told]:
+def command_results(folder, samples, request) -> dict[str, CommandResult]:
     """The result of each command; neither the process of the commands nor its workers can import Playwright."""
     hidden = folder / "hidden"
     hidden.mkdir()
@@ -74,24 +74,26 @@ def told(folder, samples, request) -> dict[str, Told]:
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(hidden), str(ROOT)])},
     )
     assert done.returncode == 0, done.stderr
-    return {name: Told(*json.loads(line)) for name, line in zip(commands, done.stdout.splitlines(), strict=True)}
+    return {
+        name: CommandResult(*json.loads(line)) for name, line in zip(commands, done.stdout.splitlines(), strict=True)
+    }
 
 
 @pytest.mark.parametrize("name", ["cuad", "maud"])
 @pytest.mark.slow
-def test_convert_works_without_playwright_for_pdf_and_text_benchmarks(told, folder, name):
-    assert told[name].code == 0, told[name].err
+def test_convert_works_without_playwright_for_pdf_and_text_benchmarks(command_results, folder, name):
+    assert command_results[name].code == 0, command_results[name].err
     assert (folder / name / "parquet" / "gold.parquet").is_file()
 
 
-def test_convert_names_print_extra_when_pages_must_be_printed(told, folder):
-    assert told["table"].code == 1 and not (folder / "table").exists()
-    [line] = [line for line in told["table"].err.splitlines() if line.startswith("error: ")]
+def test_convert_names_print_extra_when_pages_must_be_printed(command_results, folder):
+    assert command_results["table"].code == 1 and not (folder / "table").exists()
+    [line] = [line for line in command_results["table"].err.splitlines() if line.startswith("error: ")]
     assert "pip install 'exhibit-rag[print]', then exhibit doctor --fix browser" in line
 
 
-def test_draft_leaves_out_pages_that_need_a_browser_and_drafts_on_the_others(told, folder):
-    assert told["draft"].code == 0, told["draft"].err
+def test_draft_leaves_out_pages_that_need_a_browser_and_uses_the_others(command_results, folder):
+    assert command_results["draft"].code == 0, command_results["draft"].err
     info = json.loads((folder / "mine/bundle.json").read_text(encoding="utf-8"))
     [names] = [names for reason, names in info["left_out"].items() if "exhibit-rag[print]" in reason]
     assert names == ["lease.md", "loan.md"]
@@ -99,14 +101,16 @@ def test_draft_leaves_out_pages_that_need_a_browser_and_drafts_on_the_others(tol
 
 
 @pytest.mark.slow
-def test_draft_names_print_extra_when_no_document_can_be_printed(told):
-    assert told["pages alone"].code == 1
-    assert "lease.md" in told["pages alone"].err and "exhibit-rag[print]" in told["pages alone"].err
+def test_draft_names_print_extra_when_no_document_can_be_printed(command_results):
+    assert command_results["pages alone"].code == 1
+    assert (
+        "lease.md" in command_results["pages alone"].err and "exhibit-rag[print]" in command_results["pages alone"].err
+    )
 
 
 @pytest.mark.slow
-def test_doctor_reports_missing_printing_as_optional(told):
-    shown = told["doctor"].out
+def test_doctor_reports_missing_printing_as_optional(command_results):
+    shown = command_results["doctor"].out
     assert "absent   browser" in shown and "exhibit-rag[print]" in shown
     assert "missing  browser" not in shown
-    assert told["fix"].code == 1 and "exhibit-rag[print]" in told["fix"].err
+    assert command_results["fix"].code == 1 and "exhibit-rag[print]" in command_results["fix"].err

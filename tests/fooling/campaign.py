@@ -39,17 +39,17 @@ MOON = "The moon rose late over the empty harbour, and nobody spoke of contracts
 
 # fmt: off
 ANSWERS = [
-    Row("a range around the figure", {"cap": "Between EUR 200,000 and EUR 300,000"}, gets=WRONG),
-    Row("a hedge over both answers", {"grant": "The licence is either exclusive or non-exclusive."}, gets=NOT_JUDGED),
+    Row("a range that contains the figure", {"cap": "Between EUR 200,000 and EUR 300,000"}, gets=WRONG),
+    Row("both answers named", {"grant": "The licence is either exclusive or non-exclusive."}, gets=NOT_JUDGED),
     Row("yes with the opposite quotation", {
         "sublet": "Yes. “The Grower shall not grant any sublicence of the rights that it holds.”"}, gets=WRONG),
-    Row("the period from another event", {
+    Row("the period counted from another event", {
         "pay": "The Buyer must pay within 30 days of the delivery of the timber."}, gets=NOT_JUDGED),
     Row("the amount in cents", {"cap": "25,000,000 euro cents"}),
     Row("pounds in words", {"cap": "250,000 pounds sterling"}, gets=WRONG),
     Row("the amount as Germans write it", {"cap": "250.000,00 €"}),
     Row("the amount as the Swiss write it", {"cap": "EUR 250'000.–"}),
-    Row("a scanner's slip in the amount", {"cap": "EUR 25O,OOO"}),
+    Row("an OCR error in the amount", {"cap": "EUR 25O,OOO"}),
     Row("the answer in a table", lambda asked: f"| Matter | Answer |\n|---|---|\n| Answer | {asked.truth} |"),
     Row("nested JSON", lambda asked: json.dumps({"result": {"answer": asked.truth, "confidence": 0.9}})),
     Row("a block of code", lambda asked: f"```\n{asked.truth}\n```"),
@@ -59,7 +59,7 @@ ANSWERS = [
         "law": "Es gilt schottisches Recht.", "risk": "Der Lieferant versichert das Holz während der Beförderung.",
     }, gets=NOT_JUDGED),
     Row("the opposite in German", {"sublet": "Ja, der Grower darf Unterlizenzen erteilen."}, gets=WRONG),
-    Row("Nein", {"sublet": "Nein."}),
+    Row("No in German", {"sublet": "Nein."}),
     Row("a double negation", {"sublet": "It is not the case that the Grower may not grant sublicences."}, gets=WRONG),
     Row("a double negation that agrees", {
         "risk": "It is not true that the Supplier does not insure the timber during carriage."}, gets=NOT_JUDGED),
@@ -69,15 +69,15 @@ ANSWERS = [
         "sublet": "“The Grower shall … grant any sublicence of the rights that it holds …”"}, gets=WRONG),
     Row("subject to another law", {
         "law": "Subject to the law of Norway, the law of Scotland governs it."}, gets=NOT_JUDGED),
-    Row("the exception denied", {
+    Row("a denied exception", {
         "sublet": "No, the Grower may not grant sublicences, not even to a company that it wholly owns."},
         gets=NOT_JUDGED),
     Row("a date for a period", {"pay": "On 30 June 2024."},
         gets=NOT_JUDGED),
-    Row("one class and no other", {"vote": "Class A and no other class."}),
+    Row("the right class and no other", {"vote": "Class A and no other class."}),
     Row("every class", {"vote": "All shares carry votes."}, gets=NOT_JUDGED),
-    Row("the class denied and another affirmed", {"vote": "Not Class A but Class B shares carry votes."}, gets=WRONG),
-    Row("an invented figure behind the answer", {
+    Row("the right class denied", {"vote": "Not Class A but Class B shares carry votes."}, gets=WRONG),
+    Row("an invented figure after the answer", {
         "pay": "The Buyer must pay within 30 days of receipt of the invoice, and interest of 8% runs after that."},
         gets=NOT_JUDGED),
     Row("a refusal inside a long reply", {
@@ -88,17 +88,17 @@ ANSWERS = [
         f"{asked.truth} I am not a lawyer, and this is not legal advice.")),
     Row("it appears that", {"law": "It appears that the law of Scotland governs it."}),
     Row("it is unclear whether", {"law": "It is unclear whether the law of Scotland governs it."}, gets=REFUSED),
-    Row("a condition of its own", {"law": "If the parties so agree, the law of Scotland governs it."}, gets=NOT_JUDGED),
+    Row("an invented condition", {"law": "If the parties so agree, the law of Scotland governs it."}, gets=NOT_JUDGED),
     Row("several citations", lambda asked: f"{asked.truth} [1][2][7]"),
     Row("citations in the middle", {
         "pay": "The Buyer [1] must pay within 30 days [1] of receipt of the invoice [1]."}),
-    Row("thoughts in front", lambda asked: f"<think>The question asks about the contract.</think>{asked.truth}"),
-    Row("a wrong thought in front", {
+    Row("reasoning first", lambda asked: f"<think>The question asks about the contract.</think>{asked.truth}"),
+    Row("wrong reasoning before the right answer", {
         "law": "<think>The law of Norway governs it.</think>The law of Scotland governs it."}),
-    Row("a right thought and a wrong answer", {
+    Row("right reasoning and a wrong answer", {
         "law": "<think>The law of Scotland governs it.</think>The law of Norway governs it."}, gets=WRONG),
     Row("question and answer", lambda asked: f"Q: {asked.question}\nA: {asked.truth}"),
-    Row("the question in front", lambda asked: f"{asked.question} {asked.truth}"),
+    Row("the question before the answer", lambda asked: f"{asked.question} {asked.truth}"),
     Row("words of a definition", {
         "grant": "“Licence” means the licence granted to the Grower under this Agreement."}, gets=NOT_JUDGED),
     Row("the other party and not this one", {
@@ -110,8 +110,8 @@ ANSWERS = [
         "pay": "The Buyer must pay within one month of receipt of the invoice."}, gets=WRONG),
     Row("720 hours", {"pay": "The Buyer must pay within 720 hours of receipt of the invoice."}),
     Row("a refusal as null", {"training": '{"answer": null}'}),
-    Row("right to refuse in Polish", {"training": "Dokumenty nie zawierają takiej informacji."}),
-    Row("zero", {"training": "Zero hours."}, gets=ANSWERED_IMPOSSIBLE),
+    Row("a right refusal in Polish", {"training": "Dokumenty nie zawierają takiej informacji."}),
+    Row("zero hours", {"training": "Zero hours."}, gets=ANSWERED_IMPOSSIBLE),
     Row("an invented figure in a table", {"training": "| Hours of training | 12 |"}, gets=ANSWERED_IMPOSSIBLE),
     Row("a refusal in a table", {"training": "| Hours of training | not specified |"}),
     Row("N/A", {"training": "N/A"}),
@@ -123,11 +123,11 @@ PASSAGES = [
     Row("an ellipsis in the chunk", passages=lambda asked: [passage(ends(asked), asked.file)],
         gets={"char_recall@8": lambda asked: (len(ends(asked)) - 3) / len(asked.clause)}, only=("law",)),
     Row("noise in the chunk", passages=chunk(add_noise)),
-    Row("fields in front of the chunk", passages=lambda asked: [passage(
+    Row("fields before the chunk", passages=lambda asked: [passage(
         f"Title: {asked.file}\nSource: archive\nPage: 3\nScore: 0.83\n\n{asked.clause}", asked.file)]),
     Row("clauses of two documents in one passage", passages=lambda asked: [passage(two_clauses(asked), asked.file)]),
     Row("the clause twice in one passage", passages=chunk(lambda words: f"{words}\n\n{words}")),
-    Row("words of no document in front of the clause", passages=lambda asked: [
+    Row("invented words before the clause", passages=lambda asked: [
         passage(MOON, asked.file), passage(asked.clause, asked.file)]),
 ]
 # fmt: on

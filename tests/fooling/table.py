@@ -117,24 +117,24 @@ WRONG_ANSWERS = [
         "grant": "The Breeder receives an exclusive licence.",
         "sublet": "No, the Breeder may not grant sublicences.",
     }, gets=WRONG),
-    Row("the parties changed places", {"risk": "The timber insures the Supplier during carriage."}, gets=NOT_JUDGED),
+    Row("the parties exchanged", {"risk": "The timber insures the Supplier during carriage."}, gets=NOT_JUDGED),
     Row("another currency", {"cap": "USD 250,000"}, gets=WRONG),
-    Row("another currency as a sign", {"cap": "The cap is £250,000."}, gets=WRONG),
+    Row("the sign of another currency", {"cap": "The cap is £250,000."}, gets=WRONG),
     Row("another amount", {"cap": "EUR 350,000"}, gets=WRONG),
     Row("ten times the amount", {"cap": "EUR 2,500,000"}, gets=WRONG),
     Row("the amount in thousands", {"cap": "EUR 250"}, gets=WRONG),
-    Row("a percentage for an amount", {"cap": "250,000 per cent"}, gets=NOT_JUDGED),
-    Row("a floor for a cap", {"cap": "The liability of the Supplier is at least EUR 250,000."}, gets=WRONG),
+    Row("a percentage instead of an amount", {"cap": "250,000 per cent"}, gets=NOT_JUDGED),
+    Row("a floor instead of a cap", {"cap": "The liability of the Supplier is at least EUR 250,000."}, gets=WRONG),
     Row("business days", {"pay": "The Buyer must pay within 30 business days of receipt of the invoice."}, gets=WRONG),
-    Row("months for days", {"pay": "The Buyer must pay within 30 months of receipt of the invoice."}, gets=WRONG),
+    Row("months, not days", {"pay": "The Buyer must pay within 30 months of receipt of the invoice."}, gets=WRONG),
     Row("another number of days", {"pay": "The Buyer must pay within 60 days of receipt."}, gets=WRONG),
-    Row("before for after", {"pay": "The Buyer must pay 30 days before receipt of the invoice."}, gets=NOT_JUDGED),
+    Row("before, not after", {"pay": "The Buyer must pay 30 days before receipt of the invoice."}, gets=NOT_JUDGED),
     Row("at the earliest", {"pay": "The Buyer must pay at least 30 days after receipt of the invoice."}, gets=WRONG),
-    Row("allowed for required", {"pay": "The Buyer may pay within 30 days of receipt of the invoice."}, gets=WRONG),
+    Row("allowed, not required", {"pay": "The Buyer may pay within 30 days of receipt of the invoice."}, gets=WRONG),
     Row("another class", {"vote": "Class B shares carry votes."}, gets=WRONG),
     Row("one class too many", {"vote": "Class A shares and Class B shares carry votes."}, gets=NOT_JUDGED),
     Row("another law", {"law": "The law of Norway governs it."}, gets=WRONG),
-    Row("a neighbour's law", {"law": "The law of England and Wales governs it."}, gets=WRONG),
+    Row("the law of a neighbouring country", {"law": "The law of England and Wales governs it."}, gets=WRONG),
     Row("non-exclusive", {"grant": "The Grower receives a non-exclusive licence."}, gets=WRONG),
     Row("non exclusive", {"grant": "The Grower receives a non exclusive licence."}, gets=WRONG),
     Row("nonexclusive", {"grant": "The Grower receives a nonexclusive licence."}, gets=WRONG),
@@ -151,13 +151,13 @@ WRONG_ANSWERS = [
     Row("yes and no", {"sublet": "Yes and no."}, gets=NOT_JUDGED),
     Row("the answer called untrue", {"law": "It is not true that the law of Scotland governs it."}, gets=WRONG),
     Row("the answer as a false belief", {"law": "Contrary to belief, the law of Scotland governs it."}, gets=WRONG),
-    Row("an echo of the question", lambda asked: asked.question, gets=WRONG),
-    Row("an echo as a statement", {"cap": "The cap on the liability of the Supplier."}, gets=WRONG),
-    Row("an echo with a courtesy", lambda asked: f"You asked: {asked.question}", gets=NOT_JUDGED,
+    Row("the question repeated", lambda asked: asked.question, gets=WRONG),
+    Row("the question repeated as a statement", {"cap": "The cap on the liability of the Supplier."}, gets=WRONG),
+    Row("the question repeated politely", lambda asked: f"You asked: {asked.question}", gets=NOT_JUDGED,
         only=("pay", "cap", "risk", "grant", "vote", "law")),
     Row("the whole document as the answer", lambda asked: asked.document, gets=WRONG, only=("pay", "grant", "vote")),
     Row("every document as the answer", lambda asked: "\n\n".join(CONTRACTS.values()), gets=WRONG, only=("pay",)),
-    Row("nothing but a mark", lambda asked: ".", gets=WRONG),
+    Row("a full stop alone", lambda asked: ".", gets=WRONG),
     Row("OK", lambda asked: "OK.", gets=NOT_JUDGED),
     Row("the right words in the wrong order", {
         "risk": "Carriage insures during the Supplier the timber.",
@@ -166,7 +166,7 @@ WRONG_ANSWERS = [
     Row("half of the answer", {"pay": "The Buyer must pay."}, gets=WRONG),
     Row("an invented exception", {"sublet": "No, the Grower may not grant sublicences except to its friends."},
         gets=NOT_JUDGED),
-    Row("a question back", lambda asked: "Do you mean this agreement or another one?", gets=NOT_JUDGED,
+    Row("a question in return", lambda asked: "Do you mean this agreement or another one?", gets=NOT_JUDGED,
         only=("pay", "risk", "grant", "sublet", "vote", "law")),
 ]
 
@@ -179,16 +179,16 @@ RIGHT_ANSWERS = [
     Row("bold Markdown", lambda asked: f"**{asked.truth}**"),
     Row("a Markdown list", lambda asked: f"- {asked.truth}"),
     Row("HTML", lambda asked: f"<p>{asked.truth}</p>"),
-    Row("a frame of JSON", lambda asked: json.dumps({"answer": asked.truth})),
-    Row("a courtesy in front", lambda asked: f"Certainly! {asked.truth}"),
-    Row("an offer behind", lambda asked: f"{asked.truth} Let me know if you need anything else."),
-    Row("a citation behind", lambda asked: f"{asked.truth} [1]"),
+    Row("a JSON object", lambda asked: json.dumps({"answer": asked.truth})),
+    Row("a polite phrase before the answer", lambda asked: f"Certainly! {asked.truth}"),
+    Row("an offer of help after the answer", lambda asked: f"{asked.truth} Let me know if you need anything else."),
+    Row("a citation after the answer", lambda asked: f"{asked.truth} [1]"),
     Row("a page", lambda asked: f"{asked.truth} (page 3)"),
     Row("a section", lambda asked: f"{asked.truth} (see section 14.2)"),
     Row("a footnote", lambda asked: f"{asked.truth} See footnote 7."),
     Row("According to the agreement", lambda asked: f"According to the agreement: {asked.truth}"),
     Row("line breaks", lambda asked: asked.truth.replace(" ", "\n")),
-    Row("spaces that do not break", lambda asked: asked.truth.replace(" ", "\u00a0")),
+    Row("no-break spaces", lambda asked: asked.truth.replace(" ", "\u00a0")),
     Row("zero-width marks", lambda asked: "\u200b".join(asked.truth)),
     Row("soft hyphens", lambda asked: asked.truth.replace("e", "e\u00ad")),
     Row("look-alike letters", lambda asked: asked.truth.translate(LOOK_ALIKE)),
@@ -197,18 +197,18 @@ RIGHT_ANSWERS = [
         "pay": "The Buyer must pay within thirty days of receipt of the invoice.",
         "cap": "Two hundred and fifty thousand euros",
     }),
-    Row("numbers twice", {"pay": "The Buyer must pay within thirty (30) days of receipt of the invoice."}),
-    Row("another mark of thousands", {"cap": "EUR 250 000"}),
+    Row("words and digits", {"pay": "The Buyer must pay within thirty (30) days of receipt of the invoice."}),
+    Row("a space between thousands", {"cap": "EUR 250 000"}),
     Row("the sign of the currency", {"cap": "€250,000"}),
-    Row("the amount in short", {"cap": "€250k"}),
+    Row("an abbreviated amount", {"cap": "€250k"}),
     Row("the amount in millions", {"cap": "EUR 0.25 million"}),
     Row("the passive", {"risk": "The timber is insured by the Supplier during carriage."}),
     Row("a sentence around the figure", {"cap": "The liability of the Supplier is capped at EUR 250,000."}),
-    Row("the name alone", {"risk": "The Supplier", "law": "Scotland", "vote": "Class A", "grant": "Exclusive"}),
+    Row("the key words alone", {"risk": "The Supplier", "law": "Scotland", "vote": "Class A", "grant": "Exclusive"}),
     Row("Scots law", {"law": "Scots law"}),
     Row("the clause as the answer", lambda asked: asked.clause),
     Row("No alone", {"sublet": "No."}),
-    Row("no by a verb", {"sublet": "The Grower is not permitted to grant sublicences."}),
+    Row("a denial without the word no", {"sublet": "The Grower is not permitted to grant sublicences."}),
     Row("the whole rule with its exception", {
         "sublet": "No, the Grower may not grant sublicences, except to a company that it wholly owns."
     }),
@@ -225,37 +225,37 @@ REFUSALS = [
     Row("a refusal with a typographic apostrophe", lambda asked: "I don’t know.", gets=REFUSED),
     Row("a refusal in capitals", lambda asked: "NOT FOUND IN THE PROVIDED DOCUMENTS", gets=REFUSED),
     Row("a refusal in Markdown", lambda asked: "**Not found in the provided documents.**", gets=REFUSED),
-    Row("the answer with a regret", {"cap": "I'm sorry to say that the cap is EUR 250,000."}),
-    Row("the answer that denies", {"sublet": "No. The Grower shall not grant any sublicence."}),
-    Row("right to refuse in ordinary words", {"training": "The agreement does not mention safety training."}),
-    Row("right to refuse with a summary", {
+    Row("the answer with an apology", {"cap": "I'm sorry to say that the cap is EUR 250,000."}),
+    Row("an answer that denies", {"sublet": "No. The Grower shall not grant any sublicence."}),
+    Row("a right refusal in ordinary words", {"training": "The agreement does not mention safety training."}),
+    Row("a right refusal with a summary", {
         "training": "I could not find this. The agreement deals with payment, liability and carriage only."
     }),
-    Row("right to refuse in German", {"training": "Das geht aus den Unterlagen nicht hervor."}),
+    Row("a right refusal in German", {"training": "Das geht aus den Unterlagen nicht hervor."}),
     Row("an invented figure", {"training": "The Supplier owes 12 hours of safety training."}, gets=ANSWERED_IMPOSSIBLE),
-    Row("an invented figure with a refusal behind it", {
+    Row("an invented figure before a refusal", {
         "training": "The Supplier owes 12 hours of safety training each year. The documents do not say so, however."
     }, gets=ANSWERED_IMPOSSIBLE),
     Row("a refusal that answers", {
         "training": "The agreement does not specify a number, so the Supplier owes none."
     }, gets=ANSWERED_IMPOSSIBLE),
-    Row("a refusal with a guess behind it", {
+    Row("a refusal before a guess", {
         "training": "The documents do not say; it is 8 hours each year."
     }, gets=ANSWERED_IMPOSSIBLE),
-    Row("a denial for a refusal", {"training": "The Supplier shall not be liable for training."},
+    Row("a denial instead of a refusal", {"training": "The Supplier shall not be liable for training."},
         gets=ANSWERED_IMPOSSIBLE),
-    Row("the question back for a refusal", {"training": QUESTIONS["training"].question}, gets=ANSWERED_IMPOSSIBLE),
+    Row("the question instead of a refusal", {"training": QUESTIONS["training"].question}, gets=ANSWERED_IMPOSSIBLE),
 ]
 
 FORMS = [
-    Row("a context in front of the chunk", passages=chunk(
+    Row("context before the chunk", passages=chunk(
         lambda words: f"This chunk stems from a contract and sets out who does what.\n\n{words}")),
-    Row("a summary in front of the chunk", passages=chunk(
+    Row("a summary before the chunk", passages=chunk(
         lambda words: f"Summary: a deal between two firms about goods, money and time.\n---\n{words}")),
-    Row("a summary behind the chunk", passages=chunk(lambda words: f"{words}\n\nIn short: somebody owes something.")),
+    Row("a summary after the chunk", passages=chunk(lambda words: f"{words}\n\nIn short: somebody owes something.")),
     Row("HTML tags", passages=chunk(lambda words: f"<div class='c'><p>{html.escape(words)}</p></div>")),
     Row("HTML tags inside", passages=chunk(lambda words: words.replace(" the ", " <b>the</b> "))),
-    Row("a JSON frame", passages=chunk(lambda words: json.dumps({"id": "c-17", "page_content": words}))),
+    Row("the chunk in a JSON object", passages=chunk(lambda words: json.dumps({"id": "c-17", "page_content": words}))),
     Row("a Markdown quotation", passages=chunk(lambda words: "> **" + words + "**")),
     Row("a Markdown table", passages=chunk(lambda words: f"| Matter | Text |\n|---|---|\n| Wording | {words} |")),
     Row("a LaTeX table", passages=chunk(
@@ -268,23 +268,23 @@ FORMS = [
     Row("zero-width marks in the chunk", passages=chunk(lambda words: "\u200b".join(words))),
     Row("look-alike letters in the chunk", passages=chunk(lambda words: words.translate(LOOK_ALIKE))),
     Row("capitals in the chunk", passages=chunk(str.upper)),
-    Row("a line a word", passages=chunk(lambda words: words.replace(" ", "\n"))),
+    Row("one word per line", passages=chunk(lambda words: words.replace(" ", "\n"))),
     Row("no spaces", passages=chunk(lambda words: words.replace(" ", ""))),
     Row("typographic letters", passages=chunk(lambda words: words.replace("fi", "ﬁ").replace("fl", "ﬂ"))),
-    Row("a scanner's slips", passages=chunk(lambda words: words.replace("shall", "sha1l").replace("may", "rnay"))),
+    Row("OCR errors", passages=chunk(lambda words: words.replace("shall", "sha1l").replace("may", "rnay"))),
     Row("the chunk in two halves", passages=lambda asked: [
         passage(asked.clause[:len(asked.clause) // 2], asked.file),
         passage(asked.clause[len(asked.clause) // 2:], asked.file)]),
     Row("the same passage 64 times", passages=lambda asked: [passage(asked.clause, asked.file)] * 64),
-    Row("no name", passages=name(lambda file: None)),
+    Row("no file name", passages=name(lambda file: None)),
     Row("a percent-encoded name", passages=name(lambda file: file.replace(" ", "%20"))),
     Row("a name in capitals", passages=name(str.upper)),
     Row("a name with a path", passages=name(lambda file: f"/srv/data/{file}")),
-    Row("a name with a path of Windows", passages=name(lambda file: f"C:\\data\\{file}")),
-    Row("a name with a doubled ending", passages=name(lambda file: f"{file}.pdf")),
-    Row("a name without its ending", passages=name(lambda file: file.removesuffix(".txt"))),
+    Row("a name with a Windows path", passages=name(lambda file: f"C:\\data\\{file}")),
+    Row("a name with two extensions", passages=name(lambda file: f"{file}.pdf")),
+    Row("a name without extension", passages=name(lambda file: file.removesuffix(".txt"))),
     Row("an address with a fragment", passages=name(lambda file: f"https://files.example/{file}?v=2#page=1")),
-    Row("a name that no file has", passages=name(lambda file: "chunk-0017")),
+    Row("an unknown file name", passages=name(lambda file: "chunk-0017")),
 ]
 
 
@@ -326,7 +326,7 @@ CHEATS = [
     Row("the clause under another name", passages=lambda asked: [passage(asked.clause, others(asked)[0])]),
     Row("another document", passages=lambda asked: [
         passage(CONTRACTS[others(asked)[1]][:400], others(asked)[1])], gets={**WRONG_FILE, **ANOTHER}),
-    Row("words of no document", passages=lambda asked: [
+    Row("invented words", passages=lambda asked: [
         passage("The moon rose late over the empty harbour, and nobody spoke of contracts again.", asked.file)],
         gets=UNKNOWN),
     Row("the question as the passage", passages=lambda asked: [passage(asked.question, asked.file)],
@@ -346,7 +346,7 @@ CHEATS = [
         gets=UNKNOWN),
     Row("a word added to the clause", passages=chunk(
         lambda words: words.replace("shall", "shall never", 1).replace("may", "may never", 1)), gets={}),
-    Row("the clause behind nine others", passages=lambda asked: [
+    Row("the clause after nine others", passages=lambda asked: [
         *[passage(line, asked.file) for line in asked.document.split("\n\n") if "consent" in line][:10],
         passage(asked.clause, asked.file)],
         gets={"recall@10": 0.0, "char_recall@8": 0.0, "char_precision@8": 0.0, **ANOTHER}),
@@ -354,7 +354,7 @@ CHEATS = [
 ]
 
 ONCE_RIGHT = [
-    Row("a heap of the expected words", {"grant": "licence exclusive Grower an receives the"}, gets=NOT_JUDGED),
+    Row("the expected words in random order", {"grant": "licence exclusive Grower an receives the"}, gets=NOT_JUDGED),
     Row("the clause and its surroundings as the answer", surroundings, gets=NOT_JUDGED, only=("law",)),
     Row("the clause and the figures around it as the answer", surroundings, only=("cap", "risk"),
         gets=NOT_JUDGED),

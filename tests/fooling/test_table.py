@@ -58,7 +58,7 @@ def test_evaluation_judges_90_percent_of_right_and_50_percent_of_wrong_answers(e
         assert counts[wanted, True] >= share * (counts[wanted, True] + counts[wanted, False]), (wanted, counts)
 
 
-@pytest.mark.parametrize("name", ["the opposite", "a JSON frame"])
+@pytest.mark.parametrize("name", ["the opposite", "the chunk in a JSON object"])
 def test_exhibit_evaluate_gives_same_results_as_direct_scoring(evaluation, tmp_path, name):
     row = next(row for row in ROWS if row.name == name)
     by_question = {asked.question: asked for asked in QUESTIONS.values()}

@@ -91,7 +91,7 @@ def many_pages() -> bytes:
     return pdf([b"<< /Type /Catalog /Pages 2 0 R >>", *nodes, leaf])
 
 
-def packed_twice() -> bytes:
+def compress_twice() -> bytes:
     """Return a page with a gigabyte of spaces in four kilobytes, compressed twice."""
     packer, block = zlib.compressobj(9), b" " * (1 << 20)
     once = b"".join(packer.compress(block) for _ in range(1024)) + packer.flush()
@@ -154,7 +154,7 @@ _LAUGHS = f'<!DOCTYPE d [<!ENTITY a0 "ha">{_ENTITIES}]>'
 FILES = [
     Hostile("form-twice.pdf", draws_itself, slow=True),
     Hostile("text-bomb.pdf", text_bomb, slow=True),
-    Hostile("packed-twice.pdf", packed_twice, slow=True),
+    Hostile("packed-twice.pdf", compress_twice, slow=True),
     Hostile("pages.pdf", many_pages),
     Hostile(
         "huge-page.pdf",

@@ -13,7 +13,7 @@ from exhibit.converters.pages.download import is_public
 PUBLIC = "192.31.196.0/24 192.52.193.0/24 192.175.48.0/24 2620:4f:8000::/48 8.8.8.0/24 2a00:1450::/32 2606:4700::/32"
 
 
-def known_to_python() -> list[str]:
+def list_special_networks() -> list[str]:
     """Return every special block that this Python knows, including blocks that it calls global."""
     blocks = set()
     for table in (ipaddress._IPv4Constants, ipaddress._IPv6Constants):  # type: ignore[attr-defined]
@@ -23,7 +23,7 @@ def known_to_python() -> list[str]:
     return sorted(blocks)
 
 
-@pytest.mark.parametrize("block", known_to_python())
+@pytest.mark.parametrize("block", list_special_networks())
 def test_is_public_is_false_for_reserved_networks_of_the_standard_library(block):
     network = ipaddress.ip_network(block)
     for address in (network[0], network[network.num_addresses // 2], network[-1]):

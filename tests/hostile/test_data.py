@@ -12,7 +12,7 @@ from tests.rag.bundles import rows_of
 pytestmark = pytest.mark.slow
 
 
-def evaluated(bundle: Path, tmp_path: Path, *flags: str) -> tuple[int, dict[object, dict[str, object]]]:
+def evaluate_bundle(bundle: Path, tmp_path: Path, *flags: str) -> tuple[int, dict[object, dict[str, object]]]:
     arguments = ["--dataset-paths", str(bundle), "--output-dir", str(tmp_path / "results"), "--run-name", "r"]
     code = evaluate_rag.main(
         [*arguments, "--embedder", "hashing", "--llm", "none", "--report-cases", "0", "--jobs", "1", *flags]
@@ -30,10 +30,10 @@ def test_evaluate_refuses_a_bundle_with_a_changed_file_unless_allowed(samples, t
     bundle = convert("legalbenchrag", "--source", samples / "legalbenchrag")
     changed = bundle / "corpus" / rows_of(bundle / "gold.jsonl")[0]["filename"]
     changed.write_text("Other words. " + changed.read_text(encoding="utf-8"), encoding="utf-8")
-    assert evaluated(bundle, tmp_path) == (1, {})
+    assert evaluate_bundle(bundle, tmp_path) == (1, {})
     fault = f"1 files differ from bundle.json (corpus/{changed.name}), so the gold may be anywhere"
     assert fault in capsys.readouterr().err
-    _, rows = evaluated(bundle, tmp_path, "--allow-changed-corpus")
+    _, rows = evaluate_bundle(bundle, tmp_path, "--allow-changed-corpus")
     assert not any(one["reply"]["error"] for one in rows.values())
     report = (tmp_path / "results" / "r" / "report.html").read_text(encoding="utf-8")
     assert "allow_changed_corpus" in report and changed.name in report

@@ -36,7 +36,7 @@ def get(url: str, policy: Policy) -> bytes:
         return downloader.get(url).data
 
 
-def test_body_is_read_up_to_the_limit(url):
+def test_download_is_read_up_to_the_size_limit(url):
     policy = replace(POLICY, max_bytes=2000)
     assert len(get(f"{url}/body/2000", policy)) == 2000
     with pytest.raises(FetchError) as caught:

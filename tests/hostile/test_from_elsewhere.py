@@ -17,7 +17,7 @@ from tests.rag.bundles import write_bundle
 SECRET = "the private key of this machine"
 
 
-def evaluated(bundle: Path, results: Path) -> int:
+def evaluate_bundle(bundle: Path, results: Path) -> int:
     flags = ["--run-name", "r", "--embedder", "hashing", "--engine", "serial", "--report-cases", "0"]
     return evaluate(["--dataset-paths", str(bundle), "--output-dir", str(results), *flags])
 
@@ -27,11 +27,11 @@ def finished(tmp_path_factory) -> Path:
     """A finished run with its bundle beside it, as a colleague would send it."""
     folder = tmp_path_factory.mktemp("sent")
     bundle = write_bundle(folder / "supply")
-    assert evaluated(bundle, folder / "results") == 0
+    assert evaluate_bundle(bundle, folder / "results") == 0
     return folder / "results" / "r"
 
 
-def moved(run: Path, address: str) -> Path:
+def set_address(run: Path, address: str) -> Path:
     """Change the recorded address of a run's bundle; return the run."""
     config = json.loads((run / "config.json").read_text(encoding="utf-8"))
     config["datasets"]["supply"] |= {"path": address, "origin": address}
@@ -41,13 +41,13 @@ def moved(run: Path, address: str) -> Path:
 
 @pytest.mark.parametrize("address", ["hf://evil/corpus", "s3://evil/corpus", "https://evil.example/corpus"])
 def test_find_dataset_roots_contacts_no_server_named_by_a_run(finished, monkeypatch, address):
-    def ask(*_: object, **__: object) -> None:
+    def fail_on_request(*_: object, **__: object) -> None:
         raise AssertionError("asked for a place that the run names")
 
-    monkeypatch.setattr("socket.socket.connect", ask)
-    monkeypatch.setattr("socket.getaddrinfo", ask)
+    monkeypatch.setattr("socket.socket.connect", fail_on_request)
+    monkeypatch.setattr("socket.getaddrinfo", fail_on_request)
     said: list[str] = []
-    assert find_dataset_roots([RunFolder(moved(finished, address))], say=said.append) == {}
+    assert find_dataset_roots([RunFolder(set_address(finished, address))], say=said.append) == {}
     assert f"{address}: not on this machine; name its folder with --dataset-paths" in said[0]
 
 
@@ -55,7 +55,7 @@ def test_find_dataset_roots_ignores_a_folder_that_is_not_a_bundle(finished, tmp_
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "id_rsa.txt").write_text(SECRET, encoding="utf-8")
     said: list[str] = []
-    assert find_dataset_roots([RunFolder(moved(finished, str(tmp_path)))], say=said.append) == {}
+    assert find_dataset_roots([RunFolder(set_address(finished, str(tmp_path)))], say=said.append) == {}
     assert "not there" in said[0]
 
 
@@ -75,7 +75,7 @@ def test_evaluate_writes_no_content_of_a_file_linked_from_the_corpus(tmp_path, c
     bundle = write_bundle(tmp_path / "supply")
     (bundle / "corpus" / "linked.txt").symlink_to(private)
     results = tmp_path / "results"
-    assert evaluated(bundle, results) == 0
+    assert evaluate_bundle(bundle, results) == 0
     written = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink() and path != private]
     assert written and not any(SECRET.encode() in path.read_bytes() for path in written)
     assert SECRET not in "".join(capsys.readouterr())

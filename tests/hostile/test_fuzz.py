@@ -51,7 +51,7 @@ def words(chance: random.Random, most: int = 400) -> str:
     return "".join(parts)
 
 
-def damaged(chance: random.Random, data: bytes) -> bytes:
+def damage(chance: random.Random, data: bytes) -> bytes:
     """Return the bytes with random bytes changed, deleted, repeated or inserted, sometimes cut off at the end."""
     out = bytearray(data)
     for _ in range(chance.randrange(1, 12)):
@@ -97,7 +97,7 @@ def _damaged_pdf(chance: random.Random) -> bytes:
     good = page_pdf(
         b"BT /H 9 Tf 9 9 Td (The rent is due on the first day of each month.) Tj ET", packed=chance.random() < 0.5
     )
-    return damaged(chance, chance.choice([*quick, good, good]))
+    return damage(chance, chance.choice([*quick, good, good]))
 
 
 def fuzz_pdf(chance: random.Random) -> None:
@@ -122,7 +122,7 @@ def fuzz_office(chance: random.Random) -> None:
         ]
     )
     inside = zipfile.is_zipfile(io.BytesIO(data)) and chance.random() < 0.8
-    _file(chance, name, _damaged_inside(chance, data) if inside else damaged(chance, data), read_document)
+    _file(chance, name, _damaged_inside(chance, data) if inside else damage(chance, data), read_document)
 
 
 def _damaged_inside(chance: random.Random, data: bytes) -> bytes:
@@ -130,7 +130,7 @@ def _damaged_inside(chance: random.Random, data: bytes) -> bytes:
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
         hurt = chance.choice(old.namelist())
         for part in old.namelist():
-            new.writestr(part, damaged(chance, old.read(part)) if part == hurt else old.read(part))
+            new.writestr(part, damage(chance, old.read(part)) if part == hurt else old.read(part))
     return out.getvalue()
 
 
@@ -147,21 +147,21 @@ def fuzz_archive(chance: random.Random) -> None:
             name = chance.choice(["a.txt", "A.txt", "../a", "/etc/x", "b/" * 90 + "c", odd])
             if name not in file.namelist():
                 file.writestr(name, "x")
-    _file(chance, "a.zip", damaged(chance, out.getvalue()), lambda path: unpack(path, path.parent / "out"))
+    _file(chance, "a.zip", damage(chance, out.getvalue()), lambda path: unpack(path, path.parent / "out"))
 
 
 def fuzz_gold(chance: random.Random) -> None:
     line = {"id": 1, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[1, 10**30]], "alternatives": [],
             "how": "exact", "score": 1.0, "labels": {"x": value(chance, 0)}}  # fmt: skip
-    _file(chance, "gold.jsonl", damaged(chance, json.dumps(line).encode()), lambda path: list(read_gold(path)))
+    _file(chance, "gold.jsonl", damage(chance, json.dumps(line).encode()), lambda path: list(read_gold(path)))
 
 
 def fuzz_json(chance: random.Random) -> None:
-    parse_json(damaged(chance, json.dumps(value(chance, 8)).encode()), where="here")
+    parse_json(damage(chance, json.dumps(value(chance, 8)).encode()), where="here")
 
 
 def fuzz_body(chance: random.Random) -> None:
-    data = damaged(chance, gzip.compress(chance.randbytes(50) * chance.randrange(1, 20_000)))
+    data = damage(chance, gzip.compress(chance.randbytes(50) * chance.randrange(1, 20_000)))
     blocks = (data[start : start + 777] for start in range(0, len(data), 777))
     assert sum(map(len, decode_body(blocks, chance.choice(["gzip", "br", ""]), most=100_000))) <= 100_000
 

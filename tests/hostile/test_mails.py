@@ -19,7 +19,7 @@ _START, _SIZE = 116, 120  # offsets of two fields of a directory entry, [MS-CFB]
 _LIMITS = Limits(seconds=60, memory=256 << 20)
 
 
-def wide(text: str) -> bytes:
+def encode_utf16(text: str) -> bytes:
     return text.encode("utf-16-le")
 
 
@@ -28,8 +28,8 @@ def mail(*inside: dict[str, object], head: int = 32) -> dict[str, object]:
     attached = {f"__attach_version1.0_#{number:08X}": one for number, one in enumerate(inside)}
     return {
         "__properties_version1.0": bytes(head),
-        "__substg1.0_0037001F": wide("Lease"),
-        "__substg1.0_1000001F": wide("The rent is due."),
+        "__substg1.0_0037001F": encode_utf16("Lease"),
+        "__substg1.0_1000001F": encode_utf16("The rent is due."),
         **attached,
     }
 
@@ -37,7 +37,7 @@ def mail(*inside: dict[str, object], head: int = 32) -> dict[str, object]:
 def attached(content: bytes | dict[str, object], name: str = "a.txt") -> dict[str, object]:
     """Return an attachment that is a file (bytes) or a mail (a dict), as a tree for an OLE file."""
     tag = "__substg1.0_37010102" if isinstance(content, bytes) else "__substg1.0_3701000D"
-    return {"__properties_version1.0": bytes(8), "__substg1.0_3707001F": wide(name), tag: content}
+    return {"__properties_version1.0": bytes(8), "__substg1.0_3707001F": encode_utf16(name), tag: content}
 
 
 def mails_in_mails(depth: int) -> bytes:

@@ -53,7 +53,7 @@ def recorder() -> Iterator[tuple[int, list[bytes]]]:
     thread.join()
 
 
-def through(monkeypatch: pytest.MonkeyPatch, port: int, *, sealed: bool) -> None:
+def use_proxy(monkeypatch: pytest.MonkeyPatch, port: int, *, sealed: bool) -> None:
     """Set a local port as the proxy of the printing browser, so that all its traffic is recorded."""
 
     usual = browser.launch_options
@@ -72,7 +72,7 @@ def test_printer_prints_hostile_html_without_any_network_request(tmp_path, monke
     secret.write_text("the secret of this machine", encoding="utf-8")
     assert len({*PASSIVE, *LEADING}) >= 70
     with recorder() as (port, heard):
-        through(monkeypatch, port, sealed=True)
+        use_proxy(monkeypatch, port, sealed=True)
         with Printer() as printer:
             pages = documents([f"http://127.0.0.1:{port}", "https://elsewhere.example"], str(secret))
             for word in words or pages:
@@ -99,7 +99,7 @@ session.run(None, {{"x": numpy.zeros(1, dtype="float32")}})
 """
 
 
-def written_by_model(home: Path, first: str) -> list[str]:
+def list_files_of_model(home: Path, first: str) -> list[str]:
     """Open a model with a separate home folder; return the names of the files that it writes there.
 
     Such files would be an id of this machine and telemetry reports.
@@ -114,5 +114,5 @@ def written_by_model(home: Path, first: str) -> list[str]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="where reports are kept is known of Linux alone")
 def test_opening_a_model_writes_no_device_id_or_telemetry_file(tmp_path):
-    assert written_by_model(tmp_path / "ours", "exhibit") == []
-    assert "deviceid" in written_by_model(tmp_path / "theirs", "sys"), "else this test looks at the wrong place"
+    assert list_files_of_model(tmp_path / "ours", "exhibit") == []
+    assert "deviceid" in list_files_of_model(tmp_path / "theirs", "sys"), "else this test looks at the wrong place"

@@ -49,7 +49,7 @@ def laws(tmp_path: Path) -> Path:
     return folder
 
 
-def bait(folder: Path) -> tuple[str, Path]:
+def write_bait(folder: Path) -> tuple[str, Path]:
     """Return a program that creates a file when it is started, and the path of this file."""
     program, mark = folder / "bait.sh", folder / "started"
     program.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{mark}'\ncat\n", encoding="utf-8")
@@ -79,7 +79,7 @@ BAITS = [
 @pytest.mark.parametrize("settings", BAITS, ids=lambda settings: next(iter(settings)))
 @pytest.mark.parametrize("included", [False, True])
 def test_read_versions_starts_no_program_configured_in_a_repository(laws, tmp_path, monkeypatch, settings, included):
-    program, mark = bait(tmp_path)
+    program, mark = write_bait(tmp_path)
     place = tmp_path / "more" if included else laws / ".git" / "config"
     for name, value in settings.items():
         git(tmp_path, "config", "-f", str(place), name, value.format(program))
@@ -102,7 +102,7 @@ def test_read_versions_starts_no_program_configured_in_a_repository(laws, tmp_pa
 
 
 def test_commit_of_starts_no_program_named_in_user_configuration(laws, tmp_path, monkeypatch):
-    program, mark = bait(tmp_path)
+    program, mark = write_bait(tmp_path)
     config = tmp_path / ".gitconfig"
     config.write_text(f'[filter "bait"]\n\tclean = {program}\n[core]\n\tfsmonitor = {program}\n', encoding="utf-8")
     monkeypatch.setenv("HOME", str(tmp_path))

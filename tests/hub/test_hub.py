@@ -160,7 +160,7 @@ def test_publish_refuses_invalid_repository_name(connected, bundle, capsys, repo
     assert publish_to(bundle, repo=repo) == 1 and "is not a repository" in capsys.readouterr().err
 
 
-def test_publish_explains_missing_unknown_and_weak_tokens(connected, bundle, monkeypatch, capsys):
+def test_publish_explains_missing_unknown_and_unauthorised_tokens(connected, bundle, monkeypatch, capsys):
     for token, words in (
         ("", "no token: run `hf auth login`"),
         ("hf_unknown", "a valid token is needed"),

@@ -39,7 +39,7 @@ TEXTS = {
 }
 
 
-def place(start: int, end: int, text: str) -> str:
+def format_span(start: int, end: int, text: str) -> str:
     """Return the offsets of a span and the first 60 characters of its text."""
     return f"{start}-{end} {text[start:end][:60]!r}"
 
@@ -66,7 +66,7 @@ def lines_of(document: Document) -> Iterator[str]:
             ("gap", line.gap), ("fresh", line.fresh), ("entry", is_entry(line.text)), ("title", is_title(line.text)),
             ("titlecase", is_title_case(line.text)), ("shout", is_shout(line.text)), ("prose", is_prose(line.text)),
         ) if holds]  # fmt: skip
-        yield f"{place(line.start, line.end, document.text)} {' '.join(known)}"
+        yield f"{format_span(line.start, line.end, document.text)} {' '.join(known)}"
 
 
 def read(name: str) -> Iterator[str]:
@@ -81,13 +81,13 @@ def read(name: str) -> Iterator[str]:
     yield from lines_of(document)
     yield "# references"
     for reference in find_references(text):
-        yield f"{reference.kind} {reference} {reference.path} {place(*reference.span, text)}"
+        yield f"{reference.kind} {reference} {reference.path} {format_span(*reference.span, text)}"
     yield "# own places"
     yield from (f"{reference.kind} {reference}" for reference in list_own_places(text))
     yield "# sentences"
-    yield from (place(*span, text) for span in split_sentences(text))
+    yield from (format_span(*span, text) for span in split_sentences(text))
     yield "# clauses"
-    yield from (place(*span, text) for span in tile_clauses(text, 0, len(text), least=40, limit=240))
+    yield from (format_span(*span, text) for span in tile_clauses(text, 0, len(text), least=40, limit=240))
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -121,7 +121,8 @@ def test_structure_of_reflowed_text_matches_golden_file(name, change, golden):
 def test_parsed_answers_match_golden_file(golden):
     text = TEXTS["answer"].read_text(encoding="utf-8")
     told = [
-        f"{citation.numbers} {citation.well_formed} {place(*citation.span, text)}" for citation in find_citations(text)
+        f"{citation.numbers} {citation.well_formed} {format_span(*citation.span, text)}"
+        for citation in find_citations(text)
     ]
     told += [f"{claim.text!r} {claim.citations}" for claim in claims_of(text)]
     for line in text.splitlines():

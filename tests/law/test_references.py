@@ -6,7 +6,7 @@ from exhibit.law.references import Reference, ReferenceCorpus, credit, find_refe
 from exhibit.law.references.reference import read_numbers
 
 
-def found(text: str, *, context: str = "") -> list[str]:
+def read_references(text: str, *, context: str = "") -> list[str]:
     """Return the references in a text, each in its normal form."""
     return [str(reference) for reference in find_references(text, context=context)]
 
@@ -194,7 +194,7 @@ def found(text: str, *, context: str = "") -> list[str]:
     ],
 )
 def test_find_references_reads_each_form(text: str, expected: str) -> None:
-    assert " | ".join(found(text)) == expected
+    assert " | ".join(read_references(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_find_references_reads_each_form(text: str, expected: str) -> None:
     ],
 )
 def test_find_references_ignores_similar_text(text: str) -> None:
-    assert found(text) == []
+    assert read_references(text) == []
 
 
 @pytest.mark.parametrize(

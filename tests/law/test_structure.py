@@ -54,7 +54,7 @@ def test_read_structure_ignores_stray_numbers_left_by_pdf():
     assert [part.heading for part in tree(text).walk() if part.heading] == ["1. Term", "2. Price", "4. Notices"]
 
 
-def nested(labels: str) -> str:
+def read_levels(labels: str) -> str:
     """Return the level and heading of each section in a text whose paragraphs start with these labels."""
     shouted = {label: sum(map(str.isupper, label)) > 3 for label in labels.split("|")}
     paragraphs = [label if shouted[label] else f"{label} Goods are sold here." for label in labels.split("|")]
@@ -133,7 +133,7 @@ def nested(labels: str) -> str:
     ],
 )
 def test_read_structure_nests_headings_by_sequence_of_labels(labels, levels):
-    assert nested(labels) == levels
+    assert read_levels(labels) == levels
 
 
 def test_format_section_path_is_empty_before_first_section():
@@ -153,7 +153,7 @@ PIECES = [
 
 @settings(max_examples=settings.default.max_examples * 2)
 @given(st.lists(st.sampled_from(PIECES), max_size=60), st.integers(0, 40))
-def test_leaves_tile_any_legal_text_with_pages(pieces, at):
+def test_leaf_sections_cover_any_text_without_gap_or_overlap(pieces, at):
     text = "".join(pieces)
     middle = min(at * 7, len(text))
     pages = (Page(1, Span(0, middle), 1, 1), Page(2, Span(middle, len(text)), 1, 1)) if middle else ()

@@ -74,8 +74,8 @@ def _fail(server: OpenAIServer, fault: Fault, request: Request) -> Reply | None:
         return Reply({"error": {"message": words, "code": None}}, fault)
     if isinstance(fault, dict):
         return Reply(fault.get("body", fault), int(fault.get("status", 200)))
-    if fault == "nothing":
+    if fault == "no reply":
         return None
     if fault == "drip":
         return Reply(b" " for _ in iter(lambda: server.closing.wait(0.02), True))
-    return Reply({"array": b"[]", "nonsense": b"<html>502 in disguise</html>", "blank": b""}[fault])
+    return Reply({"JSON array": b"[]", "HTML": b"<html>502 in disguise</html>", "empty body": b""}[fault])

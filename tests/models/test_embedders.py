@@ -15,7 +15,7 @@ from exhibit.models.embedders.minilm import MiniLM
 from exhibit.models.network import File, find_file
 from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
 from tests.loopback import Reply, serve
-from tests.rag.models import opened
+from tests.rag.models import open_model
 
 CLAUSE = "Either party may terminate this Agreement upon thirty (30) days' written notice to the other party."
 CLAUSES = [
@@ -37,7 +37,7 @@ def model() -> MiniLM:
 
 
 def test_minilm_fp32_vector_equals_official_model():
-    vector = opened(minilm, "fp32").embed([CLAUSE], role="passage")[0]
+    vector = open_model(minilm, "fp32").embed([CLAUSE], role="passage")[0]
     # values computed by sentence-transformers 5 with torch 2
     expected = [0.0137680, 0.0512231, 0.0425297, -0.0292187, 0.0042983, 0.0083593, -0.0356275, -0.0495136]
     assert np.allclose(vector[:8], expected, atol=1e-5)
@@ -45,10 +45,10 @@ def test_minilm_fp32_vector_equals_official_model():
 
 @pytest.mark.parametrize("plugin", [minilm, legal])
 def test_int8_vectors_are_close_to_fp32_vectors(plugin):
-    exact, small = (opened(plugin, variant).embed(CLAUSES, role="passage") for variant in ("fp32", "int8"))
+    exact, small = (open_model(plugin, variant).embed(CLAUSES, role="passage") for variant in ("fp32", "int8"))
     cosines = (exact * small).sum(axis=1)
     assert cosines.mean() >= 0.98 and cosines.min() >= 0.95
-    assert opened(plugin, "int8").name != opened(plugin, "fp32").name
+    assert open_model(plugin, "int8").name != open_model(plugin, "fp32").name
 
 
 def test_minilm_vectors_are_unit_length_ordered_and_independent_of_batch(model):

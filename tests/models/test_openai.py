@@ -40,7 +40,7 @@ def test_complete_returns_replies_in_order_with_token_usage(server: OpenAIServer
     assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
 
 
-@pytest.mark.parametrize("fault", [429, 500, 503, "nothing", "nonsense", "blank", "array"])
+@pytest.mark.parametrize("fault", [429, 500, 503, "no reply", "HTML", "empty body", "JSON array"])
 def test_complete_retries_transient_faults(server: OpenAIServer, fault):
     server.faults = {"x": [fault, fault]}
     assert ask(make_model(), "x") == ["echo: x"] and len(server.asked) == 3

@@ -12,18 +12,18 @@ import pytest
 from exhibit.models import network, reader
 from exhibit.models.embedders import legal
 from exhibit.models.reader import best_range, decode
-from tests.rag.reference import states
+from tests.rag.reference import compute_states
 
 LAW = "12. Notices are sent by courier. 13. This Agreement is governed by the laws of the State of Delaware. 14. Costs."
 RENT = "Rent is due each quarter in advance and is paid to the Landlord's account."
 QUESTION = "Which law governs the contract?"
 
 
-def worth(tokens: np.ndarray, spans: list[tuple[int, int]]) -> float:
+def sum_scores(tokens: np.ndarray, spans: list[tuple[int, int]]) -> float:
     return float(sum(tokens[a:b, 0].sum() + tokens[a, 1] + tokens[b - 1, 2] for a, b in spans))
 
 
-def stretches(bits: tuple[int, ...]) -> list[tuple[int, int]]:
+def list_runs(bits: tuple[int, ...]) -> list[tuple[int, int]]:
     edges = np.flatnonzero(np.diff([0, *bits, 0])).tolist()
     return list(zip(edges[::2], edges[1::2], strict=True))
 
@@ -31,8 +31,8 @@ def stretches(bits: tuple[int, ...]) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("seed", range(20))
 def test_decode_finds_token_spans_with_highest_score(seed: int) -> None:
     tokens = np.random.default_rng(seed).normal(size=(7, 3)) * 2
-    best = max(worth(tokens, stretches(bits)) for bits in product((0, 1), repeat=7))
-    assert worth(tokens, decode(tokens)) == pytest.approx(max(best, 0.0))
+    best = max(sum_scores(tokens, list_runs(bits)) for bits in product((0, 1), repeat=7))
+    assert sum_scores(tokens, decode(tokens)) == pytest.approx(max(best, 0.0))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -41,7 +41,9 @@ def test_best_range_finds_highest_scoring_range_inside_quotes(seed: int) -> None
     quotes = [(1, 4), (5, 8)]
     inside = [(a, b) for low, high in quotes for a in range(low, high) for b in range(a + 1, high + 1)]
     found = best_range(tokens, quotes)
-    assert found in inside and worth(tokens, [found]) == pytest.approx(max(worth(tokens, [one]) for one in inside))
+    assert found in inside and sum_scores(tokens, [found]) == pytest.approx(
+        max(sum_scores(tokens, [one]) for one in inside)
+    )
     assert best_range(tokens, []) is None
 
 
@@ -124,7 +126,7 @@ def test_reader_scores_equal_trained_weights() -> None:
     weights = network.merge(network.OFFICIAL.weights(), network.read_lowrank(reader.WEIGHTS))
     [pair] = model.tokenise(QUESTION, [RENT])
     asked = pair.types[0].tolist().index(1)
-    state = states(weights, pair.ids[0].tolist(), pair.types[0].tolist())
+    state = compute_states(weights, pair.ids[0].tolist(), pair.types[0].tolist())
     both = np.concatenate([state[0], state.mean(axis=0)])
     [read] = model.read(QUESTION, [RENT])
     assert read.score == pytest.approx(float(both @ weights["head.weight"][0] + weights["head.bias"][0]), abs=1e-3)

@@ -18,7 +18,7 @@ from exhibit.rag.config import Config
 from exhibit.rag.pipeline import Pipeline
 from exhibit.schemas.errors import ServiceError, SourceError
 from tests.loopback import Reply, Request, serve
-from tests.rag.reference import states
+from tests.rag.reference import compute_states
 from tests.training.material import tiny_weights
 
 QUESTION = "Which law governs the contract?"
@@ -129,11 +129,11 @@ def small(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_teacher_scores_equal_those_of_bert(small):
+def test_teacher_scores_equal_scores_of_bert(small):
     exact, quick = teacher.open("fp32"), teacher.open(None)
     scores = exact.score(QUESTION, PASSAGES)
     for (ids, types, _), score in zip(exact.tokenise(QUESTION, PASSAGES), scores, strict=True):
-        first = states(small, ids[0].tolist(), types[0].tolist())[0]
+        first = compute_states(small, ids[0].tolist(), types[0].tolist())[0]
         pooled = np.tanh(small["pooler.dense.weight"] @ first + small["pooler.dense.bias"])
         assert score == pytest.approx(float(small["head.weight"][0] @ pooled), abs=1e-3)
     rounded = quick.score(QUESTION, PASSAGES)

@@ -70,12 +70,12 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
-def timeless(value: Any) -> Any:
+def drop_times(value: Any) -> Any:
     """Return a result without its times."""
     if isinstance(value, dict):
         clock = ("seconds", "latency", "pages_per_second", "started")
-        return {key: timeless(held) for key, held in value.items() if key not in clock}
-    return [timeless(held) for held in value] if isinstance(value, list) else value
+        return {key: drop_times(held) for key, held in value.items() if key not in clock}
+    return [drop_times(held) for held in value] if isinstance(value, list) else value
 
 
 def contents(folder: Path) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def contents(folder: Path) -> dict[str, Any]:
     for path in sorted(folder.rglob("*.json*")):
         name = str(path.relative_to(folder))
         if path.suffix == ".jsonl" and path.name != "journal.jsonl":
-            found[name] = timeless(rows_of(path))
+            found[name] = drop_times(rows_of(path))
         elif path.suffix == ".json":
-            found[name] = timeless(json.loads(path.read_text(encoding="utf-8")))
+            found[name] = drop_times(json.loads(path.read_text(encoding="utf-8")))
     return found

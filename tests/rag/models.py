@@ -15,7 +15,7 @@ _BUILT = find_cache_folder() / "models"
 
 
 @cache
-def opened(plugin: ModuleType, variant: str) -> Any:
+def open_model(plugin: ModuleType, variant: str) -> Any:
     """Return a plug-in's model of this variant; it is opened only once."""
     return plugin.open(variant)
 

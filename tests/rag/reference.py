@@ -10,7 +10,7 @@ import numpy as np
 _GAUSS = np.vectorize(math.erf)
 
 
-def states(weights: Mapping[str, np.ndarray], ids: list[int], types: list[int]) -> np.ndarray:
+def compute_states(weights: Mapping[str, np.ndarray], ids: list[int], types: list[int]) -> np.ndarray:
     """Return the last state of each token of one text."""
     table = {name: weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")}
     state = table["word"][ids] + table["position"][: len(ids)] + table["token_type"][types]
@@ -31,7 +31,7 @@ def states(weights: Mapping[str, np.ndarray], ids: list[int], types: list[int]) 
     return state
 
 
-def with_lowrank(weights: Mapping[str, np.ndarray], low: Mapping[str, np.ndarray], strength: float) -> dict:
+def add_lowrank(weights: Mapping[str, np.ndarray], low: Mapping[str, np.ndarray], strength: float) -> dict:
     """Return the weights with the low-rank update `strength * B @ A` added."""
     added = {name: strength * low[name.replace(".weight", ".up")] @ low[name.replace(".weight", ".down")]
              for name in weights if name.replace(".weight", ".up") in low}  # fmt: skip

@@ -72,15 +72,15 @@ def test_inspect_shows_documents_sections_and_chunks(tmp_path, capsys):
     path.write_text(text, encoding="utf-8")
     Pipeline(Config.preset("seed", embedder="hashing"), jobs=1, cache=tmp_path).index(path, tmp_path / "index")
 
-    def shown(action: str) -> list[dict[str, object]]:
+    def read_output(action: str) -> list[dict[str, object]]:
         assert main([str(tmp_path / "index"), action, "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
-    [document] = shown("list")
+    [document] = read_output("list")
     assert document["category"] == "nda" and "Alder" in document["summary"] and document["sections"] >= len(NDA)
-    kinds = [section["kind"] for section in shown("sections") if section["kind"]]
+    kinds = [section["kind"] for section in read_output("sections") if section["kind"]]
     assert kinds == ["definitions", "obligations", "exclusions", "term", "miscellaneous"]
-    assert "".join(chunk["content"] for chunk in shown("chunks")) == text
+    assert "".join(chunk["content"] for chunk in read_output("chunks")) == text
     assert main([str(tmp_path / "index"), "sections"]) == 0 and main([str(tmp_path / "index"), "chunks"]) == 0
 
 

@@ -21,7 +21,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("text", "expected"), WORDS)
-def test_name_words_are_lower_case_with_their_parts(text, expected):
+def test_name_words_returns_lower_case_words_and_their_parts(text, expected):
     assert list(name_words(text)) == expected
     assert name_terms(text) == [term for term, *_ in expected]
 

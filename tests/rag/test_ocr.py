@@ -19,7 +19,7 @@ HOW = Ocr("tesseract", "en")
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[int, int]]:
+def ocr_sizes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[int, int]]:
     """A stub OCR engine that recognises the same words on each image; the fixture lists the image sizes."""
     sizes: list[tuple[int, int]] = []
 
@@ -33,7 +33,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[int, in
 
 
 @pytest.mark.parametrize("name", ["scan.pdf", "scan.png", "scan.tiff"])
-def test_read_with_ocr_caches_scan_with_word_boxes(tmp_path, asked, name):
+def test_read_with_ocr_caches_scan_with_word_boxes(tmp_path, ocr_sizes, name):
     path = tmp_path / name
     path.write_bytes(files.scan(WORDS, kind=path.suffix[1:].upper()))
     assert not read_document(path).has_text
@@ -42,14 +42,14 @@ def test_read_with_ocr_caches_scan_with_word_boxes(tmp_path, asked, name):
     assert document.notes == ("page 1 read by OCR with confidence 80%",)
     assert find_boxes(document, [Span(4, 10)]) != [[]]
     assert read_with_ocr(path, HOW) == document
-    assert len(asked) == 1
+    assert len(ocr_sizes) == 1
 
 
-def test_read_with_ocr_does_not_run_ocr_on_document_with_text(tmp_path, asked):
+def test_read_with_ocr_does_not_run_ocr_on_document_with_text(tmp_path, ocr_sizes):
     for name, data in (("lease.pdf", files.pdf(WORDS)), ("lease.txt", WORDS.encode())):
         (tmp_path / name).write_bytes(data)
         assert read_with_ocr(tmp_path / name, HOW) == read_document(tmp_path / name)
-    assert asked == []
+    assert ocr_sizes == []
 
 
 def test_choose_ocr_names_install_command_when_engine_is_missing(monkeypatch):

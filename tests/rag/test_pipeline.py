@@ -23,7 +23,7 @@ from tests.rag.bundles import PARTIES, contract
 from tests.rag.test_answers import FakeReader
 
 
-class Counting(Hashing):
+class CountingEmbedder(Hashing):
     """An embedder that counts its texts."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ def make(tmp_path):
 
 
 @pytest.fixture
-def ready(make, corpus, tmp_path) -> Pipeline:
+def indexed_pipeline(make, corpus, tmp_path) -> Pipeline:
     pipeline = make("sac-multilayer", chunk_size=120)
     pipeline.index(corpus, tmp_path / "index")
     return pipeline
@@ -73,7 +73,7 @@ def test_pipeline_indexes_searches_and_opens_again(make, corpus, tmp_path):
 
 
 def test_summary_is_embedded_and_never_returned(make, corpus, tmp_path):
-    embedder = Counting()
+    embedder = CountingEmbedder()
     pipeline = make("sac", chunk_size=120, embedder=embedder)
     pipeline.index(corpus, tmp_path / "index")
     summary = open_index(tmp_path / "index").entry("alder.txt").summary
@@ -81,7 +81,7 @@ def test_summary_is_embedded_and_never_returned(make, corpus, tmp_path):
     assert sum(text.startswith(f"{summary}\n") for text in embedder.texts) >= 3
     [answered] = pipeline.answer(["What is the term of the Alder agreement?"])
     assert all(not hit.text.startswith(summary) for hit in answered.retrieved.ranked)
-    plain = Counting()
+    plain = CountingEmbedder()
     make("rcts", chunk_size=120, embedder=plain).index(corpus, tmp_path / "plain")
     assert not any(text.startswith(summary) for text in plain.texts)
 
@@ -100,8 +100,8 @@ def test_index_reads_scan_only_when_ocr_is_enabled(make, tmp_path, monkeypatch):
     assert pipeline.search(["premises in repair"])[0].ranked[0].page == 1
 
 
-def test_selection_has_only_passages_with_nearly_the_best_score(ready):
-    [found] = ready.search(["notice of termination Alder Ltd"])
+def test_selection_has_only_passages_with_nearly_the_best_score(indexed_pipeline):
+    [found] = indexed_pipeline.search(["notice of termination Alder Ltd"])
     assert len({hit.document for hit in found.ranked}) == 2
     assert len(found.selected) <= 6 and found.selected == found.ranked[: len(found.selected)]
     best = found.ranked[0].score
@@ -109,7 +109,7 @@ def test_selection_has_only_passages_with_nearly_the_best_score(ready):
 
 
 def test_hit_has_section_and_page_and_its_text_has_no_repeated_footer(make, samples, tmp_path):
-    embedder = Counting()
+    embedder = CountingEmbedder()
     pipeline = make("rcts", embedder=embedder)
     pipeline.index(next((samples / "cuad").rglob("TESSALINE*.pdf")), tmp_path / "index")
     [found] = pipeline.search(["source code escrow deposit"])
@@ -150,7 +150,7 @@ def test_index_rejects_missing_empty_or_blank_input(make, tmp_path):
     assert report.documents == 1 and "blank.txt" in report.set_aside[0]
 
 
-class Stopping(Counting):
+class StoppingEmbedder(CountingEmbedder):
     """An embedder whose process is stopped after some texts."""
 
     def __init__(self, after: int) -> None:
@@ -168,11 +168,11 @@ def test_stopped_ingest_continues_with_the_cached_vectors(make, tmp_path):
     for number in range(40):
         clauses = "".join(f"{n}. Clause {n} of deal {number} binds the parties.\n\n" for n in range(60))
         (tmp_path / "many" / f"{number}.txt").write_text(clauses)
-    first = Stopping(1100)
+    first = StoppingEmbedder(1100)
     with pytest.raises(KeyboardInterrupt):
         make("rcts", chunk_size=100, embedder=first).index(tmp_path / "many", tmp_path / "index")
     assert not (tmp_path / "index").exists() and len(first.texts) >= 500
-    second, fresh = Counting(), Counting()
+    second, fresh = CountingEmbedder(), CountingEmbedder()
     make("rcts", chunk_size=100, embedder=second).index(tmp_path / "many", tmp_path / "index")
     other = Pipeline(Config.preset("rcts", chunk_size=100), cache=tmp_path / "other", jobs=1, embedder=fresh)
     other.index(tmp_path / "many", tmp_path / "whole")
@@ -181,8 +181,10 @@ def test_stopped_ingest_continues_with_the_cached_vectors(make, tmp_path):
         assert (tmp_path / "index" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def test_answer_cites_the_document_named_in_the_question(ready):
-    told, unknown = ready.answer(["What is the governing law of the Cedar SA agreement?", "Who won the 1998 cup?"])
+def test_answer_cites_the_document_named_in_the_question(indexed_pipeline):
+    told, unknown = indexed_pipeline.answer(
+        ["What is the governing law of the Cedar SA agreement?", "Who won the 1998 cup?"]
+    )
     assert "Chile" in told.answer.text and told.answer.citations
     assert told.context.sources[told.answer.citations[0] - 1].document == "cedar.txt"
     assert unknown.answer.refused

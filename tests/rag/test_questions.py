@@ -10,7 +10,7 @@ from exhibit.evidence import Span
 from exhibit.rag.questions import find_references, understand
 
 
-def carried(text: str) -> bool:
+def has_collection_name(text: str) -> bool:
     """Return whether a text contains one of the collection's two names."""
     return any(name in text.lower() for name in ("kenway", "alder"))
 
@@ -43,7 +43,7 @@ APART = [
 
 @pytest.mark.parametrize(("question", "names", "asks", "kind"), APART)
 def test_understand_separates_the_name_of_a_document(question, names, asks, kind):
-    query = understand(question, carried)
+    query = understand(question, has_collection_name)
     assert (query.names, query.asks, query.kind, query.apart) == (names, asks, kind, True)
 
 
@@ -91,7 +91,7 @@ WITHIN = [
 
 @pytest.mark.parametrize(("question", "names", "kind"), WITHIN)
 def test_understand_keeps_a_name_that_is_part_of_the_question(question, names, kind):
-    query = understand(question, carried)
+    query = understand(question, has_collection_name)
     assert (query.names, query.asks, query.apart, query.kind) == (names, question, False, kind)
 
 

@@ -115,7 +115,7 @@ def test_search_prefers_contract_clause_to_amendment_with_same_title_and_parties
     assert found.ranked[0].document == "lease.txt" and "four percent" in found.ranked[0].text
 
 
-def test_standardise_scales_each_group_separately():
+def test_standardise_scales_scores_of_each_group_separately():
     scores = retrieve.standardise(np.array([1, 3, 5, 5], np.float32), np.array([0, 2]))
     assert scores.tolist() == [-1, 1, 0, 0]
 
@@ -182,7 +182,7 @@ def test_complete_sentences_completes_cut_sentences(pipeline):
 # ---------------------------------------------------------------- rerankers, layers, selection
 
 
-class Longest:
+class PreferLongTexts:
     """A reranker that prefers long texts."""
 
     name = "longest"
@@ -201,7 +201,7 @@ class Longest:
 @pytest.mark.parametrize("weight", [None, 1.5])
 @pytest.mark.parametrize("method", ["routed", "dense"])
 def test_low_reranker_confidence_empties_the_selection(pipeline, monkeypatch, method, weight):
-    monkeypatch.setitem(pipeline.__dict__, "reranker", Longest(weight))
+    monkeypatch.setitem(pipeline.__dict__, "reranker", PreferLongTexts(weight))
     settings = {"reranker": "longest", "rerank": 2, "method": method}
     monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update=settings))
     [found] = pipeline.search(["Consider the lease of Fox Bakery; which law governs?"])
@@ -215,12 +215,12 @@ def test_low_reranker_confidence_empties_the_selection(pipeline, monkeypatch, me
 
 
 def test_rerank_adds_weighted_retrieval_score_to_reranker_score():
-    assert retrieve.rerank("?", ["a", "bb"], [9.0, 1.0], Longest(5.0)) == ([0, 1], 0.2)
-    assert retrieve.rerank("?", ["a", "bb"], [9.0, 1.0], Longest()) == ([1, 0], 0.2)
-    assert retrieve.rerank("?", [], [], Longest(5.0)) == ([], None)
+    assert retrieve.rerank("?", ["a", "bb"], [9.0, 1.0], PreferLongTexts(5.0)) == ([0, 1], 0.2)
+    assert retrieve.rerank("?", ["a", "bb"], [9.0, 1.0], PreferLongTexts()) == ([1, 0], 0.2)
+    assert retrieve.rerank("?", [], [], PreferLongTexts(5.0)) == ([], None)
 
 
-def test_layers_limit_the_number_of_documents_and_sections(tmp_path_factory, folder):
+def test_layer_settings_limit_the_number_of_documents_and_sections(tmp_path_factory, folder):
     pipeline = build(tmp_path_factory, folder, "seed", layer_documents=1, layer_sections=2, document_limit=1)
     [found] = pipeline.search(["Commercial Lease between Gull Homes and Heron Books: late charge"])
     assert {hit.document for hit in found.ranked} == {"heron.txt"}
@@ -259,7 +259,7 @@ def test_answer_cites_governing_law_clause_of_named_lease(pipeline):
     assert answered.context.asks == "which law governs this Lease?"
 
 
-def test_add_content_prefers_named_document_to_more_matching_words():
+def test_add_content_ranks_named_document_above_document_with_more_matching_words():
     """If the name had as little weight as the words, freely worded questions would lose their document."""
     table = np.array([[0, 0, 0, 9, 1, 0], [1, 1, 0, 9, 1, 0]], np.int64)
     search = SimpleNamespace(search=lambda terms, k: (np.array([7.0, 4.0], np.float32), np.array([1, 0])))

@@ -24,7 +24,7 @@ CLAUSE = (
 )
 
 
-def by_the_book(text: str, size: int, separators: tuple[str, ...], keep: str) -> list[str]:
+def split_recursively(text: str, size: int, separators: tuple[str, ...], keep: str) -> list[str]:
     """Split at every occurrence of the first separator, join neighbours while they fit, split longer pieces again."""
     if len(text) <= size:
         return [text] if text else []
@@ -40,7 +40,7 @@ def by_the_book(text: str, size: int, separators: tuple[str, ...], keep: str) ->
             chunks += [joined] if joined else []
             joined = ""
         if len(piece) > size:
-            chunks += by_the_book(piece, size, separators[1:], keep)
+            chunks += split_recursively(piece, size, separators[1:], keep)
         else:
             joined += piece
     return chunks + ([joined] if joined else [])
@@ -52,7 +52,7 @@ def by_the_book(text: str, size: int, separators: tuple[str, ...], keep: str) ->
 @example(".. a.. b", 3, splitters.SENTENCES, "start")
 def test_rcts_split_equals_reference_implementation(text, size, separators, keep):
     spans = splitters.split(text, size=size, separators=separators, keep=keep)
-    assert [text[start:end] for start, end in spans] == by_the_book(text, size, separators, keep)
+    assert [text[start:end] for start, end in spans] == split_recursively(text, size, separators, keep)
 
 
 @given(st.text(max_size=300), SIZES, SEPARATORS)

@@ -31,15 +31,15 @@ def review(**fields: object) -> Review:
     return Review.model_validate_json(json.dumps({**REVIEW, **fields}))
 
 
-def better(**fields: object) -> Better:
+def make_better(**fields: object) -> Better:
     return Better.model_validate_json(json.dumps(fields))
 
 
-def test_better_gold_has_passages_or_is_impossible_but_not_both():
-    assert better(contexts=[PASSAGE]).has_correction and better(is_impossible=True).has_correction
-    assert not better(answer="ten").has_correction
+def test_corrected_gold_cannot_have_passages_and_be_impossible():
+    assert make_better(contexts=[PASSAGE]).has_correction and make_better(is_impossible=True).has_correction
+    assert not make_better(answer="ten").has_correction
     with pytest.raises(ValidationError, match="is_impossible is true, but there are passages"):
-        better(contexts=[PASSAGE], is_impossible=True)
+        make_better(contexts=[PASSAGE], is_impossible=True)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def sound_run(tmp_path_factory):
     return folder / "r"
 
 
-def changed(path: Path, *keys: str, value: Any) -> None:
+def replace_value(path: Path, *keys: str, value: Any) -> None:
     """Replace the value at these keys in a JSON file, or in the first line of a JSONL file."""
     first, *rest = path.read_text(encoding="utf-8").split("\n") if path.suffix == ".jsonl" else [path.read_text()]
     content = json.loads(first)
@@ -65,7 +65,7 @@ def test_validate_finds_no_faults_in_a_finished_run(sound_run, capsys):
 )
 def test_commands_name_the_damaged_file_of_a_run(sound_run, tmp_path, capsys, file, keys, value, command):
     run = Path(shutil.copytree(sound_run, tmp_path / "runs" / "r"))
-    changed(run / file, *keys, value=value)
+    replace_value(run / file, *keys, value=value)
     if command == "review":
         code = review_main(["make", str(run), "--out", str(tmp_path / "review.html")])
     else:
@@ -78,8 +78,8 @@ def test_commands_name_the_damaged_file_of_a_run(sound_run, tmp_path, capsys, fi
 
 def test_validate_reports_every_damaged_file_of_a_run(sound_run, tmp_path, capsys):
     run = Path(shutil.copytree(sound_run, tmp_path / "r"))
-    changed(run / "supply" / RESULTS, "outcome", value=3)
-    changed(run / "supply" / "summary.json", "answer_f1", "mean", value="high")
+    replace_value(run / "supply" / RESULTS, "outcome", value=3)
+    replace_value(run / "supply" / "summary.json", "answer_f1", "mean", value="high")
     assert validate([str(run)]) == 1
     out = capsys.readouterr().out
     assert "supply/summary.json: not in the format that evaluate_rag.py writes: answer_f1.mean" in out
@@ -91,7 +91,7 @@ def test_validate_reports_every_damaged_file_of_a_run(sound_run, tmp_path, capsy
 
 def test_run_folder_refuses_a_run_of_another_format_version(sound_run, tmp_path):
     run = Path(shutil.copytree(sound_run, tmp_path / "r"))
-    changed(run / CONFIG, "format", value="exhibit-run/9")
+    replace_value(run / CONFIG, "format", value="exhibit-run/9")
     with pytest.raises(BundleError, match=r"format: Input should be 'exhibit-run/2'; run the evaluation again"):
         _ = RunFolder(run).config
 

@@ -210,7 +210,7 @@ def test_validate_reports_located_gold_for_a_context_without_text(bundle):
     assert len(told) == 1 and told[0].startswith(f"gold.jsonl: line {number + 1}: spans")
 
 
-def test_check_files_accepts_missing_files_that_are_listed_elsewhere(bundle):
+def test_check_files_accepts_missing_files_that_the_caller_lists(bundle):
     listed = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))["files"]
     entries = {path: FileEntry.model_validate(entry) for path, entry in listed.items()}
     gone = next(path for path in entries if path.startswith("corpus/"))

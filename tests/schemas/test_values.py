@@ -69,7 +69,7 @@ def test_describe_disk_error_raises_other_errors_unchanged():
         describe_disk_error(BrokenPipeError(errno.EPIPE, "broken pipe"))
 
 
-def test_added_question_without_passages_is_impossible():
+def test_question_added_without_passages_is_marked_impossible():
     passage = MarkedPassage(filename="lease.pdf", spans=[(0, 4)], text="rent")
     assert AddedQuestion(question="Who pays?").is_impossible
     assert not AddedQuestion(question="Who pays?", contexts=[passage]).is_impossible

@@ -132,7 +132,7 @@ def test_replace_folder_refuses_a_folder_that_is_not_a_bundle_or_is_in_use(tmp_p
 
 
 def test_next_run_removes_the_partial_folder_of_a_killed_run(tmp_path):
-    left = killed_while_writing(tmp_path / "out")
+    left = kill_while_writing(tmp_path / "out")
     assert left is not None and (left / "junk").is_file()
     with replace_folder(tmp_path / "out", force=False) as folder:
         assert list(folder.iterdir()) == []
@@ -140,7 +140,7 @@ def test_next_run_removes_the_partial_folder_of_a_killed_run(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def killed_while_writing(out: Path, *names: str) -> Path | None:
+def kill_while_writing(out: Path, *names: str) -> Path | None:
     """Run a process that is killed while it writes `out`; return the unfinished folder, or None."""
     code = f"""
 import os, signal
@@ -213,14 +213,14 @@ def test_convert_reports_a_full_disk_and_keeps_the_old_bundle(tmp_path, convert,
     first = convert("cuad", "--source", samples / "cuad", "--max-documents", "1", out="out")
     before = sorted((p, p.stat().st_size) for p in first.rglob("*"))
 
-    def full(*_: object) -> None:
+    def raise_disk_full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(build, "write_gold", full)
+    monkeypatch.setattr(build, "write_gold", raise_disk_full)
     convert("cuad", "--source", samples / "cuad", "--force", out="out", expect=1)
     assert "No space left on device; the existing files are unchanged" in capsys.readouterr().err
     monkeypatch.undo()
-    monkeypatch.setattr(shutil, "copyfile", full)
+    monkeypatch.setattr(shutil, "copyfile", raise_disk_full)
     convert("cuad", "--source", samples / "cuad", "--force", "--engine", "serial", out="out", expect=1)
     assert "No space left on device" in capsys.readouterr().err
     assert sorted((p, p.stat().st_size) for p in first.rglob("*")) == before
@@ -261,7 +261,7 @@ def test_replace_file_is_atomic_and_leaves_no_partial_file(tmp_path):
         assert path.read_bytes() == written and [p.name for p in path.parent.iterdir()] == ["a.json"]
 
 
-def test_list_files_excludes_outward_links_and_pipes(tmp_path):
+def test_list_files_excludes_pipes_and_links_out_of_the_folder(tmp_path):
     folder = tmp_path / "in"
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "b.txt").write_text("b")

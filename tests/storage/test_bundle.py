@@ -71,7 +71,7 @@ def test_validate_checks_every_file_of_a_remote_bundle(bundle, capsys):
     assert main(["memory://bucket/none"]) == 1 and "no bundle.json in it" in capsys.readouterr().err
 
 
-def minimal(folder: Path, *contexts: list[dict[str, str]]) -> Path:
+def write_minimal(folder: Path, *contexts: list[dict[str, str]]) -> Path:
     (folder / "corpus").mkdir(parents=True)
     (folder / "corpus" / "a.txt").write_text("Rent is due.", encoding="utf-8")
     rows = [{"id": n, "question": "q?", "answer": "a", "contexts": given} for n, given in enumerate(contexts)]
@@ -79,16 +79,22 @@ def minimal(folder: Path, *contexts: list[dict[str, str]]) -> Path:
     return folder
 
 
-def lacks(folder: Path) -> list[str]:
+def list_missing(folder: Path) -> list[str]:
     return [line.partition(":")[0] for line in describe_missing_parts(open_bundle(folder))]
 
 
 def test_missing_parts_of_a_bundle_are_listed(tmp_path):
     always = ["no bundle.json", "no gold.jsonl"]
-    assert lacks(minimal(tmp_path / "a", [])) == [*always, "no question names a passage or a document"]
-    assert lacks(minimal(tmp_path / "b", [], [{"filename": "a.txt"}])) == [*always, "no context has a text"]
-    assert lacks(minimal(tmp_path / "c", [{"filename": "a.txt"}], [{"filename": "a.txt", "text": "Rent"}])) == always
-    assert lacks(write_bundle(tmp_path / "d")) == ["no bundle.json"]
+    assert list_missing(write_minimal(tmp_path / "a", [])) == [*always, "no question names a passage or a document"]
+    assert list_missing(write_minimal(tmp_path / "b", [], [{"filename": "a.txt"}])) == [
+        *always,
+        "no context has a text",
+    ]
+    assert (
+        list_missing(write_minimal(tmp_path / "c", [{"filename": "a.txt"}], [{"filename": "a.txt", "text": "Rent"}]))
+        == always
+    )
+    assert list_missing(write_bundle(tmp_path / "d")) == ["no bundle.json"]
 
 
 def test_open_bundle_reports_a_missing_folder_in_a_single_line(tmp_path):

@@ -11,7 +11,7 @@ from exhibit.storage import cache
 from exhibit.storage.cache import Cache
 
 
-def locked(path) -> sqlite3.Connection:
+def lock_file(path) -> sqlite3.Connection:
     """Return a connection that holds the write lock on a new file."""
     other = sqlite3.connect(path, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
@@ -20,7 +20,7 @@ def locked(path) -> sqlite3.Connection:
 
 def test_cache_raises_when_the_lock_is_held_too_long(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "_LOCK_SECONDS", 0.05)
-    other = locked(tmp_path / "kept.sqlite")
+    other = lock_file(tmp_path / "kept.sqlite")
     with pytest.raises(ToolkitError, match=r"kept\.sqlite: the cache cannot be used: database is locked"):
         Cache(tmp_path / "kept.sqlite").put({b"key": b"value"})
     other.close()

@@ -34,7 +34,7 @@ NAMES = st.text(min_size=1, max_size=40).filter(lambda name: "/" not in name and
 
 
 @pytest.fixture
-def passing(tmp_path, monkeypatch) -> Path:
+def download_folder(tmp_path, monkeypatch) -> Path:
     """The temporary folder for downloaded files."""
     folder = tmp_path / "passing"
     folder.mkdir()
@@ -86,43 +86,43 @@ def test_expand_returns_matching_folders_sorted(memory):
 # ---------------------------------------------------------------- one at a time
 
 
-def test_fetch_file_removes_the_download_after_the_block(memory, passing, downloads):
+def test_fetch_file_removes_the_download_after_the_block(memory, download_folder, downloads):
     file = put(memory / "lease.txt", b"The rent is due.")
     with fetch_file(file) as path, fetch_file(file) as again:
         assert path == again and path.read_bytes() == b"The rent is due."
         assert sha256_of(file) == hashlib.sha256(b"The rent is due.").hexdigest()
     assert downloads == ["lease.txt"], "fetched once for all who read it"
-    assert list(passing.iterdir()) == []
+    assert list(download_folder.iterdir()) == []
 
 
-def test_keep_recent_files_keeps_a_limited_number_of_files(memory, passing, downloads):
+def test_keep_recent_files_keeps_a_limited_number_of_files(memory, download_folder, downloads):
     files = [put(memory / f"{number}.txt") for number in range(5)]
     with keep_recent_files(files=2):
         for file in [*files, files[4], files[3], files[0]]:
             with fetch_file(file):
-                assert len([path for path in passing.iterdir() if path.is_dir()]) <= 3
-        assert len([path for path in passing.iterdir() if path.is_dir()]) == 2
-    assert downloads == ["0.txt", "1.txt", "2.txt", "3.txt", "4.txt", "0.txt"] and list(passing.iterdir()) == []
+                assert len([path for path in download_folder.iterdir() if path.is_dir()]) <= 3
+        assert len([path for path in download_folder.iterdir() if path.is_dir()]) == 2
+    assert downloads == ["0.txt", "1.txt", "2.txt", "3.txt", "4.txt", "0.txt"] and list(download_folder.iterdir()) == []
 
 
-def test_fetch_refuses_a_document_with_another_checksum(memory, passing):
+def test_fetch_refuses_a_document_with_another_checksum(memory, download_folder):
     file = put(memory / "lease.txt", b"The rent is doubled.")
     recorded = Remote(file.url, hashlib.sha256(b"The rent is due.").hexdigest(), 16)
     with pytest.raises(
         DocumentError, match=r"^memory://bucket/folder/lease.txt: the content differs from the sha256 in bundle.json"
     ):
         read_document(recorded)
-    assert sha256_of(recorded) == recorded.sha256 and list(passing.iterdir()) == []
+    assert sha256_of(recorded) == recorded.sha256 and list(download_folder.iterdir()) == []
 
 
-def test_reader_error_names_the_url_instead_of_the_temporary_file(memory, passing):
+def test_reader_error_names_the_url_instead_of_the_temporary_file(memory, download_folder):
     with pytest.raises(DocumentError) as caught:
         read_document(put(memory / "lease.pdf", b"no PDF"))
     assert str(caught.value).startswith("memory://bucket/folder/lease.pdf: not a PDF")
-    assert str(passing) not in str(caught.value) and list(passing.iterdir()) == []
+    assert str(download_folder) not in str(caught.value) and list(download_folder.iterdir()) == []
     with pytest.raises(DocumentError, match=r"none\.txt: no such file"):
         read_document(memory / "none.txt")
-    assert list(passing.iterdir()) == []
+    assert list(download_folder.iterdir()) == []
 
 
 # ---------------------------------------------------------------- what goes wrong

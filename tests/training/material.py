@@ -79,16 +79,16 @@ def tiny_weights(*, width: int = 32, layers: int = 2, seed: int = 3) -> dict[str
     """Return the weights of a network with MiniLM's architecture and a thousandth of its size."""
     random = np.random.default_rng(seed)
 
-    def some(*shape: int) -> np.ndarray[Any, Any]:
+    def random_array(*shape: int) -> np.ndarray[Any, Any]:
         return (random.standard_normal(shape) * 0.08).astype(np.float32)
 
     def norm(name: str) -> dict[str, np.ndarray[Any, Any]]:
         return {f"{name}.weight": np.ones(width, np.float32), f"{name}.bias": np.zeros(width, np.float32)}
 
     weights = {
-        "embeddings.word_embeddings.weight": some(30522, width) * 5,
-        "embeddings.position_embeddings.weight": some(512, width),
-        "embeddings.token_type_embeddings.weight": some(2, width),
+        "embeddings.word_embeddings.weight": random_array(30522, width) * 5,
+        "embeddings.position_embeddings.weight": random_array(512, width),
+        "embeddings.token_type_embeddings.weight": random_array(2, width),
         **norm("embeddings.LayerNorm"),
     }
     wide = 4 * width
@@ -100,7 +100,7 @@ def tiny_weights(*, width: int = 32, layers: int = 2, seed: int = 3) -> dict[str
     for layer in range(layers):
         for part, (rows, columns) in shapes.items():
             name = f"encoder.layer.{layer}.{part}"
-            weights |= {f"{name}.weight": some(rows, columns), f"{name}.bias": np.zeros(rows, np.float32)}
+            weights |= {f"{name}.weight": random_array(rows, columns), f"{name}.bias": np.zeros(rows, np.float32)}
         weights |= norm(f"encoder.layer.{layer}.attention.output.LayerNorm")
         weights |= norm(f"encoder.layer.{layer}.output.LayerNorm")
     return weights

@@ -13,7 +13,7 @@ from training.gather import Excluded, gather, main, make_document_key, read_name
 from training.pack import ROLES, list_rows, load_pack
 
 
-def listed(path: Path, *names: str) -> Path:
+def write_list(path: Path, *names: str) -> Path:
     rows = "".join(f"cuad\ttexts\t{name}\n" for name in names)
     path.write_text(f"benchmark\twhere\tdocument\n{rows}", encoding="utf-8")
     return path
@@ -23,7 +23,7 @@ def test_gather_leaves_out_excluded_documents_and_their_copies(tmp_path: Path) -
     root = write_contracts(tmp_path / "cuad")
     copied = root / "corpus" / "birch.txt"
     copied.write_text("A cover page.\n\n" + contract("alder", "Norway"), encoding="utf-8")
-    excluded = Excluded(read_names(listed(tmp_path / "list.tsv", "Alder.PDF")))
+    excluded = Excluded(read_names(write_list(tmp_path / "list.tsv", "Alder.PDF")))
     pack = gather([root], excluded=excluded)
     assert [document["name"] for document in pack.documents] == ["cedar.txt", "dogwood.txt", "elm.txt", "fir.txt"]
     assert pack.notes["skipped"]["cuad: document on the list"] == 1
@@ -85,7 +85,7 @@ def test_gather_command_writes_a_pack_that_load_pack_reads_unchanged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root, out = write_contracts(tmp_path / "cuad"), tmp_path / "pack.npz"
-    exclude = listed(tmp_path / "list.tsv", "alder.txt")
+    exclude = write_list(tmp_path / "list.tsv", "alder.txt")
     assert main(["--bundles", str(root), "--exclude", str(exclude), "--out", str(out), "--dev", "0.5"]) == 0
     pack = load_pack(out)
     expected = gather([root], excluded=Excluded(read_names(exclude)), dev=0.5)

@@ -21,7 +21,7 @@ CONTRACT = (
 AGREEMENT = "NDA\n\nAlder shall return all papers within ten days after Birch asks for them.\n"
 
 
-def place(text: str, words: str) -> list[int]:
+def span_of(text: str, words: str) -> list[int]:
     return [text.index(words), text.index(words) + len(words)]
 
 
@@ -37,12 +37,12 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (agreements / "train.json").write_text(json.dumps(told), encoding="utf-8")
     rows = [
         {"document": "cuad/Lease.txt", "question": "How much is the rent?", "answer": "£900", "kind": "words",
-         "spans": [place(CONTRACT, "Desk Inc pays £900 a month, in advance.")]},
+         "spans": [span_of(CONTRACT, "Desk Inc pays £900 a month, in advance.")]},
         {"document": "cuad/Lease.txt", "question": "May the tenant keep a cat?", "answer": "Yes", "kind": "yes",
-         "spans": [place(CONTRACT, "Desk Inc may keep one cat.")]},
+         "spans": [span_of(CONTRACT, "Desk Inc may keep one cat.")]},
         {"document": "cuad/Lease.txt", "question": "Is there a deposit?", "answer": "", "kind": "none", "spans": []},
         {"document": "contractnli/nda.pdf", "question": "How soon are papers returned?", "answer": "within ten days",
-         "kind": "words", "spans": [place(AGREEMENT, AGREEMENT.strip()[5:])]},
+         "kind": "words", "spans": [span_of(AGREEMENT, AGREEMENT.strip()[5:])]},
     ]  # fmt: skip
     questions = tmp_path / "places.jsonl"
     questions.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -91,7 +91,7 @@ def test_gather_collects_short_answers_and_verdicts(tmp_path: Path, table: Path)
     ],
 )
 def test_find_short_finds_answers_only_inside_the_gold(answer: str, found: str | None) -> None:
-    start, end = place(CONTRACT, "Desk Inc pays £900 a month, in advance.")
+    start, end = span_of(CONTRACT, "Desk Inc pays £900 a month, in advance.")
     assert [CONTRACT[slice(*span)] for span in find_short(answer, [Span(start, end)], CONTRACT)] == (
         [found] if found else []
     )

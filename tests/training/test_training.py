@@ -30,7 +30,7 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Pack:
     return gather([write_contracts(folder / "cuad"), write_library(folder / "acord")], excluded=Excluded(), dev=0.3)
 
 
-def with_head(seed: int) -> dict[str, np.ndarray]:
+def make_head(seed: int) -> dict[str, np.ndarray]:
     """Return a small network with BERT's original head."""
     random = np.random.default_rng(seed)
     head = {"pooler.dense.weight": (32, 32), "head.weight": (1, 32), "pooler.dense.bias": 32, "head.bias": 1}
@@ -42,7 +42,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory, pack: Pack) -> Path:
     """Return a folder with small initial weights, and the output of the program."""
     folder = tmp_path_factory.mktemp("taught")
     save_pack(pack, folder / "pack.npz")
-    networks = {"minilm": tiny_weights(), "teacher": with_head(5)}
+    networks = {"minilm": tiny_weights(), "teacher": make_head(5)}
     write_tensors({f"{n}/{k}": a for n, some in networks.items() for k, a in some.items()}, folder / "base.safetensors")
     reader = teach.Reader(tiny_weights(), rank=2, seed=1)
     for name, file in FILES.items():

@@ -9,7 +9,7 @@ import pytest
 from training.gather import OWN, read_wordings
 
 
-def plain(words: str) -> str:
+def normalise(words: str) -> str:
     return re.sub(r"\W+", " ", words.casefold()).strip()
 
 
@@ -21,12 +21,12 @@ def test_each_kind_has_at_least_12_training_and_12_test_wordings(source: str, ki
     for kind, words in wordings.items():
         assert len(words.train) >= 12, kind
         assert len(words.test) >= 12, kind
-        assert all(plain(one) and one == one.strip() for one in (*words.train, *words.test)), kind
+        assert all(normalise(one) and one == one.strip() for one in (*words.train, *words.test)), kind
 
 
 def test_wordings_are_unique_across_all_kinds() -> None:
     every = [
-        plain(one)
+        normalise(one)
         for source in OWN
         for words in read_wordings(source).values()
         for one in (words.own, *words.train, *words.test)

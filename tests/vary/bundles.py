@@ -68,7 +68,7 @@ This licence is granted on 14 March 2019 by Quillmoor Systems Ltd to Harbour Fre
 
 
 @dataclass(frozen=True)
-class Asked:
+class Fact:
     """A question with the words that answer it."""
 
     question: str
@@ -78,21 +78,21 @@ class Asked:
 
 
 ROWS = (
-    Asked("From what day does the lease run?", "6/1/17", "The term begins on June 1, 2017 and ends on May 31, 2022."),
-    Asked("How long is each renewal?", "2 years", "The lease renews for successive terms of two (2) years each unless"),
-    Asked("How much notice stops it?", "90 days", "gives\nninety (90) days' prior written notice"),
-    Asked("What is the rent?", "$4,000", "The Tenant shall pay a monthly rent of Four Thousand Dollars ($4,000)."),
-    Asked("What is the late charge?", "6%", "Rent that is paid late bears a charge of six percent (6%)."),
-    Asked("Which law governs?", "Oregon", "This Lease is governed by the laws of the State of Oregon."),
-    Asked("Does an assignment need consent?", "Yes",
+    Fact("From what day does the lease run?", "6/1/17", "The term begins on June 1, 2017 and ends on May 31, 2022."),
+    Fact("How long is each renewal?", "2 years", "The lease renews for successive terms of two (2) years each unless"),
+    Fact("How much notice stops it?", "90 days", "gives\nninety (90) days' prior written notice"),
+    Fact("What is the rent?", "$4,000", "The Tenant shall pay a monthly rent of Four Thousand Dollars ($4,000)."),
+    Fact("What is the late charge?", "6%", "Rent that is paid late bears a charge of six percent (6%)."),
+    Fact("Which law governs?", "Oregon", "This Lease is governed by the laws of the State of Oregon."),
+    Fact("Does an assignment need consent?", "Yes",
           "The Tenant may not assign this Lease without the Landlord's consent."),
-    Asked("Must the tenant insure?", "Yes", "The Tenant shall maintain a policy of fire insurance."),
-    Asked("May the premises be a bakery?", "Yes", "The Tenant may use the premises for a bakery."),
-    Asked("Who is the tenant?", "Tollgate Bakery LLC", "Tollgate Bakery LLC (the \"Tenant\")"),
-    Asked("How fast are faults answered?", "12 hours",
+    Fact("Must the tenant insure?", "Yes", "The Tenant shall maintain a policy of fire insurance."),
+    Fact("May the premises be a bakery?", "Yes", "The Tenant may use the premises for a bakery."),
+    Fact("Who is the tenant?", "Tollgate Bakery LLC", "Tollgate Bakery LLC (the \"Tenant\")"),
+    Fact("How fast are faults answered?", "12 hours",
           "The Licensor shall answer a report of a fault within twelve (12) hours.", "licence.txt"),
-    Asked("What does support cost?", "EUR 1,500", "Support costs EUR 1,500 a year.", "licence.txt"),
-    Asked("May a party end the licence?", "Yes", "Either party may end this licence on sixty (60) days' notice.",
+    Fact("What does support cost?", "EUR 1,500", "Support costs EUR 1,500 a year.", "licence.txt"),
+    Fact("May a party end the licence?", "Yes", "Either party may end this licence on sixty (60) days' notice.",
           "licence.txt"),
 )  # fmt: skip
 
@@ -126,7 +126,7 @@ def read_parent(root: Path) -> TextCorpus:
     return read_corpus(open_bundle(write_parent(root)), Tally())
 
 
-def varied(corpus: TextCorpus, kind: str, *, seed: int = 3, tally: Tally | None = None) -> TextCorpus:
+def vary_corpus(corpus: TextCorpus, kind: str, *, seed: int = 3, tally: Tally | None = None) -> TextCorpus:
     """Return the corpus after a kind of variation."""
     name, argument = read_kind(kind)
     return KINDS[name].vary(corpus, VaryRequest(seed, argument), tally or Tally())

@@ -15,7 +15,7 @@ from exhibit.storage.bundle import open_bundle
 from exhibit.vary.corpus import IMPOSSIBLE, NO_CLAUSE, SEVERAL, TextCorpus, VaryRequest, read_corpus
 from exhibit.vary.kinds import KINDS, TITLES, WAYS
 from exhibit.vary.values import DERIVED, IN_QUESTION, NO_VALUE, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanger
-from tests.vary.bundles import ROWS, read_parent, varied
+from tests.vary.bundles import ROWS, read_parent, vary_corpus
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def one_row(text, answer, gold, question="What?"):
     return RawDocument("a.pdf", "A", text=text), RawRow(1, question, answer, (passage,), "a.pdf")
 
 
-def changed(text, answer, gold, question="What?", *, seed=1):
+def change_values(text, answer, gold, question="What?", *, seed=1):
     document, row = one_row(text, answer, gold, question)
     return ValueChanger(document, [row], seed=seed).changes()
 
@@ -46,7 +46,7 @@ def changed(text, answer, gold, question="What?", *, seed=1):
 
 
 def test_figures_kind_changes_words_digits_and_answer_together(corpus):
-    after = varied(corpus, "figures")
+    after = vary_corpus(corpus, "figures")
     for row in after.rows:
         new, old = keys_of(row.labels["new"]), keys_of(row.labels["old"])
         assert keys_of(row.answer) == new
@@ -56,7 +56,7 @@ def test_figures_kind_changes_words_digits_and_answer_together(corpus):
     assert {row.labels["value"] for row in after.rows} == {"date", "period", "amount", "percentage", "place"}
     lease = after.documents["lease.pdf"].text
     assert "a Nevada corporation" in lease and "State of Oregon" not in lease
-    assert varied(corpus, "figures", seed=1).documents != varied(corpus, "figures", seed=2).documents
+    assert vary_corpus(corpus, "figures", seed=1).documents != vary_corpus(corpus, "figures", seed=2).documents
     days = [key for _, key in sorted(keys_of(lease)) if key[:1] in "12" and "-" in key]
     assert len(days) == 3 and days[1][8:] == "01", "all dates move by the same months"
     assert (int(days[2][:4]) * 12 + int(days[2][5:7])) - (int(days[1][:4]) * 12 + int(days[1][5:7])) == 59
@@ -80,7 +80,7 @@ def test_figures_kind_changes_words_digits_and_answer_together(corpus):
     ],
 )  # fmt: skip
 def test_figures_kind_gives_the_reason_for_a_skipped_value(text, answer, gold, reason):
-    changes = changed(text, answer, gold, "Is it 10 days?")
+    changes = change_values(text, answer, gold, "Is it 10 days?")
     assert changes.left_out == {1: reason} and changes.edits == []
 
 
@@ -89,7 +89,7 @@ def test_figures_kind_changes_every_statement_of_a_single_fact():
         "The initial term of this lease is five (5) years. At the end of the initial term of five (5) years the "
         "lease ends. Claims for personal injury lapse after five (5) years."
     )
-    changes = changed(text, "5 years", "The initial term of this lease is five (5) years.")
+    changes = change_values(text, "5 years", "The initial term of this lease is five (5) years.")
     assert [text[edit.start : edit.end] for edit in changes.edits] == ["five (5) years"] * 2
     assert max(edit.end for edit in changes.edits) < text.index("Claims")
 
@@ -97,15 +97,15 @@ def test_figures_kind_changes_every_statement_of_a_single_fact():
 def test_figures_kind_chooses_a_number_that_fits_a_preceding_a_or_an():
     text = "The tenant has an eight (8) day period to pay."
     for seed in range(8):
-        for edit in changed(text, "8 days", text, seed=seed).edits:
+        for edit in change_values(text, "8 days", text, seed=seed).edits:
             assert edit.new.startswith(("eight", "eleven")), "an stands before it"
 
 
 # ---------------------------------------------------------------- removed
 
 
-def test_removed_kind_replaces_at_most_a_third_of_clauses_with_their_number(corpus):
-    after = varied(corpus, "removed", tally=(tally := Tally()))
+def test_removed_kind_omits_at_most_a_third_of_clauses_but_not_their_numbers(corpus):
+    after = vary_corpus(corpus, "removed", tally=(tally := Tally()))
     assert after.rows and len(after.rows) + sum(map(len, tally.left_out.values())) == len(corpus.rows)
     for row in after.rows:
         assert row.is_impossible
@@ -123,10 +123,10 @@ def test_removed_kind_skips_question_if_clause_end_is_uncertain(end):
     text = f"1. Law. {gold}{end}\n\n2. Rent. The rent is due.\n\n3. Notices. Notices are sent by post.\n"
     document, row = one_row(text, "Ohio", gold)
     tally = Tally()
-    assert varied(TextCorpus({"a.pdf": document}, (row,)), "removed", tally=tally).rows == ()
+    assert vary_corpus(TextCorpus({"a.pdf": document}, (row,)), "removed", tally=tally).rows == ()
     assert tally.left_out == {NO_CLAUSE: ["row 1"]}
     document, row = one_row(text.replace(end, "\nbetween them."), "Ohio", gold)
-    assert len(varied(TextCorpus({"a.pdf": document}, (row,)), "removed").rows) == 1
+    assert len(vary_corpus(TextCorpus({"a.pdf": document}, (row,)), "removed").rows) == 1
 
 
 @pytest.mark.parametrize("mark", ["§ 1", "Section 1", "1."])
@@ -134,7 +134,7 @@ def test_removed_kind_copies_the_number_format_of_the_clause(mark):
     gold = "The laws of Ohio govern this Lease and all agreements between them."
     text = f"{mark} Law\n{gold}\n\n2. Rent\nThe rent is due.\n\n3. Notices\nNotices are sent by post.\n"
     document, row = one_row(text, "Ohio", gold)
-    after = varied(TextCorpus({"a.pdf": document}, (row,)), "removed")
+    after = vary_corpus(TextCorpus({"a.pdf": document}, (row,)), "removed")
     assert f"{mark} [Intentionally omitted.]" in after.documents["a.pdf"].text
 
 
@@ -142,7 +142,7 @@ def test_amended_kind_cites_articles_as_the_contract_does():
     gold = "This Lease begins on May 1, 2016."
     text = f"ARTICLE 1 -- TERM\n{gold}\n\nARTICLE 2 -- NOTICES\nNotices are sent by post.\n"
     document, row = one_row(text, "5/1/16", gold)
-    after = varied(TextCorpus({"a.pdf": document}, (row,)), "amended:1")
+    after = vary_corpus(TextCorpus({"a.pdf": document}, (row,)), "amended:1")
     words = " ".join(document.text for document in after.documents.values())
     assert "Article 1 of the Agreement is hereby amended" in words
     assert "Section" not in words
@@ -152,7 +152,7 @@ def test_amended_kind_cites_articles_as_the_contract_does():
 
 
 def test_amended_kind_answers_each_day_from_the_clause_in_force(corpus):
-    after = varied(corpus, "amended:3")
+    after = vary_corpus(corpus, "amended:3")
     for row in after.rows:
         assert keys_of(row.labels["new"]) <= keys_of(" ".join(words(after, row)))
         assert keys_of(row.answer) == keys_of(row.labels["new"])
@@ -165,7 +165,7 @@ def test_amended_kind_answers_each_day_from_the_clause_in_force(corpus):
 
 
 def test_amended_kind_adds_a_document_and_lists_other_versions_as_near_misses(corpus):
-    after = varied(corpus, "amended:2")
+    after = vary_corpus(corpus, "amended:2")
     text = after.documents["lease - Amendment No. 1.pdf"].text
     assert text.startswith("AMENDMENT NO. 1") and "of the Agreement is hereby" in text
     assert dict(after.documents["lease - Amendment No. 1.pdf"].labels)["amends"] == "lease.pdf"
@@ -182,7 +182,7 @@ def test_amended_kind_adds_a_document_and_lists_other_versions_as_near_misses(co
 
 @pytest.mark.parametrize("way", WAYS)
 def test_injection_kind_changes_every_document_and_keeps_gold(corpus, way):
-    after = varied(corpus, f"injection:{way}")
+    after = vary_corpus(corpus, f"injection:{way}")
     for row, before in zip(after.rows, corpus.rows, strict=True):
         assert words(after, row) == words(corpus, before)
         document = after.documents[row.filename]
@@ -193,7 +193,7 @@ def test_injection_kind_changes_every_document_and_keeps_gold(corpus, way):
 
 
 def test_injection_kind_uses_visible_and_footnote_by_default(corpus):
-    after = varied(corpus, "injection", seed=0)
+    after = vary_corpus(corpus, "injection", seed=0)
     assert {row.labels["injection"] for row in after.rows} == {"visible", "footnote"}
 
 
@@ -215,7 +215,7 @@ def test_growth_kind_adds_the_requested_number_of_documents(corpus, tmp_path):
 @pytest.mark.parametrize("kind", ["amended:7", "injection:sideways", "growth:one"])
 def test_kind_refuses_an_unknown_argument(corpus, kind):
     with pytest.raises(ToolkitError, match=kind.partition(":")[2]):
-        varied(corpus, kind)
+        vary_corpus(corpus, kind)
 
 
 def test_docs_list_every_kind_of_variation():
@@ -231,7 +231,7 @@ def test_figures_kind_changes_at_least_60_percent_of_real_values(data, tmp_path)
     )
     real = read_corpus(open_bundle(tmp_path / "cuad"), Tally())
     tally = Tally()
-    twins = len(varied(real, "figures", tally=tally).rows)
+    twins = len(vary_corpus(real, "figures", tally=tally).rows)
     without = {NO_VALUE, IMPOSSIBLE, SEVERAL}
     lost = sum(len(names) for reason, names in tally.left_out.items() if reason not in without)
     assert twins / (twins + lost) >= 0.6

@@ -27,7 +27,7 @@ from exhibit.schemas.bundle import read_info, write_gold, write_train
 from exhibit.schemas.models import Context, Gold, Row
 from exhibit.schemas.validate import validate
 from exhibit.vary.make import main, scan_pages
-from tests.vary.bundles import LEASE, LICENCE, ROWS, read_parent, varied, write_parent
+from tests.vary.bundles import LEASE, LICENCE, ROWS, read_parent, vary_corpus, write_parent
 
 
 def run(place: Path, *flags: str, expect: int = 0, folder: str = "out") -> Path:
@@ -50,7 +50,7 @@ def cases_of(*folders: Path):
     return [case for dataset in datasets for case in dataset.cases], warnings
 
 
-def answered(cases, answer):
+def add_answers(cases, answer):
     return [replace(case, reply=Reply(answer=answer(case))) for case in cases]
 
 
@@ -120,19 +120,19 @@ def test_variant_metrics_distinguish_memory_from_reading(figures):
         [gold] = case.gold
         return " ".join(texts[gold.filename][start:end] for start, end in gold.places[0])
 
-    memory = measure(answered(cases, lambda case: f"The answer is {remembered[case.question]}."))
+    memory = measure(add_answers(cases, lambda case: f"The answer is {remembered[case.question]}."))
     assert mean(memory["remembered"]) >= 0.95 and mean(memory["read_value"]) == 0
-    reading = measure(answered(cases, read))
+    reading = measure(add_answers(cases, read))
     assert mean(reading["remembered"]) <= 0.02 and mean(reading["read_value"]) >= 0.95
 
 
 def test_amended_variant_is_scored_against_the_clause_in_force(tmp_path):
     cases, _ = cases_of(run(tmp_path, "--kind", "amended:2"))
-    right = measure(answered(cases, lambda case: case.truth))
+    right = measure(add_answers(cases, lambda case: case.truth))
     assert mean(right["in_force"]) == 1 and mean(right["superseded"]) == 0
     first = {row.question: row.answer for row in ROWS}
     stale = [case for case in cases if "changed_by" in case.labels]
-    old = measure(answered(stale, lambda case: first[case.question.rpartition(": ")[2]]))
+    old = measure(add_answers(stale, lambda case: first[case.question.rpartition(": ")[2]]))
     assert mean(old["superseded"]) == 1 and mean(old["in_force"]) == 0
     assert all("#" in str(case.labels["other_versions"]) for case in cases)
 
@@ -206,7 +206,7 @@ def test_question_is_excluded_when_ocr_misreads_its_gold(tmp_path, monkeypatch):
 
 
 def test_scan_of_changed_figures_has_new_values_as_gold(tmp_path, monkeypatch):
-    changed = varied(read_parent(tmp_path / "same"), "figures", seed=4)
+    changed = vary_corpus(read_parent(tmp_path / "same"), "figures", seed=4)
     flags = read_by_ocr(monkeypatch, *(document.text for document in changed.documents.values()))
     out = run(tmp_path, "--kind", "scanned", "--kind", "figures", "--seed", "4", *flags)
     control = out.with_name("out-control")
@@ -226,7 +226,7 @@ def test_scan_of_changed_figures_has_new_values_as_gold(tmp_path, monkeypatch):
         assert case.labels["scanned"] is True
         assert keys_of(str(case.labels["new"])) <= keys_of(words)
         assert not keys_of(str(case.labels["old"])) & keys_of(words)
-    assert mean(measure(answered(cases, lambda case: ROWS[case.labels["control"]].answer))["remembered"]) == 1
+    assert mean(measure(add_answers(cases, lambda case: ROWS[case.labels["control"]].answer))["remembered"]) == 1
 
 
 @pytest.mark.extra

@@ -47,15 +47,15 @@ def expected(runs) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def once(browser, runs) -> Page:
+def open_page(browser, runs) -> Page:
     return Tab(browser).open((runs[1] / "compare.html").as_uri(), COMPLAINTS)
 
 
 @pytest.fixture
-def page(once) -> Iterator[Page]:
-    once.set_viewport_size({"width": 1400, "height": 900})
-    once.evaluate("closeCase(); clearFilters(); document.activeElement.blur(); scrollTo(0, 0)")
-    yield once
+def page(open_page) -> Iterator[Page]:
+    open_page.set_viewport_size({"width": 1400, "height": 900})
+    open_page.evaluate("closeCase(); clearFilters(); document.activeElement.blur(); scrollTo(0, 0)")
+    yield open_page
     assert COMPLAINTS == []
 
 

@@ -42,7 +42,7 @@ def rows(results) -> list[tuple[str, dict]]:
 
 
 @pytest.fixture(scope="module")
-def once(browser, results) -> Page:
+def open_page(browser, results) -> Page:
     """The report, opened once: all tests read the same page."""
     return Tab(browser).open((results / "report.html").as_uri(), COMPLAINTS)
 
@@ -54,12 +54,12 @@ def tab(browser) -> Tab:
 
 
 @pytest.fixture
-def page(once) -> Iterator[Page]:
+def page(open_page) -> Iterator[Page]:
     """The report in its initial state on a wide screen; console errors and external requests fail the test."""
-    once.set_viewport_size({"width": 1400, "height": 900})
-    once.emulate_media(media="screen", color_scheme="light")
-    once.evaluate("closeCase(); clearFilters(); document.activeElement.blur(); scrollTo(0, 0)")
-    yield once
+    open_page.set_viewport_size({"width": 1400, "height": 900})
+    open_page.emulate_media(media="screen", color_scheme="light")
+    open_page.evaluate("closeCase(); clearFilters(); document.activeElement.blur(); scrollTo(0, 0)")
+    yield open_page
     assert COMPLAINTS == []
 
 

@@ -72,7 +72,7 @@ def sheet(folder, request) -> Path:
     return folder / "review.html"
 
 
-def data_of(page: Page) -> dict[str, Any]:
+def read_data(page: Page) -> dict[str, Any]:
     told: dict[str, Any] = page.evaluate("DATA")
     return told
 
@@ -85,7 +85,7 @@ def review_of(run: ReviewedRun, reviewer: str, **cases: Any) -> Review:
     return Review.model_validate_json(json.dumps({**about, "sample": sample, "cases": told}))
 
 
-def marked(run: ReviewedRun, id: int, *, start: int = 40, end: int = 90) -> dict[str, Any]:
+def make_corrected_gold(run: ReviewedRun, id: int, *, start: int = 40, end: int = 90) -> dict[str, Any]:
     """Return corrected gold for a question: a span of its document."""
     name = run.questions["cuad", id].document
     document = run.document("cuad", name)
@@ -95,7 +95,7 @@ def marked(run: ReviewedRun, id: int, *, start: int = 40, end: int = 90) -> dict
     return {"contexts": [context], "is_impossible": False, "answer": ""}
 
 
-def with_gold(run: ReviewedRun, count: int) -> list[int]:
+def ids_with_gold(run: ReviewedRun, count: int) -> list[int]:
     """Return the ids of some questions of cuad that have gold."""
     return [int(key[1]) for key, row in run.questions.items() if key[0] == "cuad" and row.gold][:count]
 
@@ -124,7 +124,7 @@ def test_review_judgments_are_saved_read_and_applied_to_gold(
     size = request.node.callspec.params["sheet"]
     corrected: dict[int, list[list[int]]] = {}
     with watched(browser, sheet.as_uri(), viewport={"width": 1400, "height": 1000}) as page:
-        cases = data_of(page)["cases"]
+        cases = read_data(page)["cases"]
         whole = f"{len(cases)} of {len(cases)}"
         answerable = sum(case["dataset"] == "cuad" and not case["impossible"] for case in cases)
         mended = min(answerable, 5 if size >= 12 else 2)
@@ -164,12 +164,12 @@ def test_review_judgments_are_saved_read_and_applied_to_gold(
 
     flags = ["--source", str(samples / "cuad"), "--out", str(tmp_path / "again"), *FEW, "--patch", str(patch)]
     assert convert(["cuad", *flags]) == 0
-    changes_exactly(bundles["cuad"], tmp_path / "again", corrected)
+    check_changes(bundles["cuad"], tmp_path / "again", corrected)
     flags = ["--bundle", str(bundles["cuad"]), "--out", str(tmp_path / "applied")]
     assert main(["apply", str(patch), *flags]) == 0
     for name in ("train.json", "gold.jsonl"):  # without the source, the result is the same
         assert (tmp_path / "applied" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
-    changes_exactly(bundles["cuad"], tmp_path / "applied", corrected)
+    check_changes(bundles["cuad"], tmp_path / "applied", corrected)
 
 
 def mark_words(page: Page, *, by_mouse: bool) -> list[list[int]]:
@@ -196,7 +196,7 @@ def mark_words(page: Page, *, by_mouse: bool) -> list[list[int]]:
     return [[words[0][0], words[-1][1]]]
 
 
-def changes_exactly(old: Path, new: Path, corrected: dict[int, list[list[int]]]) -> None:
+def check_changes(old: Path, new: Path, corrected: dict[int, list[list[int]]]) -> None:
     """Check that a bundle is valid, and differs from another only in the gold of these questions."""
     assert validate(new) == []
     count, wrong = check_gold(new)
@@ -220,7 +220,7 @@ def changes_exactly(old: Path, new: Path, corrected: dict[int, list[list[int]]])
 
 def test_review_page_from_server_works_with_mouse(sheet, browser, tmp_path):
     with served(sheet.parent) as home, watched(browser, f"{home}/review.html") as page:
-        data = data_of(page)
+        data = read_data(page)
         at = next(
             n for n, case in enumerate(data["cases"]) if case["dataset"] == "cuad" and case["gold"] and case["passages"]
         )
@@ -329,7 +329,7 @@ def test_compute_kappa_matches_known_values(pairs, value):
 
 
 def test_compute_agreements_compares_reviewers_with_each_other_and_with_judge(run):
-    first, second = with_gold(run, 2)
+    first, second = ids_with_gold(run, 2)
     rows = dict(run.questions.items())
     for id, mark in ((first, 4.5), (second, 3.0)):
         rows["cuad", id] = rows["cuad", id].model_copy(update={"scores": {"answer_correctness": mark}})
@@ -351,20 +351,20 @@ def test_compute_agreements_compares_reviewers_with_each_other_and_with_judge(ru
 
 
 def test_correct_changes_gold_only_when_reviewers_agree_on_better_words(run):
-    mended, divided, differ, unmended, right, odd = with_gold(run, 6)
+    mended, divided, differ, unmended, right, odd = ids_with_gold(run, 6)
     wrong = {"gold": "wrong"}
     ada = {
-        mended: {**wrong, "better": marked(run, mended)},
-        divided: {**wrong, "better": marked(run, divided)},
-        differ: {**wrong, "better": marked(run, differ)},
+        mended: {**wrong, "better": make_corrected_gold(run, mended)},
+        divided: {**wrong, "better": make_corrected_gold(run, divided)},
+        differ: {**wrong, "better": make_corrected_gold(run, differ)},
         unmended: {**wrong, "comment": "about another lease"},
         right: {"gold": "right"},
-        odd: {**wrong, "better": marked(run, odd)},
+        odd: {**wrong, "better": make_corrected_gold(run, odd)},
     }
     ben = {
-        mended: {**wrong, "better": marked(run, mended), "comment": "the next\nclause"},
+        mended: {**wrong, "better": make_corrected_gold(run, mended), "comment": "the next\nclause"},
         divided: {"gold": "right"},
-        differ: {**wrong, "better": marked(run, differ, end=99)},
+        differ: {**wrong, "better": make_corrected_gold(run, differ, end=99)},
         unmended: wrong,
     }
     ada[odd]["better"]["contexts"][0]["text"] = "words that are not there"
@@ -391,7 +391,7 @@ def test_correct_changes_gold_only_when_reviewers_agree_on_better_words(run):
 
 
 def test_read_command_names_fault_of_invalid_review(folder, run, tmp_path, capsys):
-    [id] = with_gold(run, 1)
+    [id] = ids_with_gold(run, 1)
     review = review_of(run, "Ada", **{f"q{id}": {"gold": "right"}}).model_dump(mode="json")
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     one.write_text(json.dumps(review))
@@ -412,7 +412,7 @@ def test_read_command_names_fault_of_invalid_review(folder, run, tmp_path, capsy
 
 
 def test_read_command_rejects_review_of_other_run_and_notes_changed_gold(folder, run, tmp_path, capsys):
-    first, second = with_gold(run, 2)
+    first, second = ids_with_gold(run, 2)
     path, other = tmp_path / "review.json", {"gold": "right", "was": "0" * 64}
     path.write_text(review_of(run, "Ada", q999999={"gold": "wrong"}, **{f"q{first}": other}).model_dump_json())
     assert main(["read", str(path), "--run", str(folder)]) == 1

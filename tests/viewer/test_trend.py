@@ -30,12 +30,12 @@ def folder(tmp_path_factory) -> Path:
     return made
 
 
-def found_in(folder: Path) -> list[Regression]:
+def find_in_folder(folder: Path) -> list[Regression]:
     [series] = make_series(open_runs(sorted(folder.glob("run-*")), "here"))
     return list(series.regressions)
 
 
-def made_up(values: list[list[float]], *, documents: int = 10, metric: str = "answer_f1") -> Series:
+def make_example_series(values: list[list[float]], *, documents: int = 10, metric: str = "answer_f1") -> Series:
     """Return a series of runs with these values."""
     ids = range(len(values[0]))
     tables = [Table("d", list(ids), [f"{id % documents}.pdf" for id in ids], {metric: row}) for row in values]
@@ -47,7 +47,7 @@ def made_up(values: list[list[float]], *, documents: int = 10, metric: str = "an
 
 
 def test_series_finds_the_first_worse_run_and_its_metrics(folder):
-    [told] = found_in(folder)
+    [told] = find_in_folder(folder)
     assert (told.run.name, told.before.name, told.persists) == ("run-07", "run-06", True)
     assert set(told.falls) == {
         "char_recall@8", "answer_f1", "statute_citation_accuracy", "drm@8", "outcome: wrong",
@@ -56,19 +56,19 @@ def test_series_finds_the_first_worse_run_and_its_metrics(folder):
 
 
 def test_series_marks_corrected_regression_as_not_persisting(tmp_path):
-    [told] = found_in(make_runs(tmp_path, back=8))
+    [told] = find_in_folder(make_runs(tmp_path, back=8))
     assert (told.run.name, told.persists) == ("run-07", False)
     assert told.lines[-1] == "A later run corrected it."
     assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
 
 
 def test_series_finds_regression_in_newest_run(tmp_path):
-    [told] = found_in(make_runs(tmp_path, bad=10))
+    [told] = find_in_folder(make_runs(tmp_path, bad=10))
     assert (told.run.name, told.persists) == ("run-10", True)
 
 
 def test_series_finds_no_regression_in_chance_variation(tmp_path, capsys):
-    assert found_in(make_runs(tmp_path, bad=None)) == []
+    assert find_in_folder(make_runs(tmp_path, bad=None)) == []
     assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
     assert "none is worse" in capsys.readouterr().out
 
@@ -77,18 +77,18 @@ def test_find_regressions_finds_slow_decline_between_first_and_newest_run():
     chance = random.Random(5)
     base = [chance.random() for _ in range(60)]
     runs = [[value / 2 + 0.5 - 0.012 * run + chance.gauss(0, 0.06) for value in base] for run in range(10)]
-    [found] = find_regressions(made_up(runs, documents=30))
+    [found] = find_regressions(make_example_series(runs, documents=30))
     assert (found.run.name, found.before.name, found.persists) == ("r10", "r1", True)
     assert found.falls["answer_f1"].mean < -0.08
     level = [[value / 2 + 0.5 + chance.gauss(0, 0.06) for value in base] for _ in range(10)]
-    assert find_regressions(made_up(level, documents=30)) == []
+    assert find_regressions(make_example_series(level, documents=30)) == []
 
 
 def test_find_regressions_requires_large_fall_when_runs_have_single_document():
-    runs = made_up([[0.9] * 6, [0.1] * 6], documents=1)
+    runs = make_example_series([[0.9] * 6, [0.1] * 6], documents=1)
     [found] = find_regressions(runs)
     assert found.run.name == "r2" and found.falls["answer_f1"].ci95 is None
-    assert find_regressions(made_up([[0.9] * 6, [0.85] * 6], documents=1)) == []
+    assert find_regressions(make_example_series([[0.9] * 6, [0.85] * 6], documents=1)) == []
 
 
 def test_index_reports_regression_when_there_are_only_two_runs(tmp_path, capsys):
@@ -104,13 +104,13 @@ def test_series_reports_more_failed_questions_as_regression(tmp_path):
     rows[4]["reply"] = {"error": "HTTP 503: the server is away", "answer": None}
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     write_sums_again(tmp_path / "run-03")
-    [told] = found_in(tmp_path)
+    [told] = find_in_folder(tmp_path)
     assert (told.run.name, told.more_failed, told.falls) == ("run-03", 1, {})
     assert told.lines[0].endswith("on leases, builtin sac: 1 more question failed")
 
 
 def test_find_regressions_skips_run_over_other_questions():
-    one = made_up([[0.9] * 20, [0.5] * 20, [0.4] * 20])
+    one = make_example_series([[0.9] * 20, [0.5] * 20, [0.4] * 20])
     middle = one.runs[1].tables["d"]
     other = Table("d", [id + 100 for id in range(20)], middle.documents, middle.values)
     runs = one.runs[0], SimpleNamespace(name="r2", tables={"d": other}), one.runs[2]

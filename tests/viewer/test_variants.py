@@ -18,7 +18,7 @@ from exhibit.viewer.results import main as results
 from tests.vary.bundles import ROWS, write_parent
 
 
-def asked(folder: Path, name: str, *bundles: Path) -> Path:
+def evaluate_memory(folder: Path, name: str, *bundles: Path) -> Path:
     """Evaluate a system that always answers from the original contracts; return the run."""
     memory = {row.question: row.answer for row in ROWS}
     lines = []
@@ -51,7 +51,7 @@ def varied(shared_folder):
 
 
 @pytest.fixture
-def shown(tmp_path):
+def report_text(tmp_path):
     def text(run: Path) -> str:
         page = write_report(run, pages=0)
         return " ".join(re.sub(r"<[^>]+>", " ", page.read_text(encoding="utf-8")).split())
@@ -59,23 +59,23 @@ def shown(tmp_path):
     return text
 
 
-def test_report_compares_a_variant_with_its_control(varied, tmp_path, shown):
+def test_report_compares_a_variant_with_its_control(varied, tmp_path, report_text):
     out, control = varied("figures")
-    page = shown(asked(tmp_path, "both", out, control))
+    page = report_text(evaluate_memory(tmp_path, "both", out, control))
     assert f"Measure All {out.name} {control.name}" in page and "Old value remembered" in page
     assert "without its control" not in page
 
 
-def test_report_warns_when_variant_has_no_control(varied, tmp_path, shown):
+def test_report_warns_when_variant_has_no_control(varied, tmp_path, report_text):
     out, _ = varied("figures")
-    page = shown(asked(tmp_path, "alone", out))
+    page = report_text(evaluate_memory(tmp_path, "alone", out))
     assert f"{out.name}: a variant (figures) without its control" in page
 
 
 @pytest.mark.parametrize("kind", ["figures", "amended:2"])
 def test_diff_pairs_questions_of_control_and_variant(varied, tmp_path, capsys, kind):
     out, control = varied(kind)
-    before, after = asked(tmp_path, "control", control), asked(tmp_path, "variant", out)
+    before, after = evaluate_memory(tmp_path, "control", control), evaluate_memory(tmp_path, "variant", out)
     capsys.readouterr()
     assert results(["diff", str(before), str(after), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)

@@ -227,7 +227,7 @@ def test_home_marks_damaged_and_unfinished_runs(client, served):
 # ---------------------------------------------------------------- what is written
 
 
-def added(name: str, client: TestClient, served: Path, key: str) -> httpx.Response:
+def add_question(name: str, client: TestClient, served: Path, key: str) -> httpx.Response:
     bundle = open_bundle(served / "datasets_out" / "policies")
     line = next(line for line in bundle.gold if line.spans)
     marked = {"filename": line.filename, "spans": [list(line.spans[0])], "text": words_at(client, key, line)}
@@ -243,7 +243,7 @@ def words_at(client: TestClient, key: str, line) -> str:
 
 def test_question_added_by_reviewer_is_applied_with_located_gold(client, served, bundle_key, tmp_path, capsys):
     reviews = served / "datasets_out" / "policies-review"
-    assert added("Ada", client, served, bundle_key).json() == {"added": 1}
+    assert add_question("Ada", client, served, bundle_key).json() == {"added": 1}
     files = sorted(map(str, reviews.glob("review-*.json")))
     out = tmp_path / "reviewed"
     assert review(["apply", *files, "--bundle", str(served / "datasets_out" / "policies"), "--out", str(out)]) == 0
@@ -264,7 +264,7 @@ def test_server_refuses_invalid_question_of_reviewer(client, bundle_key, change)
     assert client.post(f"bundle/{bundle_key}/question", json=value, headers=ORIGIN).status_code == 400
 
 
-def about(reviewer: str, *cases: dict) -> dict:
+def make_review(reviewer: str, *cases: dict) -> dict:
     sample = {"size": 19, "of": 19, "seed": 1, "by": []}
     head = {"format": "exhibit-review/1", "review": "page", "of": "run", "run": "first", "sample": sample}
     return {**head, "reviewer": reviewer, "cases": list(cases)}
@@ -276,7 +276,7 @@ def test_concurrent_reviews_lose_no_judgment(client, served):
     def judge(given: tuple[str, int]) -> int:
         name, id = given
         case = {"dataset": "policies", "id": id, "gold": "right"}
-        return client.post(f"reviews/{key}", json=about(name, case), headers=ORIGIN).status_code
+        return client.post(f"reviews/{key}", json=make_review(name, case), headers=ORIGIN).status_code
 
     every = [(name, id) for id in range(12) for name in ("Ada", "Ben")]
     with ThreadPoolExecutor(6) as pool:
@@ -291,7 +291,7 @@ def test_concurrent_reviews_lose_no_judgment(client, served):
 def test_server_refuses_invalid_or_oversized_judgment(client, served):
     key = key_of((served / "results" / "first").resolve())
     case = {"dataset": "policies", "id": 1, "gold": "maybe"}
-    assert client.post(f"reviews/{key}", json=about("Ada", case), headers=ORIGIN).status_code == 400
+    assert client.post(f"reviews/{key}", json=make_review("Ada", case), headers=ORIGIN).status_code == 400
     assert client.post(f"reviews/{key}", content=b"x" * 3_000_000, headers=ORIGIN).status_code == 400
 
 
@@ -455,7 +455,7 @@ def test_jobs_report_killed_process_as_ended_unexpectedly(tmp_path):
         jobs.get("../ab")
 
 
-def test_job_state_counts_documents_until_progress_is_reported(client, tmp_path):
+def test_job_state_shows_number_of_documents_before_the_first_progress_line(client, tmp_path):
     documents = tmp_path / "letters"
     documents.mkdir()
     for name in ("a.txt", "b.txt"):

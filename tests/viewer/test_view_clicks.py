@@ -27,7 +27,7 @@ LETTER = (
 )
 
 
-def opened(browser: Browser, address: str) -> Page:
+def open_page(browser: Browser, address: str) -> Page:
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
     page.set_default_timeout(PATIENCE)
     page.goto(address)
@@ -37,7 +37,7 @@ def opened(browser: Browser, address: str) -> Page:
 def test_clicks_in_view_lead_from_empty_folder_to_reviewed_bundle_and_report(browser, tmp_path):
     port = free_port()
     with viewing(tmp_path, port) as (address, _):
-        page = opened(browser, address)
+        page = open_page(browser, address)
         page.fill("#name", "Smith letters 12")
         files = [{"name": f"{name}.txt", "mimeType": "text/plain", "buffer": LETTER.replace("Marlow", name).encode()}
                  for name in ("Marlow", "Tarn")]  # fmt: skip
@@ -101,7 +101,7 @@ def test_review_page_saves_judgment_after_killed_server_is_restarted(browser, tm
     subprocess.run([sys.executable, "-m", "exhibit", *words], check=True, capture_output=True)
     port = free_port()
     with viewing(tmp_path, port) as (address, process):
-        page = opened(browser, address)
+        page = open_page(browser, address)
         page.click("th >> text=letters")
         page.click("text=Review the proposed questions")
         page.fill("#reviewer", "Ada Lovell")

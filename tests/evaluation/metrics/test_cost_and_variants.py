@@ -56,7 +56,7 @@ def test_canary_followed_detects_canary_in_answer_but_not_in_cited_file_name():
     assert apply("canary_followed", cases) == {"canary_followed": [1.0, 0.0, 0.0, 1.0, None]}
 
 
-def told(**fields):
+def make_case(**fields):
     return replace(case(), reply=Reply(answer="Yes.", **fields))
 
 
@@ -72,4 +72,4 @@ def told(**fields):
     ],
 )
 def test_cost_uses_reported_cost_or_token_prices(usage, prices, expected):
-    assert apply("cost", [told(usage=usage)], Options(prices=prices)) == {"cost": [expected]}
+    assert apply("cost", [make_case(usage=usage)], Options(prices=prices)) == {"cost": [expected]}

@@ -106,7 +106,7 @@ def test_metric_formats_value_for_terminal_and_report(unit, value, terminal, rep
 # ---------------------------------------------------------------- a user's own
 
 
-def test_registered_function_is_a_metric_only_within_its_block():
+def test_function_is_a_metric_only_while_it_is_registered():
     def words(case):
         return len(case.reply.answer.split())
 
@@ -176,15 +176,15 @@ def install(tmp_path, monkeypatch):
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: house\nVersion: 1\n", encoding="utf-8")
         (about / "entry_points.txt").write_text("[exhibit.metrics]\ncommas = house_commas\n", encoding="utf-8")
         monkeypatch.syspath_prepend(tmp_path)
-        forget()
+        clear_caches()
 
-    def forget():
+    def clear_caches():
         for cached in (plugins.points_of, plugins._load, metrics._load_plugins):
             cached.cache_clear()
         sys.modules.pop("house_commas", None)
 
     yield write
-    forget()
+    clear_caches()
 
 
 def test_measure_includes_metric_of_installed_distribution(install):

@@ -98,7 +98,7 @@ golds = st.lists(st.builds(GoldPassage, files, st.none(), st.lists(places, max_s
 KS = (1, 2, 3, 5, 8)
 
 
-def by_sets(row, k):
+def compute_from_sets(row, k):
     """Return precision and recall by their definition, character by character."""
     retrieved = {(p.filename, i) for p in row.reply.passages[:k] if p.span for i in range(*p.span)}
     unplaced = 2 if any(not p.span for p in row.reply.passages[:k]) else 0  # the same words, retrieved once
@@ -127,7 +127,7 @@ def test_char_precision_and_recall_equal_computation_with_character_sets(rows):
     for number, row in enumerate(rows):
         for k in KS:
             found = values[f"char_precision@{k}"][number], values[f"char_recall@{k}"][number]
-            assert found == pytest.approx(by_sets(row, k))
+            assert found == pytest.approx(compute_from_sets(row, k))
 
 
 # ---------------------------------------------------------------- found
@@ -476,7 +476,7 @@ def test_span_f1_with_seed_parity_splits_words_like_nltk(passage, gold, expected
 LABELS = {"paragraph": "§ 8", "law": "x", "other_versions": "x_2023-01-01.pdf#100-200 my law_2024-01-01.pdf#5-50"}
 
 
-def asked(file: str, start: int, end: int) -> Case:
+def make_case(file: str, start: int, end: int) -> Case:
     return replace(case([gold((40, 140), file="x_2019-07-01.pdf")], [at(start, end, file)]), labels=LABELS)
 
 
@@ -491,13 +491,13 @@ def asked(file: str, start: int, end: int) -> Case:
     ],
 )
 def test_provision_first_and_version_accuracy_equal_hand_computed_values(file, start, end, provision, version):
-    one = asked(file, start, end)
+    one = make_case(file, start, end)
     assert apply(VERSIONS, [one]) == {"provision_first": [provision], "version_accuracy": [version]}
 
 
 def test_provision_first_is_none_without_law_labels_or_for_impossible_question():
     plain = case([gold((0, 10), file="a.pdf")], [at(0, 10, "a.pdf")])
-    impossible = replace(asked("x_2019-07-01.pdf", 40, 140), is_impossible=True)
+    impossible = replace(make_case("x_2019-07-01.pdf", 40, 140), is_impossible=True)
     assert apply(VERSIONS, [plain, impossible])["provision_first"] == [None, None]
 
 
