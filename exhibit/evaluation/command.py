@@ -108,16 +108,16 @@ def _report_failures(run: RunResults, settings: Settings) -> int:
     errors = []
     if run.judge_faults:
         count, first = sum(run.judge_faults.values()), max(run.judge_faults, key=lambda fault: run.judge_faults[fault])
-        message = f"the judge gave no mark {count} times; rules judge these answers. The commonest reason: {first}"
+        message = f"the judge gave no mark for {count} answers, so rules judge them. The commonest reason: {first}"
         errors.append(f"{message}\nrepair the judge (--judge), then continue with --resume")
     asked, failed = run.question_count, run.failed_count
     if failed:
         times = "" if settings.repeat == 1 else f" in one of {settings.repeat} rounds or more"
-        message = f"{failed} of {asked} questions failed{times}; they count as not right, and in no other mean"
+        message = f"{failed} of {asked} questions failed{times}; they count as not right and in no other mean"
         message = f"{message}. The first: {run.first_error}"
         if failed / asked > settings.max_failures:
             limit = f"that is {100 * failed / asked:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"
-            again = f"ask the failed ones again with --resume --run-name {run.folder.name}"
+            again = f"ask the failed questions again with --resume --run-name {run.folder.name}"
             errors.append(f"{message}\n{limit}; {again}")
         else:
             command.print_note(message)
@@ -155,8 +155,8 @@ def _make_parser() -> command.Parser:
     add("bundles", nargs="*", metavar="BUNDLE", help="folders, hf://OWNER/NAME@REVISION, s3://, gs://")
     add("--dataset-paths", nargs="+", metavar="BUNDLE", help=argparse.SUPPRESS)
     add("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
-    add("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeat")
-    add("--ask-label", metavar="LABEL", help="also ask for a value of this label, and score it: label (ContractNLI)")
+    add("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeatable")
+    add("--ask-label", metavar="LABEL", help="ask also for this label's value, and score it; ContractNLI: label")
     files = "ingest only these files (default: pdf if the PDFs contain all gold)"
     add("--file-type", metavar="pdf|txt,html|all", help=files)
     add = parser.add_argument_group("system under test").add_argument
@@ -169,7 +169,7 @@ def _make_parser() -> command.Parser:
     add("--llm", metavar="NAME", help=f"{_list_names('llm')}, as NAME:MODEL; none: retrieval only")
     add("--top-k", dest="k", help=argparse.SUPPRESS)  # the flag's name in the first seed project
     add("--set", action="append", metavar="NAME=VALUE", help="any setting; exhibit evaluate --settings lists them")
-    add("--config", type=Path, metavar="FILE", help="settings as JSON or TOML; flags overrule them")
+    add("--config", type=Path, metavar="FILE", help="settings as JSON or TOML; flags override them")
     results = parser.add_argument_group("results")
     add = results.add_argument
     add("--metrics", metavar="NAME,…", help="such as ndcg,drm@8 (default: all that apply)")

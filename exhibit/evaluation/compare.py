@@ -64,7 +64,7 @@ def explain_fall(name: str, difference: Difference, max_fall: float = MAX_FALL) 
     if change is None or describe_metric(name).improves(change) is not False:
         return ""
     if difference.ci95:
-        return "worse beyond chance" if difference.beyond_chance else ""
+        return "worse by more than chance" if difference.beyond_chance else ""
     few = f"worse by more than {max_fall:g}, with too few documents for an interval"
     return few if measure_fall(name, difference) > max_fall else ""
 
@@ -117,7 +117,7 @@ def describe_better(names: Sequence[str], differences: Mapping[str, Difference],
     if worse and (name is None or name not in worse):
         return f"{second} is worse than {first}: {', '.join(worse[:3])}."
     if name is None or describe_metric(name).better == "neither":
-        return f"No metric decides whether {second} or {first} is better."
+        return f"No metric shows whether {second} or {first} is better."
     difference, metric = differences[name], describe_metric(name)
     change = difference.mean or 0.0
     values = [f"{metric.in_words(value)}{metric.report_unit}" for value in (difference.first, difference.second)]

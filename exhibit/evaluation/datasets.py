@@ -287,8 +287,8 @@ def _add_cases(
             )
         )
     if quoted:
-        note = "the expected answer is the gold, because their document has it word for word and no other gold is given"
-        warnings.append(f"{bundle.address}: {quoted} questions: {note}")
+        note = "the expected answer is used as gold, because the document contains it word for word"
+        warnings.append(f"{bundle.address}: {quoted} questions without gold: {note}")
     dataset = replace(dataset, cases=tuple(cases))
     return replace(dataset, refused=_refuse_questions(dataset, bundle, selection, warnings))
 
@@ -393,8 +393,8 @@ def _check_files(
         if selection.allow_changed_corpus:
             warnings.append(f"{bundle.address}: {what}")
         else:
-            advice = "convert the bundle again, or score it as it is with --set allow_changed_corpus=true"
-            problems.append(f"{bundle.address}: {what}, so the gold may be anywhere: {advice}")
+            advice = "convert the bundle again, or score the changed files with --set allow_changed_corpus=true"
+            problems.append(f"{bundle.address}: {what}, so the positions of the gold may be wrong: {advice}")
     return digests, tuple(name.removeprefix(f"{CORPUS}/") for name in changed if name.startswith(CORPUS))
 
 
@@ -466,8 +466,8 @@ def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) 
     if not offered:
         counts = ", ".join(str(len(choices)) for choices in values.values()) or "no"
         raise BundleError(
-            f"{where}: --ask-label {label}: it has {counts} different values, but only a label with "
-            f"2 to {_MAX_CHOICES} values are possible; choose another label"
+            f"{where}: --ask-label {label}: it has {counts} different values, but must have "
+            f"2 to {_MAX_CHOICES}; choose another label"
         )
     return offered
 

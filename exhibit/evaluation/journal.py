@@ -45,7 +45,7 @@ class Journal:
                     return
                 row = self._parse(line)
                 if questions.get(row["id"]) != row["question"]:
-                    fault = f"has a reply to {row['id']!r}, but the dataset has changed and no longer asks it"
+                    fault = f"has a reply to {row['id']!r}, but the dataset has changed and no longer has this question"
                     raise BundleError(f"{self._path}: {fault}; start a new run")
                 self._offsets[row["id"]], self.failed[row["id"]] = at, bool(row["reply"]["error"])
                 self._answered |= row["reply"].get("answer") is not None

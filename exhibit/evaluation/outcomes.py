@@ -81,13 +81,13 @@ def _judge_passages(case: Case) -> Finding:
     if case.is_impossible:
         return Finding(Outcome.NOT_JUDGED, "The documents do not answer the question, and no answer was requested.")
     if not any(gold.worded for gold in case.gold):
-        return Finding(Outcome.NOT_JUDGED, "No words are known that the passages must contain.")
+        return Finding(Outcome.NOT_JUDGED, "The gold has no words to compare with the passages.")
     numbers = range(1, min(K, len(passages)) + 1)
     first = find_first_gold(case, numbers)
     if first is not None:
         return Finding(Outcome.FOUND, f"The passages up to number {first} contain at least half of a gold passage.")
     if passages and not any(passage.has_content for passage in passages):
-        return Finding(Outcome.NOT_JUDGED, "The words of its passages are in no document.")
+        return Finding(Outcome.NOT_JUDGED, "The words of the retrieved passages are in no document.")
     version = next((n for n in numbers if has_right_version(passages[n - 1], case) is False), None)
     if version is not None:
         return Finding(Outcome.MISSED, f"Passage {version} is another day's version of the right paragraph.")

@@ -439,5 +439,5 @@ def describe_parts(reply: Any) -> str:
     passages = next((path for path in PASSAGES if find_list([path], fields)), None)
     names = (*EXPECTED, *(("answer", "contexts") if answer == "generated_answer" else ()))
     expected = [name for name in names if isinstance(fields, Mapping) and name in fields]
-    note = f"; {', '.join(expected)} is the expected answer: not read" if expected else ""
+    note = f"; {', '.join(expected)} has the expected answer and is not read" if expected else ""
     return f"{f'the answer is {answer}' if answer else 'no answer'}, the passages are {passages or 'not given'}{note}"

@@ -168,7 +168,7 @@ def _find_gaps_of_passage(passage: Passage) -> dict[str, bool]:
         _FOREIGN: bool(name) and not passage.misnamed and not FileNames(named).find_all(str(name)),
         "have no name": name == "" or (name is None and passage.filename is None),
         "have words that are in several files (ambiguous)": bool(passage.also_in),
-        "have words of another document than the one that they name": passage.misnamed,
+        "name one document, but have the words of another": passage.misnamed,
         _ADDED: bool(passage.added),
         "have too few words to be located": few,
         "have words that are in no document": lost and not few,
@@ -184,12 +184,12 @@ def _find_gaps_of_question(case: Case) -> dict[str, bool]:
     named = any(passage.filename for passage in passages)
     wordless = named and not any(passage.text.strip() or passage.span for passage in passages)
     return {
-        "gold of few words has many occurrences, and counts in no passage metric": ambiguous,
+        "a short gold passage has many occurrences, and is excluded from passage metrics": ambiguous,
         "no gold passage is located": unknown and absent,
-        "no words are quoted: document and answer metrics only": unknown and not absent,
+        "the gold quotes no words: document and answer metrics only": unknown and not absent,
         "some gold is not located: passage metrics use the other gold": absent and not unknown,
         "the reply has no passages": not passages,
-        "the file of no passage is known": bool(passages) and not named,
+        "no passage has a known file": bool(passages) and not named,
         "no passage has words": wordless,
         "the reply has no answer": case.reply.answer is None,
     }

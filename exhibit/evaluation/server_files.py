@@ -218,8 +218,8 @@ class HttpSettings(ServerSettings, frozen=True):
     request: Annotated[Any, BeforeValidator(read_template)] = Field(
         "", description="the request body, as JSON or a JSON file, with {question}, {as_of}, {parameters}"
     )
-    response_answer_jmespath: JmesPath | None = Field(None, description="the path of the answer; '' = no answer")
-    response_context_jmespath: JmesPath | None = Field(None, description="the path of the passages; '' = no passages")
+    response_answer_jmespath: JmesPath | None = Field(None, description="the JMESPath of the answer; '' = no answer")
+    response_context_jmespath: JmesPath | None = Field(None, description="the JMESPath of passages; '' = no passages")
 
 
 def settings_of(wanted: str) -> type[ServerSettings]:

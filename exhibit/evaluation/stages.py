@@ -225,7 +225,7 @@ _REASONS: dict[str, str] = {
     Outcome.WRONG: "the answer is wrong",
     Outcome.WRONGLY_REFUSED: "the system refused",
     "budget": "cut by the budget",
-    "number": "behind the passages that are read",
+    "number": "ranked below the passages that are read",
     "threshold": "below the threshold",
     "confidence": "nothing was read, because the confidence is low",
 }

@@ -221,14 +221,14 @@ def describe_confidence(name: str, sure: Confidence) -> str:
     worth = "every question has an answer, or none has" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
     weighted = {name: sure.weighted[name] for name in NAMED if name in sure.weighted}
     shown = [f"{name} {describe_metric(name).figure(mean)}" for name, mean in weighted.items()]
-    means = f"; means weighted by it: {', '.join(shown)}" if shown else ""
+    means = f"; means weighted by confidence: {', '.join(shown)}" if shown else ""
     return f"{name}: confidence of {sure.questions} replies, {sure.answerable} to answerable questions: {worth}{means}"
 
 
 def describe_labels(name: str, rates: Mapping[str, Any]) -> str:
     return (
         f"{name}: {rates['questions']} labels: accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}; "
-        f"always the commonest label: accuracy {rates['majority']:.3f}"
+        f"accuracy of always choosing the commonest label:  {rates['majority']:.3f}"
     )
 
 

@@ -23,7 +23,7 @@ from exhibit.evidence.document import Document, Page, Span
 from exhibit.evidence.readers.pdf import open_pdf, read_counted_text, to_page
 
 NO_INK = "drawn without visible ink"
-TINY = "smaller than anybody reads"
+TINY = "too small to read"
 CUT_OFF = "outside the page or a clipping path"
 COVERED = "under a box or a picture"
 

@@ -105,7 +105,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = Parser(prog="exhibit show", description=__doc__)
     parser.add_argument("bundle", type=parse_location, help="a bundle's folder or URL")
     parser.add_argument("row", type=int, help="the id of a question in train.json")
-    parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the image file; more pages are numbered")
+    parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the image file; several files are numbered")
     parser.add_argument("--scale", type=float, default=_SCALE, help="pixels per point (default 1.5 = 108 dpi)")
     add_limit_arguments(parser)
     add_json(parser)

@@ -71,8 +71,8 @@ class Export:
             recorded = self._entries[filename].characters if filename in self._entries else len(text)
             if recorded != len(text):
                 raise BundleError(
-                    f"{path}: has {len(text)} characters, but bundle.json says {recorded}; the documents are not those "
-                    "that the gold was located in: convert the bundle again"
+                    f"{path}: has {len(text)} characters, but bundle.json says {recorded}; the documents have "
+                    "changed since the gold was located: convert the bundle again"
                 )
             yield filename, text
 

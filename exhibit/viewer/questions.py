@@ -279,4 +279,4 @@ def _describe_stage(stage: str, value: Any) -> str:
         return str(value)
     rank, before = value.get("rank"), value.get("before")
     moved = f" (before: {before})" if before is not None and before != rank else ""
-    return "not there" + moved if rank is None else f"rank {rank}{moved}"
+    return "absent" + moved if rank is None else f"rank {rank}{moved}"

@@ -204,6 +204,6 @@ def find_dataset_roots(
                 roots.setdefault(name, root)
             elif name not in roots:
                 named = addresses[0] if addresses else "its folder"
-                gone = f"{named}: {'not on this machine' if is_url(named) else 'not there'}"
+                gone = f"{named}: {'not on this machine' if is_url(named) else 'no such folder'}"
                 say(f"{name}: the pages of its documents are not drawn: {gone}; name its folder with --dataset-paths")
     return roots

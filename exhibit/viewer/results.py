@@ -61,7 +61,7 @@ def _make_parser() -> cli.Parser:
 
     add_command("summary", _print_summary, "print means with intervals: one run's datasets, or runs side by side", "+")
     add = add_command("diff", _print_diff, "compare two runs, paired by question", 2)
-    what = "exit 1 when a metric is worse beyond chance, or more questions failed"
+    what = "exit 1 if a metric is worse by more than chance, or if more questions failed"
     add("--fail-on-regression", action="store_true", help=what)
     what = "the largest fall that is not a regression if there are too few documents for an interval: absolute for a "
     what += f"share, relative for other units (default: {regression.MAX_FALL})"
@@ -80,7 +80,7 @@ def _make_parser() -> cli.Parser:
     add("--out", type=Path, metavar="FILE", help=f"the page (default: RESULTS_DIR/{trend.NAME})")
     what = "Good / Acceptable / Poor by metric: a TOML file, or seed: the seed project's expected figures"
     add("--bands", type=Path, metavar="FILE", help=what)
-    what = f"exit {trend.GATE} if the newest run is still worse than an earlier one, or if a mean is poor; repeat"
+    what = f"exit {trend.GATE} if the newest run is still worse than an earlier one, or if a mean is poor; repeatableable"
     add("--fail-on", action="append", choices=(trend.REGRESSION, trend.BAND), default=[], help=what)
     return parser
 

@@ -61,7 +61,7 @@ class Regression(NamedTuple):
         falls = [describe_fall(*pair) for pair in self.falls.items()]
         falls += [f"{self.more_failed} more question{'s' * (self.more_failed > 1)} failed"] if self.more_failed else []
         headline = f"{self.run.name} is worse than {self.before.name} on {self.title}: {falls[0]}"
-        last = "It persists in the newest run." if self.persists else "A later run corrected it."
+        last = "The newest run is still worse." if self.persists else "A later run is as good as before."
         return [headline, *falls[1:], last]
 
 
@@ -180,7 +180,7 @@ def check_gates(gates: Sequence[str], series: Sequence[Series], scale: Scale) ->
         for one in series:
             worse = [fall for fall in one.regressions if fall.persists]
             names = (f"{fall.run.name} is worse than {fall.before.name}, and the newest run still is" for fall in worse)
-            checks.append(Check(one.title, "no regression", "; ".join(names) or "none persists", not worse))
+            checks.append(Check(one.title, "no regression", "; ".join(names) or "no regression persists", not worse))
     if BAND in gates:
         bands = [check for one in series for check in _check_bands(one, scale)]
         if not bands:

@@ -38,7 +38,7 @@ def test_find_chosen_label_reads_label_from_reply(answer, label):
 def test_label_accuracy_is_none_without_choices():
     assert measure([case(answer="Entailment")], names=["label_accuracy"]) == {"label_accuracy": [None]}
     assert with_choices("May it?", ()) == "May it?" and with_choices("May it?", NLI).endswith("NotMentioned.")
-    with pytest.raises(BundleError, match="it has 1 different values, but only a label with 2 to 12"):
+    with pytest.raises(BundleError, match="it has 1 different values, but must have 2 to 12"):
         offers_of("label", {0: {"label": "x"}}, where="nda")
 
 
@@ -83,4 +83,4 @@ def test_ask_label_scores_contractnli_labels_of_replies(converted, tmp_path, cap
     assert labels["questions"] == 17 and labels["accuracy"] == right / 17 and len(labels["confusion"]) == 17
     assert "label_accuracy" in capsys.readouterr().out
     assert evaluate_rag.main(flags) == 1
-    assert "ask_label: the pipeline's quotes choose no label" in capsys.readouterr().err
+    assert "ask_label: only a language model can choose a label" in capsys.readouterr().err

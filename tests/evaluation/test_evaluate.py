@@ -349,7 +349,7 @@ def test_shipped_configs_parse_without_notes(name):
             "target_colour: not a setting of the target http; its settings",
         ),
         ({"sample_seed": 1}, "sample_seed has no effect without limit"),
-        ({"target_key": "VARIABLE"}, "target_key: works only with a server: --target-url"),
+        ({"target_key": "VARIABLE"}, "target_key: has an effect only with a server"),
         ({"chunk_size": "abc"}, "^settings: chunk_size: Input should be a valid integer[^;]*$"),
     ],
 )

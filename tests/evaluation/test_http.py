@@ -141,18 +141,18 @@ def test_fill_replaces_placeholders_in_template():
         (
             lambda system, asked: {"weather": "It is fine today"},
             {},
-            r"Sent: \{\"question\".* or .*messages.*Came back: no answer in the reply; its form is \{weather: text\}\. "
+            r"Sent: \{\"question\".* or .*messages.*Received: no answer in the reply; its form is \{weather: text\}\. "
             r"Write the body as --set target_request=.* and .* --set target_response_answer_jmespath=PATH",
         ),
-        (answering(lambda body: False), {}, "Came back: HTTP 422 .*Field required.* --set target_request="),
+        (answering(lambda body: False), {}, "Received: HTTP 422 .*Field required.* --set target_request="),
         (lambda system, asked: (401, {"detail": "no key"}), {}, "does not accept the key: .*no key"),
         (lambda system, asked: (404, {}), {}, "no endpoint for questions at this address"),
-        (lambda system, asked: (500, {"detail": "boom"}), {}, "Came back: HTTP 500 .*boom"),
+        (lambda system, asked: (500, {"detail": "boom"}), {}, "Received: HTTP 500 .*boom"),
         (lambda system, asked: {"error": "overloaded"}, {}, "the server reports an error: overloaded"),
         (
             lambda system, asked: {"say": RENT},
             {"request": {"q": "{question}"}, "response_answer_jmespath": "text"},
-            r"Sent: \{\"q\".* Came back: no answer in the reply at text",
+            r"Sent: \{\"q\".* Received: no answer in the reply at text",
         ),
         (
             lambda system, asked: {"answer": RENT},
@@ -162,7 +162,7 @@ def test_fill_replaces_placeholders_in_template():
         (
             lambda system, asked: {"answer": RENT, "passages": [{"key": 7}]},
             {},
-            r"Sent: .* Came back: passages without text, of the form .*\{key: number\}",
+            r"Sent: .* Received: passages without text, of the form .*\{key: number\}",
         ),
     ],
 )

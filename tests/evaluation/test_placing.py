@@ -114,7 +114,7 @@ def test_passage_with_wrong_file_name_is_assigned_to_its_real_document(documents
     [passage] = case.reply.passages
     assert (passage.filename, passage.told_filename, passage.misnamed) == ("forge.txt", "mill.txt", True)
     assert figures(case)["document_hit@1"] == 0.0 and figures(case)["drm@1"] == 1.0
-    assert "1 of 1 passages have words of another document than the one that they name" in Evidence().add(case)
+    assert "1 of 1 passages name one document, but have the words of another" in Evidence().add(case)
     right = asked(documents, RENT, Passage(RENT, "forge.txt"))
     assert figures(right)["document_hit@1"] == 1.0 and figures(right)["recall@10"] == 1.0
 

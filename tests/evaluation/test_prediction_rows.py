@@ -153,7 +153,9 @@ def test_predictions_accept_two_replies_equal_to_expected_answers(predictions, d
 def test_predictions_probe_notes_which_fields_are_read(predictions, dataset):
     rows = [{"id": case.id, "answer": "a", "passages": ["x"], "truth": "t"} for case in dataset.cases[:2]]
     [note] = predictions(rows).probe(dataset, dataset.cases[:2])
-    assert note == ("p.json: the answer is answer, the passages are passages; truth is the expected answer: not read")
+    assert note == (
+        "p.json: the answer is answer, the passages are passages; truth has the expected answer and is not read"
+    )
     assert "the passages are not given" in predictions([{"id": 0, "answer": "a"}]).probe(dataset, dataset.cases[:1])[0]
 
 
@@ -194,7 +196,7 @@ def test_predictions_never_use_expected_answer_column_as_reply(predictions, data
         row[truth], row[answer] = case.truth, "quite another answer"
     target = predictions(rows)
     note = target.probe(dataset, dataset.cases)[0]
-    assert truth in note and "is the expected answer: not read" in note
+    assert truth in note and "has the expected answer and is not read" in note
     assert {reply.answer for _, reply in target.ask(dataset, dataset.cases)} == {"quite another answer"}
 
 

@@ -107,7 +107,7 @@ def test_system_target_returns_no_answer_after_error_in_stream(dataset, name):
 def test_nvidia_target_error_explains_an_unknown_reply_format(dataset):
     with (
         imitating(lambda system, asked: {"weather": "fine today"}, dataset.cases) as system,
-        pytest.raises(ToolkitError, match=r"Sent: .* Came back: no answer in the reply.*; its form is ") as caught,
+        pytest.raises(ToolkitError, match=r"Sent: .* Received: no answer in the reply.*; its form is ") as caught,
     ):
         open_system_target("nvidia", system.url).probe(dataset, dataset.cases)
     assert "jmespath" not in str(caught.value)
@@ -176,7 +176,7 @@ def test_ingest_set_to_never_lists_files_that_the_system_lacks(imitation, datase
 @pytest.mark.parametrize("ingest", ["auto", "fresh"])
 def test_ingest_is_rejected_for_system_without_uploads(imitation, dataset, ingest):
     with imitation("azure index") as system:
-        with pytest.raises(ToolkitError, match="no interface for documents; remove --ingest"):
+        with pytest.raises(ToolkitError, match="the system has no interface for documents; remove --ingest"):
             open_system_target("azure index", system.url, ingest=ingest)
         assert not system.asked
 

@@ -119,7 +119,7 @@ def test_evaluate_notes_missing_file_names_in_terminal_and_report(folder, datase
     told = capsys.readouterr()
     assert "templates: 15 of 30 passages name files that the bundle lacks: doc-0, doc-1, doc-2" in told.err
     assert "templates: 15 of 30 passages have no name" in told.err and "30 of 30 passages have words" in told.err
-    assert "the file of no passage is known (15 of 15 questions)" in told.err
+    assert "no passage has a known file (15 of 15 questions)" in told.err
     assert "1.000 [1.000, 1.000] SD 0.000 (n 15)" in told.out
     report = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     assert report.index("passages name files that the bundle lacks: doc-0, doc-1, doc-2") < report.index('id="outcome"')
@@ -202,7 +202,7 @@ TRUTHS = {
     "gold without words": ({"gold": (GoldPassage("Alder Freight.txt", None),)},
                              Reply("90 days", (Passage(NOTICE, "Alder Freight.txt", Span(0, 9)),)),
                              {"mrr@10": None, "recall@10": None, "char_recall@8": None,
-                              "document_hit@1": 1.0}, "no words are quoted: document and answer metrics only"),
+                              "document_hit@1": 1.0}, "the gold quotes no words: document and answer metrics only"),
     "an impossible question": ({"is_impossible": True}, Reply("90 days", (Passage(NOTICE, "Alder Freight.txt"),)),
                    {"abstention_accuracy": 0.0, "false_refusal_rate": None, "answer_f1": None, "recall@10": None,
                     "document_hit@1": None, "answer_contained": None}, None),

@@ -31,7 +31,7 @@ def test_evaluate_refuses_a_bundle_with_a_changed_file_unless_allowed(samples, t
     changed = bundle / "corpus" / rows_of(bundle / "gold.jsonl")[0]["filename"]
     changed.write_text("Other words. " + changed.read_text(encoding="utf-8"), encoding="utf-8")
     assert evaluate_bundle(bundle, tmp_path) == (1, {})
-    fault = f"1 files differ from bundle.json (corpus/{changed.name}), so the gold may be anywhere"
+    fault = f"1 files differ from bundle.json (corpus/{changed.name}), so the positions of the gold may be wrong"
     assert fault in capsys.readouterr().err
     _, rows = evaluate_bundle(bundle, tmp_path, "--allow-changed-corpus")
     assert not any(one["reply"]["error"] for one in rows.values())

@@ -56,7 +56,7 @@ def test_find_dataset_roots_ignores_a_folder_that_is_not_a_bundle(finished, tmp_
     (tmp_path / "corpus" / "id_rsa.txt").write_text(SECRET, encoding="utf-8")
     said: list[str] = []
     assert find_dataset_roots([RunFolder(set_address(finished, str(tmp_path)))], say=said.append) == {}
-    assert "not there" in said[0]
+    assert "no such folder" in said[0]
 
 
 @pytest.mark.parametrize("setting", ["llm = 'openai:http://evil.example'", "store = 'milvus:http://evil.example'"])

@@ -268,7 +268,7 @@ def test_report_marks_all_pieces_of_passage_and_labels_added_words(results, brow
     item = page.locator("article.case .passages li[data-n='1']")
     item.wait_for()
     assert item.locator("mark.added").inner_text() == summary and "in 2 pieces" in item.inner_text()
-    assert "has added words, which no document has" in item.inner_text()
+    assert "has words that no document contains" in item.inner_text()
     assert page.locator("figure.page rect.hit").count() >= 2, "both ends are marked, and nothing between them"
 
 

@@ -78,7 +78,7 @@ def test_diff_marks_better_and_worse_metrics_and_changes_beyond_chance(runs, cap
     assert "+0.300 [+0.300, +0.300]" in lines["recall@10"] and lines["recall@10"].endswith("▲ better")
     assert lines["drm@1"].endswith("▲ worse") and "chance" not in lines["drm@1"]
     assert lines["answer_f1"].endswith(("within chance", "="))
-    assert "worse beyond chance: drm@1" in " ".join(lines.values())
+    assert "worse by more than chance: drm@1" in " ".join(lines.values())
 
 
 def test_diff_fail_on_regression_checks_selected_metrics(runs, capsys):

@@ -58,7 +58,7 @@ def test_series_finds_the_first_worse_run_and_its_metrics(folder):
 def test_series_marks_corrected_regression_as_not_persisting(tmp_path):
     [told] = find_in_folder(make_runs(tmp_path, back=8))
     assert (told.run.name, told.persists) == ("run-07", False)
-    assert told.lines[-1] == "A later run corrected it."
+    assert told.lines[-1] == "A later run is as good as before."
     assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
 
 

@@ -190,7 +190,7 @@ def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...]
     letter, given_letter = _LETTER.fullmatch(expected), _LETTER.fullmatch(answer)
     if letter and given_letter:
         same = letter[1].lower() == given_letter[1].lower()
-        return Decision(same, f"The reply says {given_letter[1]}, expected is {letter[1]}.")
+        return Decision(same, f"The reply says {given_letter[1]}; expected: {letter[1]}.")
     wanted, asked = read_text(_strip(expected)), read_text(question)
     if not wanted.tokens and not wanted.lead:
         return Decision(None, "The question has no expected answer.")
@@ -241,7 +241,7 @@ def _judge_yes_or_no(expected: Reading, reply: Reading, question: Reading, gold:
         return Decision(None, f"The reply says {reply.lead}, which was not expected.") if reply.lead else None
     if reply.lead != expected.lead:
         stated = reply.lead.replace("both", "yes and no") or "neither yes nor no"
-        return Decision(False if reply.lead else None, f"The reply says {stated}, expected is {expected.lead}.")
+        return Decision(False if reply.lead else None, f"The reply says {stated}; expected: {expected.lead}.")
     doubts = _has_doubts(reply, question, gold) or _find_unknown(expected, reply, question, gold)
     reason = f"The reply says {reply.lead}, and doubts or denies it." if doubts else f"The reply says {reply.lead}."
     return None if set(expected.tokens) - YES - NO else Decision(None if doubts else True, reason)
@@ -269,7 +269,7 @@ def _judge_values(expected: Reading, reply: Reading, question: Reading) -> Decis
         )
         rivals = stated - keys - known
         if not keys & stated and (rivals or (stated and len(expected_values) == len(keys))):
-            reason = f"The reply says {min(rivals or stated)}, expected is {', '.join(sorted(keys))}."
+            reason = f"The reply says {min(rivals or stated)}; expected: {', '.join(sorted(keys))}."
             scaled = kind in ("amount", "number") and _SCALES.search(question.text)  # `in millions`
             counted = kind == "number" and not _count_the_same(expected, reply)
             return Decision(None if scaled or counted else False, reason)

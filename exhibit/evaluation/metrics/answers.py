@@ -35,7 +35,7 @@ def _add_share(name: str, title: str, meaning: str, **about: Any) -> None:
     metric(title, meaning, name=name, **about)(lambda case: _score_outcome(case)[name])
 
 
-_RIGHT = "answerable questions whose answer is right for certain; refused, failed and unjudged ones are not"
+_RIGHT = "answerable questions whose answer is certainly right; refused, failed and unjudged ones count as not right"
 _MOST = "answerable questions whose answer is right or is not judged"
 _add_share(ANSWERED_RIGHTLY, "Answered correctly", _RIGHT)
 _add_share(AT_MOST, "Answered correctly, at most", _MOST, short=False, gate=False)
@@ -87,7 +87,7 @@ def without_named(text: str) -> str:
 @on_truth(
     "Expected words contained",
     "replies that contain the words of the expected answer, or every number, date, amount, name and term of "
-    "it; not whether they are right",
+    "it; some of these replies are wrong",
 )
 def answer_contained(case: Case) -> float | None:
     """Return whether the answer contains the expected words; None if that cannot be decided, as for a bare yes."""
@@ -104,7 +104,7 @@ def answer_f1(case: Case) -> float | None:
     return _compare_with_truth(case, compare_counts)
 
 
-@on_truth("Answer is the expected one", "word for word", short=False)
+@on_truth("Answer is the expected one", "answers that equal the expected answer word for word", short=False)
 def answer_exact_match(case: Case) -> float | None:
     return _compare_with_truth(case, compare_words)
 

@@ -24,7 +24,7 @@ on_truth = partial(metric, needs=("answer", "truth"))
 # ---------------------------------------------------------------- references
 
 
-@on_truth("Expected rules cited", "rules and statutes of the truth that the answer gives")
+@on_truth("Expected rules cited", "rules and statutes of the expected answer that the answer also cites")
 def statute_citation_accuracy(case: Case) -> float | None:
     """Return the mean credit for the expected references; a coarser reference (Part 36 for rule 36.5) earns half."""
     cited = find_references(without_named(case.truth), context=case.question)
@@ -34,7 +34,7 @@ def statute_citation_accuracy(case: Case) -> float | None:
     return sum(credits) / len(credits) if credits else None
 
 
-@on_truth("Expected cases cited", "cases of the truth that the answer gives", short=False)
+@on_truth("Expected cases cited", "cases of the expected answer that the answer also cites", short=False)
 def case_law_citation_accuracy(case: Case) -> float | None:
     # year, court, division and number must all agree: [2024] EWHC 789 (Ch) is not [2024] EWHC 789 (Admin)
     expected = {reference for reference in find_references(case.truth) if reference.kind == "case"}
@@ -55,7 +55,7 @@ def references_exist(case: Case, options: Options) -> float | None:
 
 @metric(
     "References that exist officially",
-    "references of the answer that legislation.gov.uk or Find Case Law has",
+    "references of the answer that exist on legislation.gov.uk or in Find Case Law",
     needs=("answer", "registers"),
     gate=False,  # a register may be unavailable, or have grown
 )
@@ -71,7 +71,7 @@ def references_official(case: Case, options: Options) -> float | None:
 _DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.*)?", re.IGNORECASE)
 
 
-@metric("Answers with a citation", "answers that cite a source at all", short=False)
+@metric("Answers with a citation", "answers that cite a source", short=False)
 def any_citation(case: Case) -> float | None:
     """Return whether an answer cites anything in any form; a contract's placeholder (`[amount]`) is not a citation."""
     answer = case.reply.answer or ""
@@ -84,7 +84,7 @@ def any_citation(case: Case) -> float | None:
     return float(documents or bool(find_citations(answer)))
 
 
-@on_truth("Expected sources cited", "share of the sources behind the truth that are cited", short=False)
+@on_truth("Expected sources cited", "share of the expected answer's sources that the answer cites", short=False)
 def citations_matched(case: Case) -> float | None:
     """Return the share of the gold files, or of the sources named in the truth, that are cited by number or name."""
     named = [_normalise_both(name) for name in find_cited_names(case.truth)]
@@ -250,7 +250,7 @@ _UK_TERMS, _US_TERMS = _compile_terms(_UK), _compile_terms(_US)
 _SEED_TERMS = _US_TERMS | _compile_terms(_US_IN_SEED)
 
 
-@on_truth("Terminology", "share of the truth's UK terms in the answer, less for each US term", short=False)
+@on_truth("Terminology", "share of the expected answer's UK terms in the answer, reduced for each US term", short=False)
 def legal_terminology_accuracy(case: Case, options: Options) -> float | None:
     """Return the share of the truth's UK terms in the reply, halved for each US term that the truth lacks."""
     terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS

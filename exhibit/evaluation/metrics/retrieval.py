@@ -221,7 +221,7 @@ def ranking_of(case: Case) -> Ranking | None:
     return Ranking(order, {f"gold-{number}": 1 for number in range(len(ranks))}, 1)
 
 
-@on_text("Gold passages found", "share of gold passages of which the first k contain at least half", at=("k",))
+@on_text("Gold passages found", "share of gold passages of which the first k passages contain at least half", at=("k",))
 def recall(case: Case, options: Options, k: int) -> float | None:
     if options.parity == "seed":
         matched, golds = match_seed(case, k)
@@ -301,7 +301,7 @@ def compare_words(answer: str, expected: str) -> float:
     return float(bool(split_words(answer)) and split_words(answer) == split_words(expected))
 
 
-@on_text("Top passage is the gold", "the first passage's words equal a gold passage's", short=False)
+@on_text("Top passage is the gold", "questions whose first passage has the same words as a gold passage", short=False)
 def exact_match(case: Case, options: Options) -> float | None:
     def match_texts(text: str, gold: str) -> float:
         return float(text.strip().lower() == gold.strip().lower())
@@ -370,7 +370,7 @@ def provision_first(case: Case) -> float | None:
     return float(bool(case.reply.passages) and has_right_version(case.reply.passages[0], case) is not None)
 
 
-@on_spans("Right version", "of these, the share whose version was in force on the question's day")
+@on_spans("Right version", "among these questions, those with the version that was in force on the question's day")
 def version_accuracy(case: Case) -> float | None:
     if "paragraph" not in case.labels or not case.reply.passages:
         return None

@@ -70,7 +70,7 @@ class Server:
         """Whether the server was probed, and whether a reply has had an end mark of a stream and an answer."""
         uploads = options.ingest in ("auto", "fresh")
         if uploads and not system.ingest:
-            raise ToolkitError(f"{self._place}: no interface for documents; remove --ingest")
+            raise ToolkitError(f"{self._place}: the system has no interface for documents; remove --ingest")
         setting = system.ingest.setting if system.ingest else ""
         # the file's own default does not count: documents and keys go only to hosts that the user has named
         if setting and (uploads or options.ingest) and setting not in settings.model_fields_set:
@@ -226,7 +226,7 @@ class Server:
             "--set target_response_answer_jmespath=PATH"
         )
         advice = advice if "request" in self.values else ""
-        return f"{self._place}: no question was answered. Sent: {sent}. Came back: {error}{advice}"
+        return f"{self._place}: no question was answered. Sent: {sent}. Received: {error}{advice}"
 
     def _check_passages(self, parts: Parts, names: FileNamer) -> list[str]:
         """Return notes on a reply's passages; raise an error if they have neither text nor a known file."""
@@ -247,7 +247,7 @@ class Server:
         if any(passage.filename and names(passage.filename) for passage in passages):
             return [f"the passages have file names but no text ({form}): only document metrics are measured"]
         fault = f"passages without text, of the form {form}: name their fields in a target file (docs/targets.md)"
-        raise ToolkitError(f"{self._place}: Sent: {_shorten(self._bodies[0])}. Came back: {fault}")
+        raise ToolkitError(f"{self._place}: Sent: {_shorten(self._bodies[0])}. Received: {fault}")
 
     # ---------------------------------------------------------------- documents
 

@@ -75,7 +75,7 @@ class Recheck(Predictions):
         held = f"{self._tool}, {len(self._rows)} rows"
         if not self.match(dataset):
             raise ToolkitError(
-                f"{self._path}: a run of {held}, and none has a question of {dataset.name}, such as "
+                f"{self._path}: a run of {held}, but no row has a question of {dataset.name}, such as "
                 f"{cases[0].question:.80}; is the file for another bundle?"
             )
         return [f"{self._path.name}: {held}, {sum(bool(row['passages']) for row in self._rows)} with passages"]

@@ -46,7 +46,7 @@ def _make_parser() -> cli.Parser:
     make = commands.add_parser("make", help="write a page with a sample of a run or of a drafted bundle")
     make.set_defaults(work=_make)
     make.add_argument("run", type=Path, metavar="RUN")
-    make.add_argument("--sample", type=parse_positive, default=40, metavar="N", help="questions (default: 40)")
+    make.add_argument("--sample", type=parse_positive, default=40, metavar="N", help="how many questions (default: 40)")
     make.add_argument("--seed", type=int, default=1, metavar="N", help="the seed of the sample (default: 1)")
     make.add_argument("--out", type=Path, metavar="FILE", help=f"the page (default: RUN/{NAME})")
 
@@ -133,7 +133,7 @@ def _apply_reviews(reviews: Sequence[Review], options: Any) -> Result:
     _check_same_questions(reviews, drafted.questions, options.bundle)
     draft, reopened = apply_reviews(reviews, drafted, options.out, force=options.force)
     if reopened:
-        print_note(f"{reopened} questions are open again: the judged text is no longer the proposed one")
+        print_note(f"{reopened} questions are open again, because their proposed text has changed since the judgment")
     record = {"bundle": options.out, "sure": draft.sure, "unsure": draft.unsure, "reopened": reopened}
     counts = f"{draft.sure:,} questions, {draft.words(draft.sure)}; {draft.unsure:,} still need a person"
     return record, [f"{options.out}: {counts}"]

@@ -233,7 +233,7 @@ def _explain_refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
     if votes["wrong"] == 0:
         return "right" if votes["right"] else "unclear"
     if votes["wrong"] <= votes["right"]:
-        return "reviewers are divided"
+        return "the reviewers disagree"
     if row is None:
         return "not in this run"
     return "" if isinstance(key[1], int) else "its id is not a number, so no converter knows it"

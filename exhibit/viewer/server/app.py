@@ -62,7 +62,7 @@ class Guard(BaseHTTPMiddleware):
         if not secrets.compare_digest(token.encode(), self._token.encode()):
             return PlainTextResponse("open the address that `exhibit view` printed\n", 404)
         if request.method not in ("GET", "HEAD") and headers.get("origin") != f"http://{headers.get('host')}":
-            return PlainTextResponse("only pages of this server may change something\n", 403)
+            return PlainTextResponse("only a page of this server may change data\n", 403)
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return PlainTextResponse("a page of another site sent this request\n", 403)
         return None

@@ -63,7 +63,7 @@ const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const chip = (outcome) => make("span", { class: "chip" }, dot(outcome), capital(outcome));
 
 function answerBlock(detail, side) {
-  if (side.error) return [make("h4", {}, "No answer: an error"), make("p", { class: "prose error" }, side.error)];
+  if (side.error) return [make("h4", {}, "An error instead of an answer"), make("p", { class: "prose error" }, side.error)];
   const words = side.answer ? make("p", { class: `prose ${side.refused ? "refused" : ""}` }, withCitations(detail, side.answer, side.passages))
     : make("p", { class: "prose none" }, "No answer was requested, or the system gave none.");
   const facts = [
@@ -188,8 +188,8 @@ function pagesBlock(found, side, sheets, { explained = true } = {}) {
   }).filter(Boolean);
   if (!side.pages.length) return null;
   const remark = missing ? make("p", { class: "note" }, figures.length
-    ? `${missing} more not drawn in this report; the words are below.`
-    : "Its pages are not drawn in this report; the words are below.") : null;
+    ? `${missing} more pages are not drawn in this report; their words are below.`
+    : "The pages are not drawn in this report; their words are below.") : null;
   const paged = figures.some((one) => one.classList.contains("page"));
   return make("section", { class: "seen" }, make("h4", {}, paged || !figures.length ? "On the page" : "In the document"),
     figures.length && explained ? legend() : null, make("div", { class: figures.length > 1 ? "pages" : "pages single" }, figures), remark);
@@ -220,7 +220,7 @@ function goldList(found) {
   return make("section", {}, make("h4", {}, "Gold: the words that answer the question"), make("ol", { class: "passages" }, found.gold.map((one) =>
     make("li", {}, make("p", { class: "source" }, make("b", {}, one.filename || "no document named"),
       one.pages.length ? `, page ${one.pages.join(", ")}` : "", one.how ? ` · found in the document: ${WORDS[one.how] ?? one.how}` : ""),
-    one.text ? make("blockquote", { class: "goldtext" }, one.text) : make("p", { class: "source" }, "The benchmark names the document and quotes no words of it.")))));
+    one.text ? make("blockquote", { class: "goldtext" }, one.text) : make("p", { class: "source" }, "The benchmark names the document, but quotes no words from it.")))));
 }
 
 function passageItem(one, number, read) {
@@ -236,9 +236,9 @@ function passageItem(one, number, read) {
   return make("li", { "data-n": number },
     make("p", { class: "source" }, make("b", {}, placeWords(one)),
       one.score === null ? "" : ` · score ${one.score.toFixed(3)}`,
-      one.gold ? make("em", { class: "both" }, "holds gold") : null, unread ? make("em", {}, "not read for the answer") : null,
+      one.gold ? make("em", { class: "both" }, "contains gold") : null, unread ? make("em", {}, "not read for the answer") : null,
       one.spans.length > 1 ? make("em", {}, `in ${one.spans.length} pieces`) : null,
-      one.added.length ? make("em", { class: "added" }, "has added words, which no document has") : null),
+      one.added.length ? make("em", { class: "added" }, "has words that no document contains") : null),
     one.text ? make("blockquote", {}, parts) : null);
 }
 
@@ -274,7 +274,7 @@ function scoreBlock(sides) {
   const heads = ["Measure", ...(SEVERAL ? META.runs : ["value"])].map((one) => make("th", { scope: "col" }, one));
   return make("details", { class: "scores" }, make("summary", {}, "Scores of this question"),
     make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Scores of this question" }, make("table", { class: "small" },
-      make("thead", {}, make("tr", {}, heads, make("th", { scope: "col", class: "words" }, "what it says"))),
+      make("thead", {}, make("tr", {}, heads, make("th", { scope: "col", class: "words" }, "meaning"))),
       make("tbody", {}, metrics.map(row)))));
 }
 

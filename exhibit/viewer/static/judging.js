@@ -8,7 +8,7 @@ function goldPart(entry) {
     const pages = gold.pages.length ? `, page ${gold.pages.join(", ")}` : "";
     part.append(make("p", { class: "source" }, make("b", {}, gold.filename), pages));
     if (gold.text) part.append(make("blockquote", { class: "goldtext" }, gold.text));
-    else part.append(make("p", { class: "note" }, "The benchmark names the document and quotes no words of it."));
+    else part.append(make("p", { class: "note" }, "The benchmark names the document, but quotes no words from it."));
     if (gold.text && !gold.spans.length) part.append(make("p", { class: "note" }, "These words were not found in the document."));
   }
   if (!entry.impossible && entry.truth !== entry.gold.map((gold) => gold.text).join(" ")) {
