@@ -228,7 +228,7 @@ def describe_confidence(name: str, sure: Confidence) -> str:
 def describe_labels(name: str, rates: Mapping[str, Any]) -> str:
     return (
         f"{name}: {rates['questions']} labels: accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}; "
-        f"accuracy of always choosing the commonest label:  {rates['majority']:.3f}"
+        f"always the commonest label: accuracy {rates['majority']:.3f}"
     )
 
 
