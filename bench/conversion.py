@@ -3,7 +3,7 @@
     python -m bench.conversion [cuad maud …] [--contracts 40] [--page FILE]
 
 The simpler methods are pypdf's text and one regular expression per quote. OHR-Bench's quotes are in the markup of
-another parser; MinerU's chunks are what another system would return as passages.
+another parser. MinerU's chunks represent the passages of another system.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python -m bench.legalbenchrag [--presets naive,routed] [--full] [--words free] [--page FILE]
 
-Precision and recall are by characters, counted as the benchmark's own code counts them. DRM is the share of
+Precision and recall are by characters, with the method of the benchmark's own code. DRM is the share of
 passages from a document without gold. Published figures are in bench/papers, one file per paper.
 """
 

@@ -98,7 +98,7 @@ def pin_cache(folder: Path) -> Iterator[None]:
 
 
 def measure_queries(index: Path, embedder: str) -> float:
-    """Return the median milliseconds of a search, after the first one has opened everything."""
+    """Return the median milliseconds of a search, after a first search has opened the index and the models."""
     pipeline = Pipeline(Config.preset("routed", embedder=embedder)).open(index)
     pipeline.search([QUERIES[0]])
     searches = [partial(pipeline.search, [query]) for query in QUERIES]

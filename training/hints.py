@@ -37,7 +37,7 @@ documents alone, 0.902 and 0.928.
 PLAIN, RIDGE = np.array([1.0, 0.0]), 1e-3
 """The slope and offset of an unchanged probability, and a penalty that only ensures convergence."""
 _TRUSTED = 5.0
-"""The penalty that keeps a kind's calibration near that of all kinds; 2 and 10 are as good on the documents for
+"""The penalty that keeps a kind's calibration near that of all kinds; 2 and 10 are equally good on documents for
 tuning.
 """
 
@@ -90,7 +90,7 @@ class Hints:
 
 
 def spot(pack: Pack, vectors: Tensor) -> dict[str, Array]:
-    """Return a classifier that predicts from a passage's vector the kinds of questions that the passage answers."""
+    """Return a classifier that predicts, from a passage's vector, which kinds of questions the passage answers."""
     documents = pack.documents_of("train")
     owner = torch.from_numpy(pack.passages[:, 0]).to(vectors.device)
     asked, answers, gold = _tabulate_kinds(pack, vectors.device)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 _READ = (np.int8, np.float16, np.float32)
 _SCALE = ".scale"
-"""The suffix of the array of scales, one for each row, by which an array of 8-bit numbers is multiplied."""
+"""The suffix of the array that contains the scale of each row of an array of 8-bit numbers."""
 
 Array = npt.NDArray[Any]
 
@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 def read_tensors(path: Path) -> dict[str, Array]:
     """Return the arrays of a safetensors file by name, in single precision.
 
-    Arrays of 8-bit numbers are multiplied by their scales. Integer arrays other than 8-bit ones are skipped.
+    Arrays of 8-bit numbers are multiplied by their scales. Arrays of other integers are skipped.
     """
     stored = parse_safetensors(path.read_bytes())
     arrays = {name: array.astype(np.float32) for name, array in stored.items() if array.dtype in _READ}
@@ -333,9 +333,7 @@ def merge(weights: Mapping[str, Array], low: Mapping[str, Array]) -> dict[str, A
 
 
 def stack(*lows: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the sum of low-rank weights in low-rank form, whose rank is the sum of the ranks, with the heads of the
-    last.
-    """
+    """Return the sum of low-rank weights in low-rank form, with the last heads; its rank is the sum of all ranks."""
     stacked = {}
     for name in (key.removesuffix(".up") for key in lows[0] if key.endswith(".up")):
         stacked[f"{name}.up"] = np.concatenate([low[f"{name}.up"] for low in lows], axis=1)

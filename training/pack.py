@@ -1,7 +1,7 @@
 """The input of training: passages, questions and their answers, as token ids in one file.
 
-A pack is gathered where the bundles are (`training.gather`), and read on the machine with the accelerator,
-where reading needs only numpy.
+`training.gather` writes a pack on the machine with the bundles. The machine with the accelerator needs only numpy to
+read the pack.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ Random = np.random.Generator
 
 @dataclass(frozen=True)
 class Row:
-    """A question about a document for training: the passages that answer it, and those that may."""
+    """A question about a document for training: the passages that answer it, and the passages that may answer it."""
 
     number: int
     """The row of the question in the pack."""

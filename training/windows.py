@@ -21,7 +21,7 @@ OUTSIDE = -1  # the label of a token outside the passage, which has no loss
 _WHOLE = 0.5
 """The probability that a passage is shown with the rest of its sentences, as in the pipeline."""
 _ALONE = 0.15
-"""The probability that a passage is shown as it was split."""
+"""The probability that a passage is shown without the rest of its sentences."""
 _CUT = 0.1
 """The probability that a passage is cut to some of its sentences; otherwise other text before or after it is added."""
 _STOPS = (1012, 1025)  # the tokens of a full stop and of a semicolon in BERT's vocabulary

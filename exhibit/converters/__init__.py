@@ -88,7 +88,7 @@ def unwrap(text: str) -> str:
 
 
 def list_questions(text: str) -> dict[str, str]:
-    """Return the questions of a text with lines of the form `NAME = question`, by the source's own names."""
+    """Return the questions of a text by their names in the source; the text has lines of the form `NAME = question`."""
     lines = re.sub(r"\n {8,}", " ", text).splitlines()
     return dict(line.strip().split(" = ", 1) for line in lines if line.strip())
 
@@ -233,7 +233,7 @@ class Tally:
             raise SourceError(f"{name}: {reason}; fix the source, or remove --strict")
 
     def note(self, remark: str, name: str, *, fault: bool = False) -> None:
-        """Record something unusual in the source; the item itself is not left out. With --strict, a fault raises."""
+        """Record something unusual in the source without leaving out the item; with --strict, a `fault` raises."""
         if fault:
             self._check(remark, name)
         self.noted.setdefault(remark, []).append(escape_surrogates(name))

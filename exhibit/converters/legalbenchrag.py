@@ -158,7 +158,7 @@ def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
 
 
 def _make_unique_names(files: dict[str, Path], tally: Tally) -> dict[str, str]:
-    """Return the name in the bundle of each file; files of the same name get their folders as a prefix."""
+    """Return each file's name in the bundle; files with the same name get their folder's name as a prefix."""
     counts = Counter(path.name for path in files.values())
     names: dict[str, str] = {}
     for key, path in files.items():

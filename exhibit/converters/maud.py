@@ -431,7 +431,7 @@ def _find_parties(page: str) -> list[str]:
 
 
 def _as_usual(name: str, text: str) -> str:
-    """Return a name; for one in capitals, its spelling elsewhere in the text, such as `BioTelemetry, Inc.`."""
+    """Return a name, or for a name in capitals its usual spelling in the text, such as `BioTelemetry, Inc.`."""
     if name.isupper():
         words = r"\s+".join(re.escape(word) for word in name.split())
         written = (" ".join(match.group().split()) for match in re.finditer(rf"\b{words}", text, re.IGNORECASE))

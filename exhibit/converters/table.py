@@ -178,7 +178,7 @@ def _finish_row(row: RawRow, documents: dict[str, RawDocument], tally: Tally) ->
 
 
 def _stand_in(labels: dict[str, Label], quotes: list[Quote]) -> tuple[str, str]:
-    """Return a text for a missing expected answer, and its origin; quotes are an answer, with an empty origin."""
+    """Return a text in place of a missing expected answer, and its origin, which is empty if the text is the quotes."""
 
     def list_words(name: str) -> list[str]:
         items = json.loads(str(labels.get(name, "[]")))

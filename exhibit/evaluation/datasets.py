@@ -195,7 +195,7 @@ def load_datasets(
 
 
 def _explain_labels(bundles: Iterable[BundleFolder], selection: Selection) -> str:
-    """Return the values of the labels by which no question was selected."""
+    """Return the message that no question has the labels of --where, with the existing values of these labels."""
     labels = [row for bundle in bundles for row in bundle.labels.values()]
     known, meant = [], ""
     for label, wanted in selection.where.items():
@@ -223,7 +223,7 @@ def find_lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Location]:
-    """Return the files to ingest: those of the selected types; a file without an extension counts by its content."""
+    """Return the files of the selected types; the content decides on the type of a file without an extension."""
     if selection.file_type and selection.file_type != (ALL_TYPES,):
         return {n: path for n, path in bundle.files.items() if ending_of(path).lstrip(".") in selection.file_type}
     files = {name: path for name, path in bundle.files.items() if is_readable(path)}
@@ -438,7 +438,7 @@ _VALUES = 12  # most values of a label that an error lists
 
 
 class Offer(NamedTuple):
-    """The labels from which a question asks the system to choose one, and the right label."""
+    """The labels from which the system must choose, and the right label."""
 
     choices: tuple[str, ...]
     label: str

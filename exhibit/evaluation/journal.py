@@ -23,7 +23,7 @@ REPLY = TypeAdapter(Reply)
 
 
 class Journal:
-    """The replies of a round, which asks each question of a dataset once; only their offsets are in memory."""
+    """The replies of a round, which asks each question of a dataset once; only the replies' offsets are in memory."""
 
     def __init__(self, place: Path, dataset: Dataset, target: Target, number: int = 1) -> None:
         self._path = place / (JOURNAL if number == 1 else JOURNAL.replace(".", f"-{number}."))
@@ -72,7 +72,7 @@ class Journal:
         self._answered |= reply.answer is not None
 
     def has_answers(self) -> bool:
-        """Return whether the system answers: a reply has an answer, even an empty one, or no question succeeded."""
+        """Return whether the system answers: any reply has an answer, even an empty answer, or all questions failed."""
         return self._answered or all(self.failed.values())
 
     def __iter__(self) -> Iterator[Case]:

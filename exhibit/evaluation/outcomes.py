@@ -129,7 +129,7 @@ def _touches(passage: Passage, gold: GoldPassage) -> bool:
 
 LABELS = "labels.json"
 _ABOUT = ("hypothesis", "deal_point")
-"""The labels that separate confusion tables, if questions have them."""
+"""Labels that name the subject of a choice: each subject has a separate confusion table."""
 _NOWHERE = re.compile(r"not ?(mentioned|found|stated)|none|unknown")
 
 Chosen = tuple[str, str, str]

@@ -38,7 +38,7 @@ _UNNAMED_SHARE = 0.25
 
 
 class Documents:
-    """The documents of a dataset by file name; each is read once, on demand. An unreadable one counts as missing."""
+    """The documents of a dataset by file name; each is read once, on demand. Unreadable documents count as missing."""
 
     def __init__(self, files: Mapping[str, Location], *, limits: Limits | None = None) -> None:
         self.files = dict(files)

@@ -28,7 +28,7 @@ class RunResults(RunFolder):
     """A finished run with its tables and means."""
 
     judge_faults: Mapping[str, int] = {}
-    """The number of times the judge failed or gave no readable mark, by message; known only after the run itself."""
+    """The number of times the judge failed or gave no readable mark, by message; empty if the run is read from disk."""
 
     def __init__(self, folder: Path | str, tables: Sequence[Table] = ()) -> None:
         """Open a run's folder; `tables` are its tables if they are known, so that no row is read."""

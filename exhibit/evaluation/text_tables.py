@@ -69,7 +69,7 @@ def find_bands(scale: Scale, metric: str) -> Bands | None:
 
 
 def read_scale(path: Path | None = None) -> Scale:
-    """Return the bands of a TOML file: by default the package's, for the path `seed` the second seed project's."""
+    """Return the bands of a TOML file; without a path, the default bands; for `seed`, the second seed's bands."""
     file = _DEFAULT.with_name("bands_seed.toml") if path == Path("seed") else path or _DEFAULT
     try:
         scale = _SCALE.validate_python(parse_toml(read_text(file).removeprefix("\ufeff"), where=file))

@@ -128,7 +128,7 @@ _LATIN = str.maketrans("аеіорсухѕјАВЕІКМНОРСТУХЅЈοΑΒ
 _MIXED = re.compile(r"[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _UNLIKE = re.compile(f"(?![{''.join(map(chr, _LATIN))}])[\u0370-\u03ff\u0400-\u04ff]")
-"""A Cyrillic or Greek letter that looks like no Latin letter."""
+"""Matches a Cyrillic or Greek letter that does not look like a Latin letter."""
 
 
 def with_latin_letters(text: str) -> str:

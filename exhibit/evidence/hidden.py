@@ -186,7 +186,7 @@ class _Drawn:
         return [self._shapes[at] for at in np.flatnonzero(across & along)]
 
     def find_changed_pixels(self) -> Any:
-        """Return a picture of booleans: whether a pixel of the page looks different without the suspect texts."""
+        """Return an array of booleans: whether each pixel of the page looks different without the suspect texts."""
         before = self._render()
         for text in self.suspects.values():
             pdfium_c.FPDFPageObj_SetIsActive(text.thing, False)

@@ -181,7 +181,7 @@ def _is_whole(span: Span, text: str) -> bool:
 
 
 def _from_pieces(pieces: Sequence[str], shortest: int, document: Document) -> list[Match]:
-    """Return the joint locations of a quote's pieces; [] if a piece of at least `shortest` characters has none."""
+    """Return the joint locations of a quote's pieces; [] if a piece of at least `shortest` characters is not found."""
     lengths = {piece.strip(): len(fold(piece, loose=True)) for piece in pieces}
     least = MIN_SIMILARITY * sum(lengths[piece.strip()] for piece in pieces)
     pieces = [piece.strip() for piece in pieces if lengths[piece.strip()] >= shortest]

@@ -138,7 +138,7 @@ def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], boun
 
 
 def _grow(own: str, other: str) -> tuple[int, int, int]:
-    """Return how many characters of two texts match from their beginnings, and the number of letters in common."""
+    """Return how many characters at the start of each text match, and the number of common letters."""
     ahead = there = letters = 0
     while True:
         pairs = enumerate(zip(own[ahead:], other[there:], strict=False))

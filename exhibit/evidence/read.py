@@ -44,7 +44,7 @@ def read_document(path: Location | str) -> Document:
 
 
 def read_printable(path: Path) -> Printable | None:
-    """Return the HTML page from which a file is printed; None for files that need none, such as PDF or plain text."""
+    """Return the HTML page from which a file is printed; None for files without one, such as PDF or plain text."""
     page: Printable | None = _call_reader(path, "page")
     return page
 

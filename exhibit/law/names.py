@@ -183,7 +183,7 @@ def name_terms(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 13)
 def _list_shapes(written: str) -> tuple[Word, ...]:
-    """Return the entries for a word, from offset 0: usually one, but `non` and `disclosure` for `Nondisclosure`."""
+    """Return a word's parts with their offsets: usually one part, but `non` and `disclosure` for `Nondisclosure`."""
     raw = written.replace("’", "'").replace("ʼ", "'")
     raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
     mixed = not raw.isupper() and not raw.islower()

@@ -66,7 +66,7 @@ _FULL_LINE_CHARS = 60  # characters of a full line: after a shorter line a new p
 class Profile:
     title: str = ""
     kind: str = ""
-    """contract, nda, merger agreement, privacy policy, legislation, rules, practice direction, court guide …"""
+    """Such as contract, nda, merger agreement, privacy policy, legislation, rules, practice direction, court guide."""
     parties: tuple[str, ...] = ()
     date: str = ""
 
@@ -223,7 +223,7 @@ _OPENING_CHARS = 3000  # characters at the start of the text that are examined
 
 
 def kind_of(text: str) -> str:
-    """Return the kind that a document's heading states, such as `Mutual Non-Disclosure Agreement`; empty if none."""
+    """Return the kind that a document's heading states, such as `Mutual Non-Disclosure Agreement`, or an empty text."""
     text = _normalise_start(text)
     lines = [line.strip() for line in text.split("\n")[:_TITLE_LINES]]
     for before, line in zip(["", *lines], lines, strict=False):

@@ -164,7 +164,7 @@ _HEIGHTS = {"schedule": 0, "part": 1, "recital": 2, "article": 2, "unit": 3, "":
 """The level of each unit; a unit without a level is part of another unit: a paragraph, a sentence, a letter."""
 _LOWEST_HEIGHT = 4  # lower than every unit
 _KINDS = {"schedule": "schedule", "article": "article", "paragraph": "unit", "section": "unit", "clause": "unit"}
-"""The units of this module for each kind of part in the legal systems."""
+"""The unit in this module for each kind of part in the files of legal systems."""
 _MAX_RANGE_NUMBERS = 60  # most numbers of a list or a range; only the ends of a longer one are read
 _MAX_CHARS_TO_LAW = 90  # characters after a provision in which its law is named
 _MAX_NAME_CHARS = 400  # most characters of the name of a provision

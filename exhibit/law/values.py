@@ -100,7 +100,7 @@ class Day(NamedTuple):
     day: int | None
 
     def is_within(self, other: "Day") -> bool:
-        """Return whether the other date, which may be more exact, has the same value for each stated part."""
+        """Return whether another date, possibly more exact, has the same value for each part that this date states."""
         return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
 
 

@@ -196,7 +196,7 @@ def read_lowrank(weights: Path) -> Weights:
 
 
 def merge(network: Mapping[str, Single], low: Mapping[str, Single]) -> Weights:
-    """Return the network's weights with `NAME.up @ NAME.down` of `low` added to each `NAME.weight`, and its heads."""
+    """Return the network's weights with the low-rank products of `low` added to each weight, and the heads of `low`."""
     merged = dict(network)
     for key, array in low.items():
         name, _, part = key.rpartition(".")
@@ -285,7 +285,7 @@ def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
 
 
 def _add_quoted(graph: "_Graph", state: str) -> str:
-    """Add the mean state of the quoted tokens, an input of the yes-or-no head."""
+    """Add the mean state of the quoted tokens, which is an input of the yes-or-no head."""
     inside = graph.add("Sigmoid", graph.add("Slice", TOKENS, *map(graph.integers, (0, 1, 2))))
     passage = graph.add("Unsqueeze", graph.add("Cast", "types", to=TensorProto.FLOAT), graph.integers(2))
     share = graph.add("Mul", inside, passage)

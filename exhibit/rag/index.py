@@ -66,7 +66,7 @@ class Index:
         self._read_again()
 
     def _read_again(self) -> None:
-        """Drop what was read from the database, because the database has changed."""
+        """Discard all data that was read from the database, because the database has changed."""
         self._table: Keys | None = None
         self.document = lru_cache(_MAX_ENTRIES)(self._read_entry)
         self.text_of = lru_cache(_MAX_TEXTS)(self._read_text)
@@ -257,7 +257,7 @@ def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
 
 
 def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
-    """Open an index with a config, or with its own settings and the user's in `own`; errors say what to do."""
+    """Open an index with a config, or with its stored settings and the user's in `own`; errors name the remedy."""
     if not (folder / MANIFEST).is_file():
         raise BundleError(f"{folder}: no index here (no {MANIFEST}); build one: exhibit index DOCUMENTS --out {folder}")
     with report_damage(folder):  # checksums detect damage, not manipulation: a forged index has valid checksums

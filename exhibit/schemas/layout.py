@@ -38,7 +38,7 @@ IMPOSSIBLE_ANSWER = "Not found in provided documents"
 MUST_CONTAIN, MUST_NOT_CONTAIN = "must_contain", "must_not_contain"
 """Labels: JSON lists of texts that an answer must contain or must not contain; one text of a nested list is enough."""
 ANSWER_FROM = "answer_from"
-"""A label: the source has no answer, and the `answer` field was made from the item that this label names.
+"""A label for questions without an answer in the source: it names the item from which `answer` was made.
 
 No reply is compared with such an answer.
 """

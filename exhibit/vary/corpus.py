@@ -167,7 +167,7 @@ class EditedText:
         self._shifts = [0, *accumulate(len(new) - (end - start) for start, end, new in self.edits)]
 
     def span(self, span: Span) -> Span | None:
-        """Return the span in the new text for a span of the old text; None if all of it was deleted."""
+        """Return the span in the new text for a span of the old text; None if the whole span was deleted."""
         first = bisect_right(self._ends, span.start)  # the first edit that ends after the start
         start = span.start + self._shifts[first]
         if first < len(self.edits) and self.edits[first].start < span.start:

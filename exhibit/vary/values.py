@@ -28,9 +28,9 @@ _SHIFTS = tuple(months for months in range(5, 32) if months % 12)
 """The numbers of months by which all dates of a document may move: never whole years, so that the month also changes.
 """
 _MIN_SHARE_SAME, _MIN_SHARE_UNSURE = 0.5, 0.3
-"""Two equal values state the same fact if at least the first share of the words around them is the same, and different
-facts if less than the second share is. Between the two shares, the question is omitted: 14 of 523 questions on 196 real
-contracts.
+"""Two equal values state the same fact if at least the first share of the words around them is the same. They state
+different facts if less than the second share is the same. Between the shares, the question is omitted: 14 of 523
+questions on 196 real contracts.
 """
 _CONTEXT_CHARS = 70  # characters on either side of a value that show its subject: about a printed line
 _SENTENCE_END = re.compile(r"[.;:]\s")

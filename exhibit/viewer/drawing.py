@@ -113,7 +113,7 @@ def _list_gold_pages(row: RunQuestion, files: Mapping[str, FileSpans]) -> Iterat
 
 
 class Wanted:
-    """The pages to draw, in the order of the questions, and the spans to mark on them; documents have numbers."""
+    """The pages to draw, in the order of the questions, and the spans to mark on them; numbers identify documents."""
 
     def __init__(self) -> None:
         self.numbers: dict[tuple[str, str], int] = {}

@@ -150,7 +150,7 @@ class Matching:
         return [None if at is None else run.rows[at] for run, at in zip(self.runs, numbers, strict=True)]
 
     def make_facets(self) -> list[Record]:
-        """Return the filters of the list: the values of each in its own order, and the number of their questions."""
+        """Return the filters of the list, each with its values in order and their numbers of questions."""
         kinds: list[tuple[str, str, Iterable[str]]] = [("dataset", "Benchmark", ())]
         if self.several:
             kinds.insert(0, ("change", "Change", CHANGES))
@@ -168,7 +168,7 @@ class Matching:
 
 
 class PieceWriter:
-    """Writes the cases that the list of questions opens, in pieces, and collects the lines of the list."""
+    """Writes the details of questions in pieces, which the page loads on demand, and collects the lines of the list."""
 
     def __init__(self, folder: Path, matching: Matching, wanted: Wanted) -> None:
         self._folder, self._matching, self._wanted = folder, matching, wanted
@@ -258,7 +258,7 @@ def pack(value: Any) -> str:
 
 
 def write_piece(folder: Path, name: str, value: Any) -> None:
-    """Write a value as a script file that hands compressed JSON to the page."""
+    """Write a value as a script file that passes compressed JSON to the page."""
     (folder / f"{name}.js").write_text(f'exhibitPiece("{name}","{pack(value)}")\n', encoding="ascii")
 
 

@@ -111,7 +111,7 @@ def open_runs(folders: Sequence[Path], source: str) -> list[RunResults]:
 
 
 def make_series(runs: Sequence[RunResults], metrics: Sequence[str] = ()) -> list[Series]:
-    """Group runs into series of the same dataset, system, parity, judge and grouping; without `metrics`, a few."""
+    """Group runs into series of the same dataset, system, parity, judge and grouping, with `metrics` or a selection."""
     kinds: dict[str, Series] = {}
     for run in runs:
         for dataset in run.tables:

@@ -99,7 +99,7 @@ def apply_patches(
 def _correct(
     pairs: Sequence[Asked], patch: Patch, aside: dict[str, str], bundle: BundleFolder, tally: Tally
 ) -> list[Asked]:
-    """Return the questions that a patch keeps, with corrected gold; `aside` has the documents that it does not keep."""
+    """Return the questions that a patch does not exclude, with corrected gold; `aside` has the excluded documents."""
     dropped = {question.id: question.reason for question in patch.questions}
     fixes = {fix.id: fix for fix in patch.corrections}
     kept: list[Asked] = []

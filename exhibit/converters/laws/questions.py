@@ -142,7 +142,7 @@ class QuestionMaker:
         return sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))[: self.most]
 
     def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, Law, Paragraph]]:
-        """Yield the words of each reference to a § in the corpus, the cited version, and the §."""
+        """Yield each reference to a § in the corpus: its words, the cited version of the law, and the §."""
         words = self.last.words(paragraph)
         for reference in find_provisions(words, self.last.system, self.names):
             if reference.law is None and not _ENDS.match(words, reference.span.end):

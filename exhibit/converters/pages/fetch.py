@@ -146,7 +146,7 @@ def read_policy(options: Namespace) -> Policy:
 
 
 def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
-    """Count every URL without a PDF by reason, once for each line of the source with it; record the notes."""
+    """Count every URL without a PDF by reason, once for each line of the source with this URL; record the notes."""
     for url, line in fetched.items():
         name = f"{line.url}: {line.detail}" if line.detail else line.url
         if line.path is None:

@@ -86,7 +86,7 @@ class Shelf:
         return {key: file.name for file in self.files if keys[key := make_file_key(file.path.name)] == 1}
 
     def find_named(self, cell: str) -> tuple[str, int | None] | None:
-        """Return the file that a cell names, and any page: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
+        """Return the file that a cell names, and its page if the cell has one: `nda.pdf, p. 3`, `nda.pdf#page=3`."""
         for name, page in (split_page(cell), (cell, None)):
             if name and (file := self.names.find(name.strip(" []")) or self._find_spelling(name)):
                 return file, page

@@ -247,7 +247,7 @@ class GoldReader:
         return self._accept(quotes, [quote for quote in self._list_cited("acceptable") if quote.filename])
 
     def _accept(self, quotes: Sequence[Quote], acceptable: Sequence[Quote]) -> tuple[tuple[Quote, ...], list[str]]:
-        """Add acceptable provisions to the quotes of their document; return them, and the names of all others."""
+        """Add acceptable provisions to the quotes of their document; return these provisions and the others' names."""
         worded = {quote.filename for quote in quotes if quote.text or quote.provision}
         whole = {quote.filename for quote in quotes} - worded
         others = [other for other in acceptable if other.filename not in (worded if other.provision else whole)]
@@ -333,7 +333,7 @@ class GoldReader:
         ]
 
     def _read_object(self, fields: Mapping[str, Any], column: str) -> dict[str, Any]:
-        """Return the parts of a passage that an object describes, by role; empty if it has no more than a grade."""
+        """Return the parts of a passage that an object describes, by role; empty if the object has only a grade."""
         parts: dict[str, Any] = {}
         filled = {name: value for name, value in fields.items() if read_cell_words(value)}
         for role in ("document", "text", "provision", "page", "grade"):
@@ -486,7 +486,7 @@ def split_values(cell: Any, marks: str = r"[;|\n]") -> list[Any]:
 
 
 def read_cell_text(cell: Any, field: str) -> str:
-    """Return a cell's texts joined by semicolons: the `field` of an object, the last message of a chat."""
+    """Return a cell's texts joined by semicolons; an object gives the text of its `field`, a chat its last message."""
     values = list_cell_values(cell)
     if values and all(isinstance(value, dict) and "role" in value for value in values):
         messages = [value for value in values if value["role"] in ("user", "human")] or values

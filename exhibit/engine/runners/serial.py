@@ -10,7 +10,7 @@ class Runner:
     takes_address = False
 
     def __init__(self, *, jobs: int | None = None, address: str = "", limits: Limits | None = None) -> None:
-        """Take the options of all runners; none has an effect here."""
+        """Accept the options of all runners, which have no effect here."""
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         return (attempt_within(UNLIMITED, function, item) for item in items)

@@ -198,7 +198,7 @@ def metric(title: str, meaning: str, **about: Any) -> Callable[[Function], Funct
 
 @contextmanager
 def registered(metrics: Iterable[str | Callable[..., Any]]) -> Iterator[list[str]]:
-    """Register the functions among `metrics` inside a `with` block, without a description; yield the names of all."""
+    """Register the functions in `metrics` for a `with` block, without a description; yield all metrics' names."""
     before = import_metrics()
     try:
         yield [_register(item) if callable(item) else item for item in metrics]
@@ -297,7 +297,7 @@ def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list
 
 
 def _choose_nearest(names: Sequence[str], wanted: Iterable[tuple[str, Sequence[int]]]) -> list[str]:
-    """Return, for each wanted family, its names with the cutoffs nearest to the wanted ones."""
+    """Return, for each wanted metric family, the names whose cutoffs are nearest to the wanted cutoffs."""
     chosen: dict[str, None] = {}
     for family, depths in wanted:
         own = {name: int(name.partition("@")[2] or 0) for name in names if name.partition("@")[0] == family}

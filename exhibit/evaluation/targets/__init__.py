@@ -1,11 +1,11 @@
 """Systems under test, and how questions are asked of them.
 
 A target is a server (`http`, with TOML files for known systems beside it, or `--target my-system.toml`), the built-in
-pipeline, a Python function, or a file of predictions. A module of your own is a target when it is an entry point of
-the group `exhibit.targets` with `open(argument, options) -> Target`, or `open(argument, options, settings)` where the
-module's `SETTINGS` is the pydantic model of its own settings (docs/extending.md). `probe`, `ingest` and `ask` are
-called in this order for each dataset. Optional are `text(filename)` and `chunks(filename)`, which return a document's
-text and the spans of its chunks.
+pipeline, a Python function, or a file of predictions. A module of an installed distribution is a target if it is an
+entry point of the group `exhibit.targets`. It has a function `open(argument, options) -> Target`; if it has settings,
+`SETTINGS` is their pydantic model, and the function is `open(argument, options, settings)` (docs/extending.md).
+`probe`, `ingest` and `ask` are called in this order for each dataset. The optional methods `text(filename)` and
+`chunks(filename)` return a document's text and the spans of its chunks.
 """
 
 import queue

@@ -65,7 +65,7 @@ class Server:
             self.name += f" + {options.config.llm}"
         known = system.ask.body is not None or self._method == "GET"
         self._bodies: list[Any] = [system.ask.body] if known else []
-        """The request body; empty while it is unknown, several while they are tried."""
+        """The possible request bodies: none while they are unknown, several while they are tried, then one."""
         self._probed = self._marks_end = self._answers = False
         """Whether the server was probed, and whether a reply has had an end mark of a stream and an answer."""
         uploads = options.ingest in ("auto", "fresh")

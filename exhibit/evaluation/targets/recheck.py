@@ -87,7 +87,7 @@ class Recheck(Predictions):
         return super().read_reply({key: row[key] for key in ("answer", "passages", "error")}, dataset)
 
     def write_account(self, folder: Path, datasets: Sequence[Dataset]) -> None:
-        """Write the tool's scores, over its own questions and over all, and the rows that match no question."""
+        """Write the tool's scores, over its questions and over the bundle's, and the rows that match no question."""
         matched = Counter(number for dataset in datasets for number in self.match(dataset).values())
         questions = sum(len(dataset.cases) for dataset in datasets)
         reported = []

@@ -138,7 +138,7 @@ def _list_folders(mail: Any, folder: tuple[str, ...], prefix: str) -> list[tuple
 
 
 def _read_outlook(mail: Any, folder: tuple[str, ...]) -> tuple[str, list[Attachment]]:
-    """Return a mail in a folder of an OLE file as HTML, and its attachments."""
+    """Return the mail in a folder of an OLE file: its text as HTML, and its attachments."""
     read = partial(_read_text, mail, folder)
     attached = []
     for number, inner in enumerate(_list_folders(mail, folder, "__attach_version1.0_#"), 1):

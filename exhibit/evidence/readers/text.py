@@ -16,7 +16,7 @@ _TEXT_FIELDS = ("content", "text", "body", "page_content", "chunk")
 def read(path: Path) -> Document:
     """Read a text file without changing a character, so that offsets published with a benchmark stay valid.
 
-    Of a JSON file, the text fields are joined by blank lines, record by record.
+    The text fields of a JSON file are joined by blank lines, record by record.
     """
     decoded = decode_file(path)
     text = decoded.text

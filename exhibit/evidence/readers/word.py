@@ -182,7 +182,7 @@ class Numbering:
 
     def __init__(self, numbering: Any | None, styles: Any | None) -> None:
         self.lists: dict[str, tuple[str, dict[int, Any]]] = {}
-        """For each numId, the list whose counter it uses, and its levels, as elements `lvl`."""
+        """By numId, the id of the list whose counter is used, and the `lvl` element of each level."""
         self._starts: dict[str, dict[int, int]] = {}  # For each numId, the levels that restart at its first use
         self._styles = _read_styles(styles)
         self._counts: dict[str, list[int | None]] = {}

@@ -149,7 +149,7 @@ _YEAR_FIRST_FROM = 2015  # the first year of regulations with the year before th
 
 
 def _find_numbered(text: str, names: Sequence[Named]) -> Iterator[tuple[Named, bool]]:
-    """Yield the instruments cited by number, each with whether the number only follows the instrument's name."""
+    """Yield the instruments cited by number, and for each whether the number only follows the instrument's name."""
     for match in (match for pattern in (_NUMBERED, _NUMBERED_ACT) for match in pattern.finditer(text)):
         series = match["series"].replace(".", "").lower().replace("sr", "nisr")
         source = f"{series} {match['year']}/{int(match['number'])}"

@@ -215,7 +215,7 @@ def parse_roman(text: str) -> int:
 
 
 def drop_stray(labels: list[Label | None]) -> None:
-    """Replace labels that are only numbers in a PDF's margin with None."""
+    """Replace labels by None if they are only numbers in a PDF's margin."""
     at = 0
     while at < len(labels):
         end = at
@@ -436,7 +436,7 @@ _FIRST_PAGE_CHARS = 3000  # characters of the first page, which states the docum
 
 
 def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
-    """Return the headings; of several unnumbered headings without text between them, only the last."""
+    """Return the headings; if unnumbered headings follow each other without text between them, only the last."""
     return [
         heading
         for heading, after in zip_longest(headings, headings[1:])

@@ -47,7 +47,7 @@ def group_by_question(reviews: Iterable[review.Review]) -> dict[Key, Judged]:
 
 
 def place_passage(marked: review.MarkedPassage, document: Document | None) -> review.MarkedPassage | None:
-    """Return a passage with the document's text; it is located again if the text has changed, None if it is missing."""
+    """Return a passage with the document's text, located again if the text has changed; None if it is missing."""
     if document is None:
         return None
     words = " ".join(document.text[start:end] for start, end in marked.spans)

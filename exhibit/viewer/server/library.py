@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 
 def remember(size: int, work: Callable[[Path], Result]) -> Callable[[Path], Result]:
-    """Return a function that stores `size` results of `work` by folder, until the folder's files change."""
+    """Return `work` with a cache of `size` results by folder; if the folder's files change, `work` is called again."""
 
     @lru_cache(maxsize=size)
     def compute(folder: Path, _: tuple[float, ...]) -> Result:

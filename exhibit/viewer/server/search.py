@@ -38,7 +38,7 @@ class SearchResult(NamedTuple):
 
 
 class TextSearch:
-    """A word search in the texts of bundles, which are read at the first search."""
+    """A word search in the texts of bundles; the first search reads the texts."""
 
     def __init__(self, path: Path, *, engine: Engine | None = None) -> None:
         self._path, self._engine = path, engine or open_engine("local")

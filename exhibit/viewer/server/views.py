@@ -203,7 +203,7 @@ class Views:
         return JSONResponse({"open": f"drawn/{folder.name}/index.html"})
 
     def _make_folder(self, kind: str, lines: Sequence[RunLine]) -> Path:
-        """Return the folder for a page about runs; if one of them changes, the folder is another one."""
+        """Return the folder for a page about runs; if a run changes, the page gets another folder."""
         summaries = [line.folder / SUMMARY for line in lines if (line.folder / SUMMARY).is_file()]
         stamps = [(str(path), path.stat().st_mtime_ns) for path in summaries]
         folder = self._drawn / hashlib.sha256(repr((kind, stamps)).encode()).hexdigest()[:16]
