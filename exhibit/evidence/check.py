@@ -74,20 +74,15 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
 
 
 def _compare_quote(quote: str, place: Sequence[tuple[int, int]], document: Document) -> float:
-    """Return the similarity of a quote and the words at a location: the best of several comparisons."""
-    pieces = [fold(piece, loose=True) for piece in quote_parts(quote)]
-
-    def compare(ranges: Sequence[tuple[int, int]]) -> float:
-        return compute_similarity(pieces, fold("".join(document.text[a:b] for a, b in ranges), loose=True))
-
-    likeness = compare(place)
+    """Return the similarity of a quote and the words at a location, if necessary with the running heads around it."""
+    words = "".join(document.text[start:end] for start, end in place)
+    likeness = compute_similarity([fold(piece, loose=True) for piece in quote_parts(quote)], fold(words, loose=True))
     if likeness >= MIN_SIMILARITY:
         return likeness
     pages = set(document.pages_of(Span(place[0][0], place[-1][1])))
     heads = [line for line in document.furniture if pages.issuperset(document.pages_of(line))]
-    words = "".join(document.text[start:end] for start, end in place)
-    pieced = place_pieces(quote, replace(document, text=words, pages=())).share
-    return max(likeness, compare(sorted([*((start, end) for start, end in place), *heads])), pieced)
+    words = "".join(document.text[start:end] for start, end in sorted([*place, *heads]))
+    return max(likeness, place_pieces(quote, replace(document, text=words, pages=())).share)
 
 
 def compute_similarity(pieces: Sequence[str], words: str) -> float:

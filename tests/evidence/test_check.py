@@ -10,7 +10,7 @@ import pytest
 
 from exhibit.engine import Limits, apply_limits, run_in_worker
 from exhibit.engine.limits import get_limits
-from exhibit.evidence import Document
+from exhibit.evidence import Document, Page, Span
 from exhibit.evidence.check import check_gold, compute_similarity, faults_of, main
 from exhibit.evidence.check import main as check
 from exhibit.evidence.show import main as show
@@ -143,3 +143,15 @@ def test_gold_check_requires_a_section_to_begin_with_its_heading():
     assert short == ["span (0, 3) does not begin with the heading 'Rent'"], "the heading is whole in its first span"
     assert faults(gold(**{**told, "spans": [[0, 4], [5, 11]]}), quote="rent<omitted>is due") == []
     assert faults(gold(**{**told, "labels": {}}), quote="rent is due") == [], "a provision has no heading"
+
+
+def test_gold_check_accepts_a_quote_that_continues_in_a_running_foot():
+    texts = [f"Clause {word}.\n{word} Initials ___\nSanofi Initials ___\n" for word in ("Alpha", "Bravo", "Delta")]
+    starts = [len("".join(texts[:number])) for number in range(3)]
+    pages = [Page(n + 1, Span(starts[n], starts[n] + len(texts[n])), 600, 800) for n in range(3)]
+    document = Document("a.txt", "".join(texts), tuple(pages))
+    assert [document.text[slice(*line)] for line in document.furniture] == ["Sanofi Initials ___\n"] * 3
+    start = document.text.index("Bravo Initials")
+    line = gold(spans=[[start, start + 18]], pages=[2], how="fuzzy")
+    assert list(faults_of(line, question("Bravo Initials Sanofi Initials"), document)) == []
+    assert "other words" in next(faults_of(line, question("Delta Initials Sanofi Initials"), document))
