@@ -25,9 +25,9 @@ class Verb(NamedTuple):
 VERBS = {
     "convert": Verb("exhibit.conversion", "turn a benchmark, a table or a list of URLs into a bundle"),
     "draft": Verb(
-        "exhibit.drafting.__main__",
+        "exhibit.drafting.folder",
         "draft questions on a folder of documents; --playbooks lists and checks the lists of standard questions",
-        modes={"--playbooks": "exhibit.drafting.__main__:playbook_main"},
+        modes={"--playbooks": "exhibit.drafting.folder:playbook_main"},
     ),
     "vary": Verb(
         "exhibit.vary.make", "change a bundle by rule: other figures, a removed clause, an amendment, an injection"

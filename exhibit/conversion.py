@@ -100,7 +100,7 @@ def convert(
     try:
         with contextlib.redirect_stderr(complaint):
             words = list(_format_flags(given))
-            words = import_module("exhibit.drafting.__main__").add_ocr(words) if name == "draft" else words
+            words = import_module("exhibit.drafting.folder").add_ocr(words) if name == "draft" else words
             parsed = command.make_parser(converter).parse_args(words)
     except SystemExit:
         reason = complaint.getvalue().rpartition("error: ")[2].partition("\n")[0]

@@ -6,6 +6,7 @@ exhibit draft contracts/ --out datasets_out/mine
 import json
 import re
 import shlex
+import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,15 +16,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from exhibit.converters import (
-    Benchmark,
-    DatasetInfo,
-    Label,
-    Quote,
-    RawDocument,
-    RawRow,
-    Tally,
-)
+from exhibit.converters import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
+from exhibit.converters.core.command import main as convert
 from exhibit.converters.core.titles import choose_unique_titles, join_names
 from exhibit.converters.pages.chromium import NEEDED
 from exhibit.converters.pages.fetch import Policy
@@ -35,13 +29,14 @@ from exhibit.drafting.drafts import Draft, digest, word_question
 from exhibit.drafting.generated import Generator
 from exhibit.drafting.playbook import Playbook, choose_playbook, find_playbooks, only_mentions_agreement
 from exhibit.engine import open_engine, read_limits, track
-from exhibit.evidence.scan import read_ocr_flags
+from exhibit.evidence.scan import choose_ocr, read_ocr_flags
 from exhibit.law.profile import Profile
 from exhibit.models.reader import shared_reader
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation, Prepared
 from exhibit.rag.pipeline import Pipeline
-from exhibit.schemas.errors import ServiceError, SourceError
+from exhibit.runtime.command import Parser, guarded
+from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
 from exhibit.schemas.models import DraftInfo, Licence
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import Cache, find_cache_folder, key_of
@@ -259,3 +254,41 @@ def _make_rows(document: Drafted, title: str) -> Iterator[RawRow]:
         )
         id, question, answer = int(draft.key[:12], 16), word_question(draft, title), " ".join(" ".join(words).split())
         yield RawRow(id, question, answer, quotes, document.filename, is_impossible=absent, labels=labels)
+
+
+# ---------------------------------------------------------------- the commands
+
+
+@guarded()
+def main(argv: Sequence[str]) -> int:
+    """Draft a bundle from a folder; the first argument may be the folder, without `--source`."""
+    words = list(argv)
+    if words and not words[0].startswith("-"):
+        words = ["--source", *words]  # the first argument is the folder
+    return convert(sys.modules[__name__], add_ocr(words))
+
+
+def add_ocr(words: list[str]) -> list[str]:
+    """Return the arguments with `--ocr` if an OCR engine is installed: many folders contain scans."""
+    if any(word.startswith("--ocr") for word in words):
+        return words
+    try:
+        choose_ocr()
+    except ToolkitError:
+        return words
+    return [*words, "--ocr"]
+
+
+@guarded()
+def playbook_main(argv: Sequence[str]) -> int:
+    """List the playbooks, or check one and show its questions."""
+    parser = Parser(prog="exhibit draft --playbooks", description="List playbooks, or check yours.")
+    parser.add_argument("playbook", nargs="*", metavar="NAME|FILE.toml", help="show the questions of these playbooks")
+    options = parser.parse_args(argv)
+    playbooks = find_playbooks(options.playbook)
+    for playbook in playbooks:
+        print(f"{playbook.name}: {playbook.title}")
+        print(f"  {len(playbook.questions)} questions, for {', '.join(playbook.kinds)}")
+        for question in playbook.questions if options.playbook else []:
+            print(f"  {question.name}: {question.ask}")
+    return 0

@@ -5,7 +5,6 @@
 `schemas.validate` compares a bundle's files with each other; this module also reads the documents of the corpus.
 """
 
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -114,7 +113,3 @@ def main(argv: list[str] | None = None) -> int:
 
     with apply_limits(read_limits(options)):
         return check_each(options.bundles, check_bundle, as_json=options.json)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

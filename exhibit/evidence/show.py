@@ -7,7 +7,6 @@
 
 import base64
 import io
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -119,7 +118,3 @@ def main(argv: list[str] | None = None) -> int:
     lines = [f"{picture['picture']}: {picture['filename']}, page {picture['page']}" for picture in pictures]
     print_results(pictures, "\n".join(lines), as_json=options.json)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -315,7 +315,3 @@ def main(argv: Sequence[str] | None = None) -> int:
     if as_json:
         print_results(published._asdict(), "", as_json=True)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -143,7 +143,3 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.json:
         print_results({"bundle": str(out), "repo": options.repo}, "", as_json=True)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

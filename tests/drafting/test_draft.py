@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from exhibit.drafting import asked, folder
-from exhibit.drafting.__main__ import main
 from exhibit.drafting.asked import MAX_READ_CHUNKS, Asker, complete_passage
+from exhibit.drafting.folder import main
 from exhibit.drafting.playbook import Playbook
 from exhibit.evidence import Document, Span
 from exhibit.law.profile import read_profile

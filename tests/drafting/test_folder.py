@@ -11,8 +11,8 @@ import pytest
 import exhibit
 from exhibit.converters import Tally
 from exhibit.drafting import folder
-from exhibit.drafting.__main__ import main
 from exhibit.drafting.drafts import Draft, digest
+from exhibit.drafting.folder import main
 from exhibit.drafting.playbook import choose_playbook, find_playbooks
 from exhibit.evidence import Span
 from exhibit.law.profile import Profile
@@ -90,9 +90,8 @@ def test_draft_notes_documents_that_match_no_playbook(contracts, monkeypatch, tm
     assert benchmark.draft.playbooks == [] and benchmark.draft.models == ["written"] * 3
 
 
-def test_draft_refuses_a_folder_that_is_missing_or_unreadable(contracts, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr("sys.argv", ["draft", str(contracts[0] / "none"), "--out", str(contracts[1])])
-    assert main() == 1
+def test_draft_refuses_a_folder_that_is_missing_or_unreadable(contracts, tmp_path, capsys):
+    assert main([str(contracts[0] / "none"), "--out", str(contracts[1])]) == 1
     assert "none: no such file or folder; expected a folder of documents" in capsys.readouterr().err
     with pytest.raises(SourceError, match=r"none: no such folder"):
         read(tmp_path / "none")
@@ -139,8 +138,8 @@ def test_draft_command_enables_ocr_when_an_engine_is_installed(monkeypatch, flag
             raise ToolkitError("OCR needs the extra 'ocr'")
 
     given = []
-    monkeypatch.setattr("exhibit.drafting.__main__.choose_ocr", choose_ocr)
-    monkeypatch.setattr("exhibit.drafting.__main__.convert", lambda _, words: given.extend(words) or 0)
+    monkeypatch.setattr("exhibit.drafting.folder.choose_ocr", choose_ocr)
+    monkeypatch.setattr("exhibit.drafting.folder.convert", lambda _, words: given.extend(words) or 0)
     assert main(["folder", *flags]) == 0
     assert ("--ocr" in given) is (installed and not flags)
 

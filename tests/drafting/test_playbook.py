@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from exhibit.drafting.__main__ import playbook_main
+from exhibit.drafting.folder import playbook_main
 from exhibit.drafting.playbook import SHIPPED, choose_playbook, find_playbooks, read_playbook
 from exhibit.law.profile import Profile
 from exhibit.models.reader import KINDS
