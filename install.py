@@ -44,7 +44,7 @@ class StepError(Exception):
 
 def main(argv: list[str] | None = None) -> int:
     """Run every step; stop at the first that fails, and print the last lines of its output and the log's path."""
-    parser = argparse.ArgumentParser(prog="python install.py", description="Make the virtual environment ready.")
+    parser = argparse.ArgumentParser(prog="python install.py", description="Create or update the virtual environment.")
     parser.add_argument("venv", type=Path, help="the virtual environment's folder")
     parser.add_argument("--extras", action="store_true", help="install extras.lock, after everything else")
     options = parser.parse_args(argv)
@@ -62,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
     except StepError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    say(f"ready in {time.monotonic() - started:.0f} s; what every step said: {log}")
+    say(f"ready in {time.monotonic() - started:.0f} s; output of every step: {log}")
     return 0
 
 
@@ -132,7 +132,7 @@ def perform(step: Step, log: IO[str]) -> None:
     if process.returncode:
         say(f"{step.label}: failed after {time.monotonic() - started:.1f} s")
         said = "".join(f"  {line}" for line in last)
-        raise StepError(f"{step.label}:\n{said}  all that it said: {log.name}")
+        raise StepError(f"{step.label}:\n{said}  full output: {log.name}")
     result = last[-1].strip() if last and not step.total else ""
     say(f"{step.label:<26}{time.monotonic() - started:6.1f} s  {result}".rstrip())
 

@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print two tables: how the rules judge pairs, and how they recognise refusals."""
     parser = build_parser("python -m bench.answer_pairs", __doc__)
     add_json(parser)
-    parser.add_argument("--misjudged", action="store_true", help="list the replies that are judged against the data")
+    parser.add_argument("--misjudged", action="store_true", help="list the replies that are judged wrongly")
     options = parser.parse_args(argv)
     sets = read_pairs()
     pairs = [measure_pairs(name, own) for name, own in sets.items()]

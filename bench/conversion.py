@@ -150,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.conversion", description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)} (default: all)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
-    parser.add_argument("--contracts", type=int, default=40, metavar="N", help="contracts that are located in (40)")
+    parser.add_argument("--contracts", type=int, default=40, metavar="N", help="number of contracts (40)")
     parser.add_argument("--page", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
     options = parser.parse_args(argv)
     head = ["benchmark", "documents", "questions", "gold located", "seconds", "documents/s", "peak MB"]

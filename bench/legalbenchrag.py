@@ -215,7 +215,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--full", action="store_true", help="all 6,889 questions instead of LegalBench-RAG-mini's 776")
     add("--presets", default=PRESETS, metavar="NAME,…", help=f"NAME[:SETTING=VALUE…] each (default: {PRESETS})")
     add("--words", choices=["own", "free", "unnamed"], default="own", help="the wording of the questions")
-    add("--limit", type=int, metavar="N", help="a quick look at N questions, drawn by a fixed seed")
+    add("--limit", type=int, metavar="N", help="only N questions, drawn by a fixed seed")
     add("--out", type=Path, default=Path("results/legalbenchrag"), metavar="DIR", help="bundles and runs")
     add("--page", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
     options = parser.parse_args(argv)

@@ -313,7 +313,7 @@ def gather(roots: Sequence[Path], *, excluded: Excluded, dev: float = DEV) -> Pa
     materials = [read_material(root) for root in roots]
     for material in materials:
         if material.source in NEVER:
-            raise ToolkitError(f"{material.bundle.root}: {material.source} is never trained on; remove it")
+            raise ToolkitError(f"{material.bundle.root}: {material.source} must not be used for training; remove it")
         for name, path in material.bundle.files.items():
             if excluded.lists(name):
                 excluded.learn(read_document(path).text)

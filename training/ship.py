@@ -68,8 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--taught", type=Path, required=True, metavar="DIR", help="the --out of training.teach")
     parser.add_argument("--pack", type=Path, required=True, metavar="FILE", help="the pack of that training")
     parser.add_argument("--only", nargs="*", default=[*FILES, "kinds"], metavar="MODEL", help="or: teacher")
-    parser.add_argument("--share", type=float, default=1.0, help="the weight of the taught weights (default: 1)")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to write, maybe --before")
+    parser.add_argument("--share", type=float, default=1.0, help="the weight of the trained weights (default: 1)")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to write, or --before")
     options = parser.parse_args(arguments)
     pack, record = load_pack(options.pack), json.loads((options.taught / "record.json").read_text(encoding="utf-8"))
     for name in options.only:

@@ -294,7 +294,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--base", type=Path, required=True, metavar="FILE", help="from python -m training.base")
     parser.add_argument("--models", type=Path, required=True, metavar="DIR", help="the weights to start from")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--steps", type=int, metavar="N", help="the most steps of a training, to try the program")
+    parser.add_argument("--steps", type=int, metavar="N", help="the largest number of steps, to try the program")
     parser.add_argument("--only", choices=["careful"], default="", help="the reranker `teacher`, which has low rank")
     parser.add_argument("--sample", type=int, default=400, help="questions of a benchmark that are measured on")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")

@@ -37,7 +37,7 @@ INFO = DatasetInfo(
   eprint = {2501.06582},
   archivePrefix = {arXiv}
 }""",
-    by_hand="""Nothing is downloaded, because no revision is known here by its hash: git clone
+    by_hand="""Nothing is downloaded, because no revision with a fixed hash is known: git clone
         https://huggingface.co/datasets/theatticusproject/acord (with Git LFS) and pass the folder with --source.""",
     headline="ndcg@5",
     tags=("legal", "contracts", "drafting", "acord"),

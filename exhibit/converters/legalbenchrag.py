@@ -33,7 +33,7 @@ INFO = DatasetInfo(
         url="https://github.com/zeroentropy-cc/legalbenchrag/blob/main/LICENSE",
         redistributable=True,
         note=(
-            "That covers the queries and spans; the texts keep their own licences: CC BY 4.0 for ContractNLI, "
+            "This licence covers the queries and spans; the texts have their own licences: CC BY 4.0 for ContractNLI, "
             "CUAD and MAUD, MIT for PrivacyQA."
         ),
     ),
@@ -53,7 +53,7 @@ INFO = DatasetInfo(
     questions="The queries are LegalBench-RAG's own, word for word.",
     limits="""
         - The answer of a row is the text of its gold passages: the source has no other, and no impossible rows.
-        - Corpus and spans are those published; a byte order mark is character 0.
+        - Corpus and spans are as published; a byte order mark is character 0.
         - `labels.benchmark` names the benchmark of a row; the mean is the mean of the four benchmarks' means.""",
 )
 

@@ -70,7 +70,7 @@ class _Question(BaseModel):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    what = "the PDFs whose text the contexts are, named by their titles (default: the contexts are printed)"
+    what = "PDFs with the texts of the contexts, named by the titles (default: print the contexts)"
     parser.add_argument("--documents", type=Path, metavar="DIR", help=what)
 
 

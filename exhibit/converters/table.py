@@ -48,10 +48,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_fetch_arguments(parser)
     add = parser.add_argument_group("documents").add_argument
     add("--documents", type=Path, metavar="DIR", help="the folder with the documents")
-    as_what = "every file printed to PDF, or as it is (default: pdf)"
+    as_what = "print every file to PDF, or copy it unchanged (default: pdf)"
     add("--as", choices=["pdf", "is"], default="pdf", help=as_what)
     add = parser.add_argument_group("the table").add_argument
-    add("--sheet", metavar="NAME", help="of a workbook (default: the first that has rows)")
+    add("--sheet", metavar="NAME", help="the sheet of a workbook (default: the first with rows)")
     add("--name", help="the bundle's short name (default: the table's)")
     add("--title", help="the bundle's name on the Hub (default: the short one)")
     add("--licence", metavar="NAME", help="such as cc-by-4.0 (default: unknown)")

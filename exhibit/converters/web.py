@@ -41,19 +41,19 @@ INFO = DatasetInfo(
     name="web",
     title="Pages from the web as PDFs",
     benchmark="A list of URLs",
-    summary="""Documents that a benchmark only links to, as PDFs: the publisher's own where the address gives one,
-        else the page as Chromium prints it, with its pictures and its print style.""",
-    expects="a list of URLs: urls.txt (one a line, # comments)",
+    summary="""Documents that a benchmark only links to, as PDFs: the publisher's PDF if the address has one,
+        otherwise the page as Chromium prints it, with pictures and print style.""",
+    expects="a list of URLs: urls.txt (one per line, # starts a comment)",
     licence=Licence(
         id="other",
         name="the terms of each page's publisher",
         redistributable=False,
-        note="A page that may be read may not always be passed on: ask its publisher before you share this bundle.",
+        note="Publishers may forbid others to share their pages: ask each publisher before you share this bundle.",
     ),
     tags=("legal", "web"),
     accepts=(".txt",),
     corpus_only=True,
-    questions="There are none: this bundle is a corpus.",
+    questions="This bundle has documents, but no questions.",
     limits="""The same address may give other bytes on another day; what was fetched is stored, so that running the
         same list again gives the same bundle (--refetch requests all again). A printed page is what a visitor without
         cookies sees, consent banners included. A file is named after the last segment of its address's path, and
@@ -189,7 +189,7 @@ def _compare(path: Path, page: UrlLine, gold: Gold) -> tuple[State, list[str]]:
 
 
 def _list_lost(gold: Gold) -> list[str]:
-    return [f"question {id}: its gold is gone: {_shorten(quote)}" for id, quote in gold]
+    return [f"question {id}: its gold is no longer on the page: {_shorten(quote)}" for id, quote in gold]
 
 
 def list_changes(old: str, new: str) -> Iterator[str]:

@@ -80,7 +80,7 @@ def _make_parser() -> cli.Parser:
     add("--out", type=Path, metavar="FILE", help=f"the page (default: RESULTS_DIR/{trend.NAME})")
     what = "Good / Acceptable / Poor by metric: a TOML file, or seed: the seed project's expected figures"
     add("--bands", type=Path, metavar="FILE", help=what)
-    what = f"exit {trend.GATE} if the newest run is still worse than an earlier one, or a mean is poor; repeatableable"
+    what = f"exit {trend.GATE} if the newest run is still worse than an earlier one, or a mean is poor; repeatable"
     add("--fail-on", action="append", choices=(trend.REGRESSION, trend.BAND), default=[], help=what)
     return parser
 

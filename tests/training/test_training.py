@@ -215,5 +215,5 @@ def test_confidence_is_fitted_only_to_rows_of_tuning_documents(
 
 
 def test_gather_refuses_a_bundle_used_for_measurement(tmp_path: Path) -> None:
-    with pytest.raises(ToolkitError, match="is never trained on"):
+    with pytest.raises(ToolkitError, match="must not be used for training"):
         gather([write_contracts(tmp_path / "mini", name="legalbenchrag")], excluded=Excluded())

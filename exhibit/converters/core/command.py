@@ -28,7 +28,7 @@ SAMPLE_SENTENCE = "An invented sample: nothing in it comes from the source that 
 def main(converter: Converter, argv: list[str] | None = None) -> int:
     """Run a converter's command line: parse the flags, read the source, build the bundle, print a summary table."""
     options = make_parser(converter).parse_args(argv)
-    away = "run the same command again: files that have arrived are not downloaded again"
+    away = "run the same command again: finished files are not downloaded again"
 
     @guarded(f"stopped; {'nothing was written' if isinstance(options.out, Path) else away}")
     def convert_and_report() -> int:
@@ -109,7 +109,7 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
 def format_table(bundle: BundleInfo, out: Location | str, seconds: float) -> str:
     """Return the summary table at the end of a conversion."""
     lines = align_rows(make_summary_rows(bundle, seconds))
-    return "\n".join([f"{bundle.title} -> {out}", *lines, "names and reasons: bundle.json; the card: README.md"])
+    return "\n".join([f"{bundle.title} -> {out}", *lines, "bundle.json has names and reasons; README.md is the card"])
 
 
 def make_summary_rows(bundle: BundleInfo, seconds: float) -> list[tuple[str, str]]:
@@ -120,7 +120,7 @@ def make_summary_rows(bundle: BundleInfo, seconds: float) -> list[tuple[str, str
         rows += [("  answerable", f"{counts.answerable:,}"), ("  impossible", f"{counts.impossible:,}")]
     quotes = sum(counts.located.values())
     if counts.contexts > quotes:
-        rows.append(("files named without words", f"{counts.contexts - quotes:,}"))
+        rows.append(("documents named without a passage", f"{counts.contexts - quotes:,}"))
     if quotes:
         located = quotes - counts.located.get("absent", 0)
         rows += [("gold passages", f"{quotes:,}"), ("  located", f"{located:,}  ({100 * located / quotes:.2f}%)")]

@@ -24,7 +24,7 @@ from exhibit.storage.atomic import write_whole
 MIN_ANSWER_LETTERS = 5  # an answer such as `yes` or `2` occurs anywhere
 MIN_CLAUSE_LETTERS = 60  # an answer of this length is a clause, and gold like any quote
 MIN_HIDDEN_LETTERS = 3  # least hidden letters that are reported: a white comma does not matter
-NOT_ON_PAGE = "quote that is not on the page that the source states (its words decide)"
+NOT_ON_PAGE = "quote that is not on the page that the source states; located by its words"
 
 Spans = Sequence[tuple[int, int]]
 
@@ -290,7 +290,7 @@ def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally
     votes = Counter(fit.index(True) for fit in fits if sum(fit) == 1)
     first = 0 if votes[0] > votes[1] else 1
     if votes:
-        others = f", {votes[1 - first]} as if from {1 - first}" if votes[1 - first] else ""
+        others = f", {votes[1 - first]} only if counted from {1 - first}" if votes[1 - first] else ""
         tally.note("page numbers of the source", f"counted from {first}: {votes[first]} passages fit{others}")
     for quote in stated:
         places = done[quote.filename].places

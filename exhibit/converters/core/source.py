@@ -81,7 +81,7 @@ class Release:
                 paths = sorted(path for path in search(pattern) if "__MACOSX" not in path.parts)
                 if len(paths) > 1:
                     first, second = paths[:2]
-                    raise SourceError(f"{source}: several {pattern}: {first} and {second}; pass the one that is meant")
+                    raise SourceError(f"{source}: several {pattern}: {first} and {second}; pass one of them")
                 if paths:
                     return paths[0]
         raise SourceError(f"{source}: no {patterns[0]} in it; expected {self.info.expects}{_from(self.info)}")

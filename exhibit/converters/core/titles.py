@@ -128,5 +128,5 @@ def ask_titles(texts: Mapping[str, str]) -> dict[str, str]:
         titles[name] = " ".join(reply.text.split()).strip(" \"'“”.")[:MAX_TITLE_CHARS]
         if not titles[name]:
             reason = reply.error or f"{model} gave an empty title"
-            raise ServiceError(f"no title for {name}: {reason}; run the command again: finished titles are kept")
+            raise ServiceError(f"no title for {name}: {reason}; run the command again: finished titles are stored")
     return titles

@@ -23,8 +23,8 @@ from exhibit.storage.atomic import list_left_out
 from exhibit.storage.locations import read_start
 
 NO_READER = "no reader for files of this kind"
-QUESTIONS = "table of the questions, which has their answers and is not a document"
-NAMESAKE = "document that no question is about has the name of another; rename one"
+QUESTIONS = "table of the questions, which is not used as a document"
+NAMESAKE = "unused document with the same name as another; rename one"
 # characters at a law's start in which its name is searched: in its title, or in all text above its first paragraph
 OPENING_CHARS = (200, 1000)
 

@@ -380,7 +380,7 @@ class GoldReader:
             return [Quote(file[0], None, page=file[1])]
         provisions = read_provisions(text) or read_provisions(f"{law} {text}")
         if not provisions:
-            reason = "citation that names no file and no provision that is known"
+            reason = "citation of no known file or provision"
             self._tally.note(reason, f"{self._place}: {text[:80]}")
             return [_NOWHERE]
         grade = parts.get("grade")

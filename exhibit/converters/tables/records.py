@@ -309,7 +309,7 @@ def _read_json(path: Path, text: str) -> list[Any]:
     if rows is None:
         lists = [key for key, value in data.items() if isinstance(value, list)] if isinstance(data, dict) else []
         shown = f"; its lists: {', '.join(lists)}" if lists else ""
-        raise SourceError(f"{path}: expected a list of objects, one per question, or one in an object{shown}")
+        raise SourceError(f"{path}: expected a list of objects, one per question, or an object with such a list{shown}")
     return rows
 
 
