@@ -99,8 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
     verb = VERBS[name]
     module, function, arguments = verb.module, "main", [*verb.words, *rest]
-    own = rest[: rest.index("--")] if "--" in rest else rest
-    if flag := next((flag for flag in verb.modes if flag in own), ""):
+    before_dashes = rest[: rest.index("--")] if "--" in rest else rest
+    if flag := next((flag for flag in verb.modes if flag in before_dashes), ""):
         module, _, function = verb.modes[flag].partition(":")
         rest.remove(flag)
         arguments = rest

@@ -159,8 +159,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             tally.leave_out("ambiguous contract: one of several versions or parts", contract.path.name)
     contracts = contracts[: options.max_documents]
     if options.titles == "llm":
-        asked = ask_titles({c.path.name: read_within(c.path).text for c in contracts})
-        titles = choose_unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in asked.items()})
+        chosen = ask_titles({c.path.name: read_within(c.path).text for c in contracts})
+        titles = choose_unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in chosen.items()})
     return Benchmark(
         documents=[RawDocument(c.path.name, titles[c.path.name], c.path) for c in contracts],
         rows=[row for c in contracts for row in _make_rows(c, titles[c.path.name], tally)],

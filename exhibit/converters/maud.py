@@ -274,7 +274,7 @@ def _make_rows(contract: _Contract, title: str, labels: Labels, tally: Tally) ->
                 "contract": contract.name,
                 "deal": contract.deal,
                 "pages": read_cell(contract.cells[point])[1] or None,
-                "answers": "; ".join(f"{asked}: {answer}" for asked, answer in ticked.items()) or None,
+                "answers": "; ".join(f"{subject}: {answer}" for subject, answer in ticked.items()) or None,
             },
         )
 

@@ -103,8 +103,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
         split = "test" if marks else "train"
         if not marks and "Label" not in rows[0]:
             raise SourceError(f"{path}: no column 'Ann1' … 'Ann6' (test) or 'Label' (train); is this PrivacyQA's?")
-        asked = sum(len(policy.questions) for policy in policies)
-        policies += _read_policies(rows, marks or ["Label"], split, asked)
+        count = sum(len(policy.questions) for policy in policies)
+        policies += _read_policies(rows, marks or ["Label"], split, count)
     candidates = {f"{policy.key}, {policy.split}": list(_list_names(policy)) for policy in policies}
     titles = choose_unique_titles(candidates)
     stems = choose_unique_titles({key: [_UNSAFE.sub("_", name) for name in names] for key, names in candidates.items()})
@@ -116,11 +116,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
     return benchmark
 
 
-def _read_policies(rows: list[dict[str, str]], marks: Sequence[str], split: str, asked: int) -> list[_Policy]:
+def _read_policies(rows: list[dict[str, str]], marks: Sequence[str], split: str, first_number: int) -> list[_Policy]:
     """Group the rows of a table by policy and question, and number the questions in order of appearance."""
     # without the training set, test questions keep their ids from the whole release
     policies: dict[str, _Policy] = {}
-    numbers = itertools.count(max(TRAIN_QUESTIONS, asked) if split == "test" else asked)
+    numbers = itertools.count(max(TRAIN_QUESTIONS, first_number) if split == "test" else first_number)
     for row in rows:
         key = row["DocID"].strip()
         policy = policies.setdefault(key, _Policy(split, key, row.get("Folder", ""), {}, {}))

@@ -87,9 +87,9 @@ def _read_table(release: Release, table: Path, options: Namespace, tally: Tally)
     readable = [file.name for file in shelf.files if is_readable(file.path)]
     only = readable[0] if len(readable) == 1 and columns["document"] is None else None
     gold = GoldReader(columns, seen, shelf, only, tally)
-    asked = read_questions(records, columns, gold, tally)
-    names = list(dict.fromkeys(quote.filename for row in asked for quote in row.quotes if quote.filename))
-    judged = any(_is_judged(row) for row in asked)
+    questions = read_questions(records, columns, gold, tally)
+    names = list(dict.fromkeys(quote.filename for row in questions for quote in row.quotes if quote.filename))
+    judged = any(_is_judged(row) for row in questions)
     if not names and not shelf.files and not judged:
         raise SourceError(f"{table}: no row names a document{list_columns(seen)}; name the column with --document")
     if not names and judged:
@@ -102,7 +102,7 @@ def _read_table(release: Release, table: Path, options: Namespace, tally: Tally)
     needs_document = any(columns[role] for role in ("document", "text", "provision")) or not judged
     needs_words = any(columns[role] for role in ("answer", "text", "provision"))
     rows = []
-    for row in asked:
+    for row in questions:
         lacking, more = _find_lacking(row, by_name, shelf, needs_document=needs_document, needs_words=needs_words)
         if lacking:
             tally.leave_out_all(lacking, row.items, more=more, fault=lacking != BEYOND)

@@ -194,9 +194,9 @@ class Drafter:
     def _draft(self, filename: str, prepared: Prepared, made: list[Draft]) -> Drafted:
         prepared = replace(prepared, entry=replace(prepared.entry, filename=filename))
         playbook = choose_playbook(self._playbooks, prepared.entry.profile, prepared.text)
-        asked = self._asker.ask(playbook, prepared) if playbook else []
+        answered = self._asker.ask(playbook, prepared) if playbook else []
         generated = self._generator.draft(prepared) if self._generator else []
-        drafts = [replace(draft, filename=filename) for draft in (*made, *asked, *generated)]
+        drafts = [replace(draft, filename=filename) for draft in (*made, *answered, *generated)]
         text, profile = prepared.text, prepared.entry.profile
         if only_mentions_agreement(profile, text):  # its title names an agreement
             profile = replace(profile, title=Path(filename.removesuffix(".pdf")).stem)

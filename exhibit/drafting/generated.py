@@ -92,8 +92,8 @@ class Generator:
     def _choose_windows(self, prepared: Prepared, chunks: Vectors) -> list[str]:
         count = max(1, min(_MAX_WINDOWS, len(prepared.text) // _WINDOW_CHARS))
         if self.topic and len(chunks):
-            [asked] = self.asker.embedder.embed([self.topic], role="query")
-            rows = np.argsort(-(chunks @ asked), kind="stable")[:count]
+            [topic_vector] = self.asker.embedder.embed([self.topic], role="query")
+            rows = np.argsort(-(chunks @ topic_vector), kind="stable")[:count]
             middles = [int(prepared.chunks[row][0]) for row in rows]
             return [prepared.text[max(0, at - _WINDOW_CHARS // 3) :][:_WINDOW_CHARS] for at in middles]
         step = len(prepared.text) / count

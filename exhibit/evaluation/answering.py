@@ -28,9 +28,9 @@ def make_answerer(options: TargetOptions) -> Callable[[Case, Reply], Reply]:
     def add_answer(case: Case, reply: Reply) -> Reply:
         starts = list(accumulate((len(passage.text) + 1 for passage in reply.passages), initial=0))[: config.k]
         hits = [
-            Hit(one.filename or one.told_filename or "", Span(at, at + len(one.text)), one.text, one.score or 0.0,
-                page=one.told_page)
-            for at, one in zip(starts, reply.passages, strict=False)
+            Hit(item.filename or item.told_filename or "", Span(at, at + len(item.text)), item.text, item.score or 0.0,
+                page=item.told_page)
+            for at, item in zip(starts, reply.passages, strict=False)
         ]  # fmt: skip
         context = assemble(hits, summaries={}, budget=config.budget_tokens)
         [answer] = answer_all([(case.question, context)], config, llm)

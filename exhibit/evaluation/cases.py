@@ -169,9 +169,9 @@ _MARK = "\n\n"
 """The text between a question and the labels that it offers."""
 
 
-def with_choices(question: str, choices: Sequence[str], asked: str = "") -> str:
+def with_choices(question: str, choices: Sequence[str], subject: str = "") -> str:
     """Return the question followed by a request to begin the reply with one of the labels in `choices`."""
-    begin = f"On {asked!r} begin" if asked else "Begin"
+    begin = f"On {subject!r} begin" if subject else "Begin"
     return (
         f"{question}{_MARK}{begin} your reply with one of these labels: {'; '.join(choices)}." if choices else question
     )

@@ -110,13 +110,13 @@ def _report_failures(run: RunResults, settings: Settings) -> int:
         count, first = sum(run.judge_faults.values()), max(run.judge_faults, key=lambda fault: run.judge_faults[fault])
         message = f"the judge gave no mark for {count} answers, so rules judge them. The commonest reason: {first}"
         errors.append(f"{message}\nrepair the judge (--judge), then continue with --resume")
-    asked, failed = run.question_count, run.failed_count
+    total, failed = run.question_count, run.failed_count
     if failed:
         times = "" if settings.repeat == 1 else f" in one of {settings.repeat} rounds or more"
-        message = f"{failed} of {asked} questions failed{times}; they count as not right and in no other mean"
+        message = f"{failed} of {total} questions failed{times}; they count as not right and in no other mean"
         message = f"{message}. The first: {run.first_error}"
-        if failed / asked > settings.max_failures:
-            limit = f"that is {100 * failed / asked:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"
+        if failed / total > settings.max_failures:
+            limit = f"that is {100 * failed / total:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"
             again = f"ask the failed questions again with --resume --run-name {run.folder.name}"
             errors.append(f"{message}\n{limit}; {again}")
         else:

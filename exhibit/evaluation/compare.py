@@ -41,7 +41,7 @@ def compare_runs(before: Sequence[Table], after: Sequence[Table]) -> dict[str, D
         missing = {name: [None] * len(table.ids) for name in required if name not in table.values}
         completed.append(with_outcomes(replace(table, values={**table.values, **missing}, rounds=())))
     differences = compare([*map(with_outcomes, before)], completed)
-    return {name: one for name, one in differences.items() if not name.startswith(OUTCOME) or one.first or one.second}
+    return {name: d for name, d in differences.items() if not name.startswith(OUTCOME) or d.first or d.second}
 
 
 def _must_stay(name: str) -> bool:
@@ -78,11 +78,11 @@ def measure_fall(name: str, difference: Difference) -> float:
 
 
 def find_regressions(
-    differences: Mapping[str, Difference], asked: Sequence[str] = (), *, max_fall: float = MAX_FALL
+    differences: Mapping[str, Difference], requested: Sequence[str] = (), *, max_fall: float = MAX_FALL
 ) -> list[str]:
     """Return the names of the metrics and outcomes that are worse; `asked` limits the test to some metrics."""
-    named = [name for name in differences if name in (asked or NAMED)]
-    others = [] if asked else [n for n in differences if n not in named and describe_metric(n).gate]
+    named = [name for name in differences if name in (requested or NAMED)]
+    others = [] if requested else [n for n in differences if n not in named and describe_metric(n).gate]
     beyond = _apply_holm({name: p for name in others if (p := differences[name].p) is not None})
     tested = {*named, *(name for name in others if name in beyond or differences[name].p is None)}
     return [name for name, delta in differences.items() if name in tested and explain_fall(name, delta, max_fall)]

@@ -210,12 +210,12 @@ def _explain_labels(bundles: Iterable[BundleFolder], selection: Selection) -> st
 
 def find_lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return a warning for each dataset that is a variant without its control among the datasets."""
-    controls = {own.get("pair") for own in labels.values() if own.get("varied") == "control"}
+    controls = {known.get("pair") for known in labels.values() if known.get("varied") == "control"}
     return [
-        f"{name}: a variant ({own['varied']}) without its control; evaluate the control as well: the difference "
+        f"{name}: a variant ({known['varied']}) without its control; evaluate the control as well: the difference "
         "between the two is the effect"
-        for name, own in labels.items()
-        if own.get("varied") not in (None, "control") and own.get("pair") not in controls
+        for name, known in labels.items()
+        if known.get("varied") not in (None, "control") and known.get("pair") not in controls
     ]
 
 
@@ -357,8 +357,8 @@ def read_grades(lines: Iterable[Gold], *, where: str) -> dict[Id, dict[str, int]
                 grades |= _GRADES.validate_json(label)
             except ValidationError as error:
                 raise BundleError(f"{where}: row {line.id}: labels.{GRADES}: {format_faults(error, most=1)}") from error
-        for file, own in grades.items():
-            by_question[line.id][file] = max(own, by_question[line.id].get(file, own))
+        for file, file_grade in grades.items():
+            by_question[line.id][file] = max(file_grade, by_question[line.id].get(file, file_grade))
     return dict(by_question)
 
 
@@ -377,7 +377,7 @@ def _check_files(
     A changed file is a problem unless it is allowed; a document that bundle.json does not list is removed from `files`.
     """
     recorded = {name: entry.sha256 for name, entry in bundle.info.files.items()} if bundle.info else {}
-    recorded = {f"{CORPUS}/{name.rpartition('/')[2]}" if "/" in name else name: own for name, own in recorded.items()}
+    recorded = {f"{CORPUS}/{name.rpartition('/')[2]}" if "/" in name else name: sha for name, sha in recorded.items()}
     stray = [name for name in files if recorded and f"{CORPUS}/{name}" not in recorded]
     if stray and not selection.allow_changed_corpus:
         warnings.append(f"{bundle.address}: {len(stray)} files that {INFO} lacks ({list_names(stray)}) are left out")
@@ -456,11 +456,11 @@ def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) 
     if not all(pairs.values()):
         pairs = {id: [["", value]] for id, value in labels.items()}
     values: dict[str, set[str]] = defaultdict(set)
-    for subject, value in (pair for own in pairs.values() for pair in own):
+    for subject, value in (pair for row_pairs in pairs.values() for pair in row_pairs):
         values[subject].add(value)
     offered: dict[Any, Offer] = {}
-    for id, own in pairs.items():
-        for subject, value in own:
+    for id, row_pairs in pairs.items():
+        for subject, value in row_pairs:
             if 1 < len(values[subject]) <= _MAX_CHOICES:
                 offered.setdefault(id, Offer(tuple(sorted(values[subject])), value, subject))
     if not offered:

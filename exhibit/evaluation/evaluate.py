@@ -128,7 +128,7 @@ class _Evaluation:
         measured: dict[str, Any] = {"metrics": list(self.names), "ks": list(options.ks), "k": options.k}
         measured |= {"parity": settings.parity, "prompts": {}}
         if options.judge:
-            prompts = {name: own.prompt_version for name, own in import_metrics().items() if own.prompt_version}
+            prompts = {name: m.prompt_version for name, m in import_metrics().items() if m.prompt_version}
             measured |= {"judge": options.judge.name, "prompts": prompts}
         measured |= {name: path.name for name in ("parsed", "chunks") if (path := getattr(settings, name))}
         described = {"datasets": {dataset.name: _describe_dataset(dataset) for dataset in self.datasets}}

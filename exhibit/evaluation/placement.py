@@ -204,7 +204,7 @@ class Documents:
         probes = [needle[start : start + _PROBE_LETTERS] for start in range(0, last + 1, max(1, last // _PROBES))]
         documents = list(self.all()) if needle else []
         whole = [document for document in documents if needle in document.letters.text]
-        part = [one for one in documents if one not in whole and any(probe in one.letters.text for probe in probes)]
+        part = [doc for doc in documents if doc not in whole and any(probe in doc.letters.text for probe in probes)]
         return whole, part
 
 

@@ -90,13 +90,13 @@ def _pair_cases(predictions: Path, gold: Path) -> list[Case]:
         if not any(passage.text and passage.text.strip() for passage in golds):
             raise ToolkitError(f"{where}: no snippet has an answer to compare with; correct the gold file")
         waiting[test.query].append(golds)
-    paired = [(one, waiting[one.query].pop(0) if waiting[one.query] else None) for one in predicted]
+    paired = [(reply, waiting[reply.query].pop(0) if waiting[reply.query] else None) for reply in predicted]
     cases = [
-        Case(number, one.query, "", golds, reply=Reply(passages=tuple(map(Passage, one.retrieved_passages))))
-        for number, (one, golds) in enumerate(paired)
+        Case(number, reply.query, "", golds, reply=Reply(passages=tuple(map(Passage, reply.retrieved_passages))))
+        for number, (reply, golds) in enumerate(paired)
         if golds is not None
     ]
-    if unknown := [one.query for one, golds in paired if golds is None]:
+    if unknown := [reply.query for reply, golds in paired if golds is None]:
         first = f"(the first: {unknown[0][:80]!r})"
         if not cases:
             raise ToolkitError(f"{predictions}: none of its queries is in {gold} {first}; is this the right gold file?")

@@ -352,8 +352,8 @@ def write_evaltools(folder: Path) -> None:
     ):
         for count, row in enumerate(run.rows, 1):  # noqa: B007  (the last number is the number of rows)
             out.write(json.dumps(_flatten_row(row), ensure_ascii=False) + "\n")
-    asked = run.config.model_dump(exclude_unset=True)
-    options = {key.removeprefix("target_"): value for key, value in asked.items() if key not in _OURS}
+    given = run.config.model_dump(exclude_unset=True)
+    options = {key.removeprefix("target_"): value for key, value in given.items() if key not in _OURS}
     parameters = {
         "evaluation_gpt_model": run.config.measured.judge,
         "testdata_path": [dataset.path for dataset in run.config.datasets.values()],

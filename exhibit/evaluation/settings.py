@@ -315,6 +315,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     width = max(len(setting.name) for setting in chosen)
     for group, settings in groupby(chosen, key=lambda setting: setting.group):
         lines += ["", f"{group}:"]
-        lines += [f"  {one.name:<{width}}  {one.meaning} ({one.values}; default {one.default})" for one in settings]
+        lines += [f"  {s.name:<{width}}  {s.meaning} ({s.values}; default {s.default})" for s in settings]
     print_results([setting._asdict() for setting in chosen], "\n".join(lines[1:]), as_json=options.json)
     return 0

@@ -83,7 +83,7 @@ class Table:
         def pick(column: Sequence[Any]) -> list[Any]:
             return [column[row] for row in rows] if column else []
 
-        values, *rounds = ({name: pick(one) for name, one in each.items()} for each in (self.values, *self.rounds))
+        values, *rounds = ({name: pick(held) for name, held in each.items()} for each in (self.values, *self.rounds))
         names = ("ids", "documents", "failed", "labels", "contents", "outcomes")
         columns: dict[str, Any] = {name: pick(getattr(self, name)) for name in names}
         return replace(self, values=values, rounds=rounds, **columns)
@@ -184,27 +184,27 @@ class Difference:
 
 
 def compare(first: Sequence[Table], second: Sequence[Table]) -> dict[str, Difference]:
-    pairs = [_keep_common(one, other) for one, other in _pair_by_name(first, second)]
-    names = dict.fromkeys(name for one, other in pairs for name in one.values if name in other.values)
+    pairs = [_keep_common(before, after) for before, after in _pair_by_name(first, second)]
+    names = dict.fromkeys(name for before, after in pairs for name in before.values if name in after.values)
     return {name: _subtract([pair for pair in pairs if all(name in t.values for t in pair)], name) for name in names}
 
 
 def change_of(first: Table, second: Table, name: str) -> float:
     """Return the mean change of a metric over the common questions; 0 if no question has a value in both tables."""
-    one, other = _keep_common(first, second)
-    pairs = zip(one.values.get(name, ()), other.values.get(name, ()), strict=False)
-    return _average(_stratify([(one, [None if a is None or b is None else b - a for a, b in pairs])])) or 0.0
+    before, after = _keep_common(first, second)
+    pairs = zip(before.values.get(name, ()), after.values.get(name, ()), strict=False)
+    return _average(_stratify([(before, [None if a is None or b is None else b - a for a, b in pairs])])) or 0.0
 
 
 def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
     columns: list[list[tuple[Table, Values]]] = [[], [], []]
     lost = 0
-    for one, other in pairs:
-        rows = list(zip(one.values[name], other.values[name], strict=True))
+    for first, second in pairs:
+        rows = list(zip(first.values[name], second.values[name], strict=True))
         lost += sum(a is not None and b is None for a, b in rows)
         known = [(a, b, b - a) if a is not None and b is not None else (None, None, None) for a, b in rows]
         for column, values in zip(columns, zip(*known, strict=True) if known else [()] * 3, strict=True):
-            column.append((one, values))
+            column.append((first, values))
     before, after, change = map(_stratify, columns)
     count = sum(len(stratum.values) for stratum in change)
     drawn = _bootstrap(change)
@@ -234,7 +234,7 @@ class Overlap:
 def count_overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
     """Count the questions that two runs share, that failed in each run, and that only one run has."""
     pairs = _pair_by_name(first, second)
-    failed = [(one.has_failed(a), two.has_failed(b)) for one, two in pairs for a, b in _match_rows(one, two)]
+    failed = [(old.has_failed(a), new.has_failed(b)) for old, new in pairs for a, b in _match_rows(old, new)]
     return Overlap(
         asked=len(failed),
         failed_before=sum(before for before, _ in failed),
@@ -312,7 +312,7 @@ def _stratify(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
 
 
 def _average(strata: Sequence[_Stratum]) -> float | None:
-    return math.fsum(one.weight * (math.fsum(one.values) / len(one.values)) for one in strata) if strata else None
+    return math.fsum(s.weight * (math.fsum(s.values) / len(s.values)) for s in strata) if strata else None
 
 
 def _find_interval(means: Floats | None) -> Interval | None:

@@ -82,11 +82,11 @@ def read_scale(path: Path | None = None) -> Scale:
 # ---------------------------------------------------------------- means
 
 
-def choose_metrics(summary: Iterable[str], asked: Sequence[str] = ()) -> list[str]:
+def choose_metrics(summary: Iterable[str], requested: Sequence[str] = ()) -> list[str]:
     """Return the metrics of a table: the requested metrics, else those of a short table."""
     summary = list(summary)
-    if asked:
-        return [name for name in summary if name in asked or name.partition("@")[0] in asked] or summary
+    if requested:
+        return [name for name in summary if name in requested or name.partition("@")[0] in requested] or summary
     return choose_headlines(summary) or summary
 
 

@@ -46,8 +46,8 @@ def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
     share = _SHARE * len(edges)
     # two pages are not enough for an increasing number: it may be the number of a heading on each page
     for lines, page_keys in zip(edges, keys, strict=True):
-        for line, own in zip(lines, page_keys, strict=True):
-            recurs = any(counts[key] >= max(2 if key[1] is None else min(3, len(edges)), share) for key in own)
+        for line, line_keys in zip(lines, page_keys, strict=True):
+            recurs = any(counts[key] >= max(2 if key[1] is None else min(3, len(edges)), share) for key in line_keys)
             if not recurs and not _NUMBER.fullmatch(text[slice(*line)].strip()):
                 break
             yield line

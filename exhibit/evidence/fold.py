@@ -180,12 +180,12 @@ def align(pattern: str, text: str, *, most: int) -> Alignment | None:
     return Alignment(distance, end - length, end) if distance <= most and length else None
 
 
-def edit_distance(one: str, other: str) -> int:
+def edit_distance(text: str, other: str) -> int:
     """Return the number of insertions, deletions and replacements that turn one text into the other."""
     letters = list_code_points(other)
     places = np.arange(len(letters) + 1, dtype=np.int64)
     row = places.copy()
-    for letter in list_code_points(one):
+    for letter in list_code_points(text):
         below = row + 1
         below[1:] = np.minimum(below[1:], row[:-1] + (letters != letter))
         row = np.minimum.accumulate(below - places) + places

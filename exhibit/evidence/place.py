@@ -137,14 +137,14 @@ def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], boun
     return Stretch(start, end, tuple(dict.fromkeys(grown[letters, start, end])), letters)
 
 
-def _grow(own: str, other: str) -> tuple[int, int, int]:
+def _grow(text: str, other: str) -> tuple[int, int, int]:
     """Return how many characters at the start of each text match, and the number of common letters."""
     ahead = there = letters = 0
     while True:
-        pairs = enumerate(zip(own[ahead:], other[there:], strict=False))
-        same = next((at for at, (a, b) in pairs if a != b), min(len(own) - ahead, len(other) - there))
+        pairs = enumerate(zip(text[ahead:], other[there:], strict=False))
+        same = next((at for at, (a, b) in pairs if a != b), min(len(text) - ahead, len(other) - there))
         ahead, there, letters = ahead + same, there + same, letters + same
-        slip = _find_slip(own, ahead, other, there)
+        slip = _find_slip(text, ahead, other, there)
         if slip is None:
             return ahead, there, letters
         # letters that only the document has reduce the stretch's score
@@ -154,12 +154,12 @@ def _grow(own: str, other: str) -> tuple[int, int, int]:
 _SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a or b), key=lambda s: (max(s), sum(s)))
 
 
-def _find_slip(own: str, at: int, other: str, place: int) -> tuple[int, int] | None:
+def _find_slip(text: str, at: int, other: str, place: int) -> tuple[int, int] | None:
     """Return how many letters to skip in each text until the two texts match again."""
     for skip, pass_over in _SLIPS:
         # at the edge of the text fewer letters remain to match
-        need = min(_MIN_RESUMED_LETTERS, len(own) - at - skip)
-        if need >= _EDGE and other.startswith(own[at + skip : at + skip + need], place + pass_over):
+        need = min(_MIN_RESUMED_LETTERS, len(text) - at - skip)
+        if need >= _EDGE and other.startswith(text[at + skip : at + skip + need], place + pass_over):
             return skip, pass_over
     return None
 
@@ -252,8 +252,8 @@ def _choose_distinctive(stretches: Sequence[Stretch]) -> list[Stretch]:
     return kept
 
 
-def _measure_gap(one: tuple[int, int], other: tuple[int, int]) -> int:
-    return max(one[0], other[0]) - min(one[1], other[1])
+def _measure_gap(first: tuple[int, int], second: tuple[int, int]) -> int:
+    return max(first[0], second[0]) - min(first[1], second[1])
 
 
 # ---------------------------------------------------------------- tables
@@ -303,7 +303,7 @@ def _with_cells(
             chosen = spots.pop(bisect_left(spots, (at, at)) % len(spots))
             at = chosen.end
             added.append(Stretch(start, end, (chosen,), end - start))
-    if not stretches and sum(one.letters for one in added) < _FORM:
+    if not stretches and sum(piece.letters for piece in added) < _FORM:
         return stretches  # a few short numbers prove nothing
     return sorted([*stretches, *added])
 

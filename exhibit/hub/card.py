@@ -49,8 +49,8 @@ def find_sample(source: object) -> str:
         if path.is_relative_to(root / "samples") and path != root / "samples":
             return path.relative_to(root).as_posix()
         for folder in (path, *path.parents):
-            own, shipped = folder / "README.md", root / "samples" / folder.name / "README.md"
-            if own.is_file() and shipped.is_file() and own.read_bytes() == shipped.read_bytes():
+            card, shipped = folder / "README.md", root / "samples" / folder.name / "README.md"
+            if card.is_file() and shipped.is_file() and card.read_bytes() == shipped.read_bytes():
                 return Path("samples", folder.name, path.relative_to(folder)).as_posix()
     return ""
 

@@ -305,9 +305,9 @@ def write_mteb(export: Export, folder: Path) -> None:
     """
     chunks: Chunks = {}
     write_lines(folder / _CONFIGS["corpus"], _make_corpus(export, chunks))
-    asked = [question for question in export.bundle.questions if not question.is_impossible]
-    write_lines(folder / _CONFIGS["queries"], ({"id": str(row.id), "text": row.question} for row in asked))
-    relevant = {str(row.id): score_chunks(export.gold[row.id], chunks) for row in asked}
+    answerable = [question for question in export.bundle.questions if not question.is_impossible]
+    write_lines(folder / _CONFIGS["queries"], ({"id": str(row.id), "text": row.question} for row in answerable))
+    relevant = {str(row.id): score_chunks(export.gold[row.id], chunks) for row in answerable}
     for query, scores in relevant.items():
         if not scores:
             export.noted["query without a relevant text"].append(query)

@@ -143,9 +143,9 @@ class LawName:
         return 0
 
 
-def _are_inflected(one: str, other: str) -> bool:
+def _are_inflected(word: str, other_word: str) -> bool:
     """Return whether two words may be forms of one word: they differ only at the end, like `zákoník` and `zákoníku`."""
-    short, long = sorted((one.casefold(), other.casefold()), key=len)
+    short, long = sorted((word.casefold(), other_word.casefold()), key=len)
     return len(long) - len(short) <= _MAX_ENDING_LETTERS and long.startswith(
         short[: max(_MIN_STEM_LETTERS, len(short) - _MAX_ENDING_LETTERS)]
     )
@@ -474,13 +474,13 @@ class ProvisionIndex:
         text = self.document.text
         if step.sort == "sentence":
             words = text[slice(*span)]  # a label such as `a)` alone is not a sentence
-            own = [
+            parts = [
                 each
                 for each in split_sentences(words)
                 if re.search(r"\w{2}", re.sub(r"^\W*\w{1,4}\)", "", words[slice(*each)]))
             ]
             at = int(step.number) - 1 if step.number.isdigit() else -1
-            return Span(span.start + own[at].start, span.start + own[at].end) if 0 <= at < len(own) else None
+            return Span(span.start + parts[at].start, span.start + parts[at].end) if 0 <= at < len(parts) else None
         forms = list_number_forms(step.number)
         inside = [
             entry

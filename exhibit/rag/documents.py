@@ -218,7 +218,7 @@ class DocumentNames:
         if not kind:
             return self._zeros
         meant = AGREED if kind == "contract" else {kind}
-        return np.array([0.0 if own in meant or not own else -_OTHER_KIND_PENALTY for _, own, _ in self._rows])
+        return np.array([0.0 if other in meant or not other else -_OTHER_KIND_PENALTY for _, other, _ in self._rows])
 
     def _find_in_filenames(self, term: str) -> Keys:
         """Return the rows of the documents whose file name contains a word, even inside a longer word."""

@@ -55,13 +55,13 @@ def route_to_law(question: str, index: Index) -> Route:
     if len(chosen) < len(editions):
         return Route(nothing=True)
     note = "; ".join(dict.fromkeys(edition.dated for _, edition in chosen if edition.dated))
-    asked = _find_provision(question, system, laws)
-    if asked is not None and asked.law not in {None, law.name.key}:
-        other = next(each for each in laws if each.name.key == asked.law)
+    provision = _find_provision(question, system, laws)
+    if provision is not None and provision.law not in {None, law.name.key}:
+        other = next(each for each in laws if each.name.key == provision.law)
         chosen = [(other.on(days[0]) if days else None) or other.editions[-1]]
         note = chosen[0][1].dated
     numbers = tuple(dict.fromkeys(number for number, _ in chosen))
-    label = asked.label if asked else _find_heading(question, index.text_of(numbers[0]), system)
+    label = provision.label if provision else _find_heading(question, index.text_of(numbers[0]), system)
     if label is None:
         return Route(numbers, note=note)
     paragraphs = [_find_paragraph(index, number, label, system) for number in numbers]

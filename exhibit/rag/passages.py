@@ -221,8 +221,8 @@ def move_to_front(words: Hit, ranked: Sequence[Hit], index: Index) -> list[Hit]:
         return list(ranked)
     passage, number = ranked[at], index.entry(words.document).number
     start, whole = passage.span.start, passage.span
-    own = Span(words.span.start - start, words.span.end - start)
-    inside = extend_to_sentences(passage.text, own, widest=len(passage.text))
+    quote = Span(words.span.start - start, words.span.end - start)
+    inside = extend_to_sentences(passage.text, quote, widest=len(passage.text))
     first = Span(start + inside.start, start + inside.end)
     rests = [rest for rest in subtract_spans([whole], [first]) if rest.end - rest.start >= MIN_REST_CHARS]
     scored = [(first, ranked[0].score), *((rest, passage.score) for rest in rests)]

@@ -135,8 +135,8 @@ class Pipeline:
         self, paths: Collection[Location], index: Index, *, sha256: Mapping[Location, str] | None = None
     ) -> Report:
         engine = open_engine(self._engine, jobs=self._jobs, items=len(paths), limits=self._limits)
-        own = self.config.summary_llm != "same"  # another model for summaries has its own request limit
-        llm = self._open_llm(self.config.summary_llm) if own else self.llm
+        has_summary_llm = self.config.summary_llm != "same"  # another model for summaries has its own request limit
+        llm = self._open_llm(self.config.summary_llm) if has_summary_llm else self.llm
         module, argument = load_plugin("exhibit.rag.summaries", self.config.summaries)
         summarise: Summariser = module.open(argument, config=self.config, llm=llm)
         return ingest(paths, index, engine=engine, embedder=self.embedder, summarise=summarise, sha256=sha256)

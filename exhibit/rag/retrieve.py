@@ -91,11 +91,11 @@ def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
     routed = parts.config.method == "routed"
     carried = parts.index.names.has_rare_name if routed else is_written_as_name
     queries = [understand(question, carried) for question in questions]
-    asked = [query for query in queries if query.question.strip()] if len(parts.index) and parts.only != () else []
+    nonblank = [query for query in queries if query.question.strip()] if len(parts.index) and parts.only != () else []
     search = _retrieve_passages if routed else _retrieve_chunks
-    batches = (asked[start : start + _BATCH_QUESTIONS] for start in range(0, len(asked), _BATCH_QUESTIONS))
+    batches = (nonblank[start : start + _BATCH_QUESTIONS] for start in range(0, len(nonblank), _BATCH_QUESTIONS))
     results = chain.from_iterable(search(batch, parts) for batch in batches)
-    return [next(results) if asked and query.question.strip() else Retrieved(query, (), ()) for query in queries]
+    return [next(results) if nonblank and query.question.strip() else Retrieved(query, (), ()) for query in queries]
 
 
 # ---------------------------------------------------------------- routed retrieval
@@ -176,12 +176,12 @@ def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mappin
         return Ranking([])
     table = index.table[rows]  # `take` would copy the whole table, which is stored column by column
     groups = np.flatnonzero(np.diff(table[:, DOCUMENT], prepend=-1)) if documents else np.zeros(1, np.int64)
-    own, rarity = _score_rows(terms, vector, table, groups, index, weights, within=documents is not None)
+    own_scores, rarity = _score_rows(terms, vector, table, groups, index, weights, within=documents is not None)
     if documents:
         owners, at = np.unique(table[:, DOCUMENT], return_inverse=True)
         log_weights = np.array([documents[int(number)] for number in owners], np.float32)
-        own = own + weights.document * (log_weights - log_weights.max())[at]
-    total = add_context(own, table, weights)
+        own_scores = own_scores + weights.document * (log_weights - log_weights.max())[at]
+    total = add_context(own_scores, table, weights)
     order = np.argsort(-total, kind="stable")[: 4 * depth]
     scores = total[order]
     confidence, before = None, None
@@ -191,12 +191,12 @@ def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mappin
         moved, confidence = rerank(asks, texts, scores.tolist(), parts.reranker)
         before = chunks[:depth]
         order = np.concatenate([order[moved], order[len(moved) :]])
-    order = _follow_first(table, order, own, index, weights)
+    order = _follow_first(table, order, own_scores, index, weights)
     passages = form_passages(
         index,
         # each chunk gets the score of its new rank, so that scores decrease from first to last
         list(zip(rows[order].tolist(), scores.tolist(), strict=True)),
-        scores=dict(zip(rows.tolist(), own.tolist(), strict=True)),
+        scores=dict(zip(rows.tolist(), own_scores.tolist(), strict=True)),
         depth=depth,
         size=PASSAGE_CHARS,
         weigh=make_weigher(terms, rarity[np.searchsorted(groups, order[0], side="right") - 1]),
@@ -234,11 +234,11 @@ def _score_rows(
     rarity = compute_rarity(spread, sizes[:, None]).astype(np.float32) * weigh_terms(terms)
     lexical = (matched * np.repeat(rarity, sizes, axis=0)).sum(axis=1)
     coverage = np.repeat(_measure_coverage(matched, rarity, groups, sizes), sizes) if within else 1.0
-    own = standardise(dense, groups) + weights.lexical * coverage * standardise(lexical, groups)
+    scores = standardise(dense, groups) + weights.lexical * coverage * standardise(lexical, groups)
     if weights.heading:
         sections, where = np.unique(list_section_keys(table), return_inverse=True)
-        own = own + weights.heading * standardise(index.headings.scores(terms, sections)[where], groups)
-    return own, rarity
+        scores = scores + weights.heading * standardise(index.headings.scores(terms, sections)[where], groups)
+    return scores, rarity
 
 
 def _measure_coverage(matched: Scores, rarity: Scores, groups: Keys, sizes: Keys) -> Scores:
@@ -248,20 +248,20 @@ def _measure_coverage(matched: Scores, rarity: Scores, groups: Keys, sizes: Keys
     misleads. On freely worded questions P@1 is 38.4% with this factor, and 35.3% with a fixed weight of 0.3.
     """
     held = ((matched > 0) * np.repeat(rarity, sizes, axis=0)).sum(axis=1)
-    asked = rarity.sum(axis=1)
+    total = rarity.sum(axis=1)
     best = np.maximum.reduceat(held, groups)
-    share: Scores = np.divide(best, asked, out=np.zeros_like(best), where=asked > 0)
+    share: Scores = np.divide(best, total, out=np.zeros_like(best), where=total > 0)
     return share
 
 
-def add_context(own: Scores, table: Keys, weights: Weights = WEIGHTS) -> Scores:
+def add_context(scores: Scores, table: Keys, weights: Weights = WEIGHTS) -> Scores:
     """Return the scores plus the weighted scores of the adjacent chunks and the weighted best score of the section."""
     same = table[1:, DOCUMENT] == table[:-1, DOCUMENT]
-    before, after = own.copy(), own.copy()
-    before[1:][same] = own[:-1][same]
-    after[:-1][same] = own[1:][same]
+    before, after = scores.copy(), scores.copy()
+    before[1:][same] = scores[:-1][same]
+    after[:-1][same] = scores[1:][same]
     mean = (before + after) / 2
-    smooth = ((own + weights.neighbours * mean) / (1 + weights.neighbours)).astype(np.float32)
+    smooth = ((scores + weights.neighbours * mean) / (1 + weights.neighbours)).astype(np.float32)
     _, place = np.unique(list_section_keys(table), return_inverse=True)
     best = np.full(place.max() + 1, -np.inf, np.float32)
     np.maximum.at(best, place, smooth)
@@ -306,7 +306,7 @@ def rerank(
     return np.argsort(-scores, kind="stable").tolist(), estimate_confidence(reranker, judged)
 
 
-def _follow_first(table: Keys, order: Keys, own: Scores, index: Index, weights: Weights) -> Keys:
+def _follow_first(table: Keys, order: Keys, scores: Scores, index: Index, weights: Weights) -> Keys:
     """Return the chunks reordered: after the first ranks, chunks that are similar to the top chunks move up.
 
     In merger agreements, where an answer extends over many chunks, this raises R@64 from 90.0% to 92.6%.
@@ -317,7 +317,7 @@ def _follow_first(table: Keys, order: Keys, own: Scores, index: Index, weights: 
     if not len(models):
         return order
     near = _compare_vectors(models, table[:, KEY], index).max(axis=0)
-    alike = own + weights.likeness * standardise(near, np.zeros(1, np.int64))
+    alike = scores + weights.likeness * standardise(near, np.zeros(1, np.int64))
     behind = np.argsort(-add_context(alike, table, weights), kind="stable")
     settled = order[:_SETTLED_RANKS]
     return np.concatenate([settled, behind[~np.isin(behind, settled)][: len(order) - _SETTLED_RANKS]])

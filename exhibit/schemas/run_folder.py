@@ -138,8 +138,8 @@ class RunFolder:
         gold = sorted((passage.filename or "", passage.text or "", repr(passage.places)) for passage in row.gold)
         names = sorted({name for name in (row.filename, *(passage.filename for passage in row.gold)) if name})
         documents = [(name, self._checksums.get((row.dataset, name))) for name in names]
-        asked = json.dumps([row.question, row.truth, row.is_impossible, gold, documents])
-        return hashlib.sha256(asked.encode()).hexdigest()[:_DIGEST]
+        content = json.dumps([row.question, row.truth, row.is_impossible, gold, documents])
+        return hashlib.sha256(content.encode()).hexdigest()[:_DIGEST]
 
     @cached_property
     def _checksums(self) -> dict[tuple[str, str], str | None]:

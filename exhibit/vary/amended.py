@@ -118,15 +118,15 @@ def _choose_eligible(document: RawDocument, rows: Sequence[RawRow], tally: Tally
     clauses = find_clauses(document) if changes.rows else ()
     eligible = []
     for row in rows:
-        own = clauses_of(row, clauses)
+        row_clauses = clauses_of(row, clauses)
         if row.id in changes.left_out:
             tally.leave_out(changes.left_out[row.id], f"row {row.id}")
-        elif own is None or len(own) != 1 or len(row.quotes) != 1:
+        elif row_clauses is None or len(row_clauses) != 1 or len(row.quotes) != 1:
             tally.leave_out(NO_CLAUSE, f"row {row.id}")
-        elif _is_stated_outside(document, row, own[0], changes):
+        elif _is_stated_outside(document, row, row_clauses[0], changes):
             tally.leave_out(UNSURE_ELSEWHERE, f"row {row.id}")
         else:
-            eligible.append((row, own[0]))
+            eligible.append((row, row_clauses[0]))
     return eligible
 
 

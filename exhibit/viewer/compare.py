@@ -97,6 +97,6 @@ def _make_grids(names: Sequence[str], tables: Sequence[Sequence[Table]]) -> list
 def _find_differing(runs: Sequence[RunResults]) -> list[tuple[str, list[str]]]:
     """Return the settings that differ between the runs, each as its name and its value in every run."""
     settings = [{**run.settings, "commit": run.commit or "unknown"} for run in runs]
-    names = dict.fromkeys(name for one in settings for name in one if name.partition(".")[0] not in _NOT_SETTINGS)
-    values = {name: [one.get(name, "–") for one in settings] for name in names}
+    names = dict.fromkeys(name for config in settings for name in config if name.partition(".")[0] not in _NOT_SETTINGS)
+    values = {name: [config.get(name, "–") for config in settings] for name in names}
     return [(name, each) for name, each in values.items() if len(set(each)) > 1]

@@ -130,7 +130,7 @@ class Wanted:
             self.pages |= dict.fromkeys((number, page) for number, _, page in shown)
             for filename, document in files.items():
                 cited = row.reply.citations
-                marked = (own for n, own in document.passages.items() if n <= PASSAGES or n in cited)
+                marked = (spans for n, spans in document.passages.items() if n <= PASSAGES or n in cited)
                 self.spans[self.number(row.dataset, filename)].update(document.gold, *marked)
         return shown
 

@@ -223,10 +223,10 @@ def make_plots(means: Means) -> list[Plot]:
 def plot_over_k(means: Means, families: Sequence[str], title: str) -> Plot | None:
     """Return a plot of metrics over the cutoff k, at equal distances; None if there are fewer than two cutoffs."""
     values: dict[str, dict[int, Estimate]] = {family: {} for family in families}
-    for name, one in means.items():
+    for name, estimate in means.items():
         family, _, depth = name.partition("@")
-        if family in values and depth and one.mean is not None:
-            values[family][int(depth)] = one
+        if family in values and depth and estimate.mean is not None:
+            values[family][int(depth)] = estimate
     depths = sorted({k for estimates in values.values() for k in estimates})
     if len(depths) < 2:
         return None
@@ -234,7 +234,7 @@ def plot_over_k(means: Means, families: Sequence[str], title: str) -> Plot | Non
     lines = []
     for family, estimates in values.items():
         about, known = describe_metric(family), sorted(estimates.items())
-        points = [(x[k], one, f"{about.in_words(one.mean)}% at k = {k}", False) for k, one in known]
+        points = [(x[k], estimate, f"{about.in_words(estimate.mean)}% at k = {k}", False) for k, estimate in known]
         lines += [make_line(about.title, points)] if points else []
     ticks = [Point(x[k], BOTTOM, str(k)) for k in depths]
     sides = mark_side(lambda share: f"{100 * share:.0f}", (0.0, 0.25, 0.5, 0.75, 1.0))

@@ -126,9 +126,9 @@ class Matching:
                 if row is not None:
                     tally.add(row)
             first = next(row for row in sides if row is not None)
-            own = ("" if row is None else row.outcome if self.several else find_loss(row) for row in sides)
+            values = ("" if row is None else row.outcome if self.several else find_loss(row) for row in sides)
             kind = _find_change(sides) if self.several else first.outcome
-            self.entries.append(Entry(numbers, [kind, first.dataset, *own]))  # values in the order of the filters
+            self.entries.append(Entry(numbers, [kind, first.dataset, *values]))  # values in the order of the filters
         order = list(CHANGES if self.several else OUTCOMES)
         self.entries.sort(key=lambda entry: order.index(entry.values[0]))
 
@@ -163,7 +163,7 @@ class Matching:
             counts = Counter(entry.values[at] for entry in self.entries)
             known = [value for value in order if counts[value]]
             known += sorted(value for value in counts if value and value not in known)
-            facets.append({"name": name, "title": title, "values": known, "counts": [counts[one] for one in known]})
+            facets.append({"name": name, "title": title, "values": known, "counts": [counts[key] for key in known]})
         return facets
 
 
@@ -229,7 +229,7 @@ class PieceWriter:
 
 def _make_gold(gold: RunGold, rows: Sequence[Side]) -> Record:
     passages = (passage for row in rows if row is not None for passage in row.reply.passages)
-    retrieved = [span for one in passages if one.filename == gold.filename for span in list_passage_spans(one)]
+    retrieved = [span for hit in passages if hit.filename == gold.filename for span in list_passage_spans(hit)]
     spans = drawing.find_best_place(gold.places, retrieved) if gold.places else []
     fields: Record = {"filename": gold.filename or "", "pages": gold.pages, "how": gold.how or ""}
     return {**fields, "text": cut(gold.text or "", _MAX_TEXT_CHARS), "spans": spans}
@@ -241,12 +241,12 @@ def _make_passage(passage: RunPassage, files: Mapping[str, FileSpans]) -> Record
     # the text of the longest piece is that of its span, unless the system gave another text
     edges = [0, *chain(*sorted(passage.added)), len(text)]
     kept = zip(edges[::2], edges[1::2], strict=True)
-    own = next((start for start, end in kept if spans and end - start == spans[0].end - spans[0].start), None)
-    ranges = [] if own is None else subtract_spans(spans[:1], subtract_spans(spans[:1], gold))
+    passage_start = next((start for start, end in kept if spans and end - start == spans[0].end - spans[0].start), None)
+    ranges = [] if passage_start is None else subtract_spans(spans[:1], subtract_spans(spans[:1], gold))
     fields: Record = {"filename": filename, "page": passage.page, "text": cut(text, _MAX_PASSAGE_CHARS)}
     fields["score"] = None if passage.score is None else round(passage.score, 4)
     fields["gold"] = any(drawing.overlaps(span, gold) for span in spans)
-    fields["ranges"] = [[(own or 0) + at - spans[0].start for at in part] for part in ranges]
+    fields["ranges"] = [[(passage_start or 0) + at - spans[0].start for at in part] for part in ranges]
     return {**fields, "spans": spans, "added": passage.added}
 
 

@@ -123,7 +123,7 @@ def make_tiles(tally: Tally) -> list[Record]:
         Outcome.FAILED: ("failed", questions, "questions"),
         Outcome.FOUND: ("gold found", looked_up, "questions with gold"),
     }
-    tiles = [(*fields, total[one], OUTCOMES[one].meaning) for one, fields in by_outcome.items()]
+    tiles = [(*fields, total[outcome], OUTCOMES[outcome].meaning) for outcome, fields in by_outcome.items()]
     kept = stages.questions - sum(counts.total() for counts in stages.lost.values())
     note = "No known stage loses a part of the gold."
     tiles.append(("all gold kept", stages.questions, "questions with gold", kept, note))

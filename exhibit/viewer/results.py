@@ -116,7 +116,7 @@ def _print_diff(options: Any) -> int:
     more = shared.failed_after - shared.failed_before
     if more > 0:
         lines += ["", f"worse: {shared.failed_after} of {shared.asked} questions failed, {more} more than before"]
-    metrics = {name: {**asdict(one), "change": one.mean} for name, one in differences.items()}
+    metrics = {name: {**asdict(difference), "change": difference.mean} for name, difference in differences.items()}
     record = {"metrics": metrics, "questions": asdict(shared), "worse": worse, "better": compared.better}
     for name, (first, second) in {"outcomes": counts, "lost_at": losses}.items():
         record[name] = {"before": dict(first), "after": dict(second)}

@@ -128,7 +128,7 @@ def make_series(runs: Sequence[RunResults], metrics: Sequence[str] = ()) -> list
             abouts = {name: describe_metric(name) for name in shorten_metrics(known)}
             series.metrics = [name for name, about in abouts.items() if about.better != "neither" and about.gate]
         series.regressions = find_regressions(series, metrics)
-    return [one for _, one in sorted(kinds.items())]
+    return [group for _, group in sorted(kinds.items())]
 
 
 def find_regressions(series: Series, requested: Sequence[str] = ()) -> list[Regression]:
@@ -162,7 +162,7 @@ def find_regressions(series: Series, requested: Sequence[str] = ()) -> list[Regr
 
     regressions = [regression for at, priors in alike.items() if priors for regression in check(priors[-1], at)]
     # a slow decline has no large step: also compare the newest run with the first
-    if len(alike.get(last, [])) > 1 and alike[last][0] == 0 and not any(one.persists for one in regressions):
+    if len(alike.get(last, [])) > 1 and alike[last][0] == 0 and not any(found.persists for found in regressions):
         regressions += check(0, last)
     return regressions
 
@@ -177,12 +177,12 @@ def check_gates(gates: Sequence[str], series: Sequence[Series], scale: Scale) ->
     """Check the newest run of each series against the `--fail-on` conditions, and return all results."""
     checks: list[Check] = []
     if REGRESSION in gates:
-        for one in series:
-            worse = [fall for fall in one.regressions if fall.persists]
+        for system in series:
+            worse = [fall for fall in system.regressions if fall.persists]
             names = (f"{fall.run.name} is worse than {fall.before.name}, and the newest run still is" for fall in worse)
-            checks.append(Check(one.title, "no regression", "; ".join(names) or "no regression persists", not worse))
+            checks.append(Check(system.title, "no regression", "; ".join(names) or "no regression persists", not worse))
     if BAND in gates:
-        bands = [check for one in series for check in _check_bands(one, scale)]
+        bands = [check for system in series for check in _check_bands(system, scale)]
         if not bands:
             reason = "no metric of the newest runs has a band, so the check could never fail"
             raise ToolkitError(f"--fail-on {BAND}: {reason}; name others with --bands")
@@ -207,17 +207,22 @@ def index(options: argparse.Namespace) -> int:
     folders = sorted(path.parent for path in options.runs.glob(f"*/{CONFIG}"))
     runs, scale = open_runs(folders, str(options.runs)), read_scale(options.bands)
     series = make_series(runs, options.metrics)
-    if options.metrics and not any(one.metrics for one in series):
+    if options.metrics and not any(entry.metrics for entry in series):
         raise ToolkitError(f"no run has the metrics {', '.join(options.metrics)}; check their names")
-    regressions = [regression for one in series for regression in one.regressions]
+    regressions = [regression for entry in series for regression in entry.regressions]
     checks = check_gates(options.fail_on, series, scale)
     page = _write_page(options.out or options.runs / NAME, runs, series, scale)
     lines = [] if regressions else [f"{len(runs)} runs: none is worse than the one before it"]
-    record: Record = {"runs": len(runs), "regressions": [], "checks": [one._asdict() for one in checks], "page": page}
-    for one in regressions:
-        folders_of_both = f"{one.before.folder} {one.run.folder}"
-        lines += ["\n  ".join(one.lines), f"  its questions: exhibit results compare {folders_of_both}"]
-        record["regressions"].append({"run": one.run.name, "before": one.before.name, "lines": one.lines})
+    record: Record = {
+        "runs": len(runs),
+        "regressions": [],
+        "checks": [entry._asdict() for entry in checks],
+        "page": page,
+    }
+    for entry in regressions:
+        folders_of_both = f"{entry.before.folder} {entry.run.folder}"
+        lines += ["\n  ".join(entry.lines), f"  its questions: exhibit results compare {folders_of_both}"]
+        record["regressions"].append({"run": entry.run.name, "before": entry.before.name, "lines": entry.lines})
     lines += [f"{'pass' if check.holds else 'FAIL'}: {check.suite}: {check.name}: {check.seen}" for check in checks]
     print_results(record, "\n".join([*lines, f"page: {page}"]), as_json=options.json)
     return 0 if all(check.holds for check in checks) else GATE
@@ -234,17 +239,17 @@ def _write_page(
 ) -> Path:
     numbers = {run.name: number for number, run in enumerate(runs, 1)}
     parts = []
-    for one in series:
-        columns = {run.name: run.means_of(one.dataset) for run in reversed(one.runs[-2:])}
-        rows = plots.make_metric_rows(columns, scale, metrics=one.metrics)
-        drawn = filter(None, [draw(one, metric, numbers) for metric in one.metrics])
-        parts.append({"series": one, "plots": list(drawn), "heads": list(columns), "rows": rows})
-    regressions = [regression for one in series for regression in one.regressions]
+    for entry in series:
+        columns = {run.name: run.means_of(entry.dataset) for run in reversed(entry.runs[-2:])}
+        rows = plots.make_metric_rows(columns, scale, metrics=entry.metrics)
+        drawn = filter(None, [draw(entry, metric, numbers) for metric in entry.metrics])
+        parts.append({"series": entry, "plots": list(drawn), "heads": list(columns), "rows": rows})
+    regressions = [regression for entry in series for regression in entry.regressions]
     reports = {run.name: Path(os.path.relpath(run.folder / REPORT, path.parent)).as_posix() for run in runs}
-    regressions.sort(key=lambda one: (not one.persists, -numbers[one.run.name]))
+    regressions.sort(key=lambda entry: (not entry.persists, -numbers[entry.run.name]))
     values: Record = {"home": home, "runs": [(numbers[run.name], run) for run in reversed(runs)], "numbers": numbers}
     values |= {"first": runs[0].provenance.started[:10], "last": runs[-1].provenance.started[:10], "series": parts}
-    values |= {"regressions": regressions, "persisting": sum(one.persists for one in regressions)}
+    values |= {"regressions": regressions, "persisting": sum(entry.persists for entry in regressions)}
     values["reports"] = {} if home else {name: quote(address) for name, address in reports.items()}
     values["result"] = lambda run: describe_result(run.tables.values())
     values["counts"] = lambda run: compare.count_outcomes(list(run.tables.values())).most_common()
@@ -262,7 +267,7 @@ def draw(series: Series, metric: str, numbers: Mapping[str, int]) -> plots.Plot 
     about, title = describe_metric(metric), format_title(metric)
     ends = [end for _, mean in known for end in (mean.mean or 0.0, *(mean.ci95 or ()))]
     high = 1.0 if about.unit == "share" else 1.1 * max(ends) or 1.0
-    worse = {one.run.name for one in series.regressions if metric in one.falls}
+    worse = {regression.run.name for regression in series.regressions if metric in regression.falls}
     x = [plots.compute_x(at / (len(means) - 1) if len(means) > 1 else 0.5) for at in range(len(means))]
     points = []
     for at, mean in known:

@@ -289,8 +289,8 @@ def _is_heading(paragraph: str, after_separator: bool) -> bool:
 
 def read_pdf_title(path: Path) -> str:
     """Return a PDF's title, or its file name if the title comes from a word processor."""
-    own = tidy(read_own_title(path))
-    return own if own and not own.startswith("Microsoft Word") else tidy(re.sub(r"[-_]+", " ", path.stem))
+    title = tidy(read_own_title(path))
+    return title if title and not title.startswith("Microsoft Word") else tidy(re.sub(r"[-_]+", " ", path.stem))
 
 
 def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[RulesFile], str]:

@@ -75,9 +75,9 @@ def _find_similar(_: str, key: str, left: Mapping[Path, str]) -> list[Path]:
     return [path for path, distance in distances.items() if distance == least <= most]
 
 
-def _count_other_letters(one: str, other: str) -> int:
+def _count_other_letters(name: str, other_name: str) -> int:
     """Return the number of letters that only one of the names has; the edit distance is at least this number."""
-    letters, others = Counter(one), Counter(other)
+    letters, others = Counter(name), Counter(other_name)
     return max((letters - others).total(), (others - letters).total())
 
 

@@ -137,11 +137,11 @@ class Shelf:
 
     def find_others(self, documents: Mapping[str, RawDocument], tally: Tally) -> dict[str, RawDocument]:
         """Return the documents that no question is about."""
-        asked = {item for document in documents.values() for item in document.items}
+        named = {item for document in documents.values() for item in document.items}
         taken = {document.filename for document in documents.values()}
         others = {}
         for file in self.files:
-            document = self._make_document(file, tally) if _make_item(file) not in asked else None
+            document = self._make_document(file, tally) if _make_item(file) not in named else None
             if document and document.filename in taken:
                 tally.leave_out(NAMESAKE, file.name, item=_make_item(file))
             elif document:

@@ -337,8 +337,8 @@ class GoldReader:
         parts: dict[str, Any] = {}
         filled = {name: value for name, value in fields.items() if read_cell_words(value)}
         for role in ("document", "text", "provision", "page", "grade"):
-            own, inner = self._paths[role]
-            known = inner if inner and own == column else choose_name(filled, role)
+            path, inner = self._paths[role]
+            known = inner if inner and path == column else choose_name(filled, role)
             value = filled.get(known or "")
             if role == "page":
                 value = next(iter(list_cell_values(value)), None)

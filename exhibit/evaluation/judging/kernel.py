@@ -191,7 +191,7 @@ def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...]
     if letter and given_letter:
         same = letter[1].lower() == given_letter[1].lower()
         return Decision(same, f"The reply says {given_letter[1]}; expected: {letter[1]}.")
-    wanted, asked = read_text(_strip(expected)), read_text(question)
+    wanted, question_text = read_text(_strip(expected)), read_text(question)
     if not wanted.tokens and not wanted.lead:
         return Decision(None, "The question has no expected answer.")
     answer = _without_questions(answer, question)
@@ -210,8 +210,8 @@ def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...]
     if len(given.tokens) > 3 * longest + MAX_EXTRA_WORDS:
         return Decision(None, "The reply is much longer than the expected answer.")
     sources = [read_text(text[:MAX_REPLY_CHARS]) for text in gold]
-    decision = _judge_yes_or_no(wanted, given, asked, sources) or _judge_values(wanted, given, asked)
-    return decision or _judge_words(wanted, given, asked, sources)
+    decision = _judge_yes_or_no(wanted, given, question_text, sources) or _judge_values(wanted, given, question_text)
+    return decision or _judge_words(wanted, given, question_text, sources)
 
 
 def _strip(text: str) -> str:
@@ -223,9 +223,9 @@ def _strip(text: str) -> str:
 
 def _without_questions(answer: str, question: str) -> str:
     """Return an answer without the sentences that are questions, and without the question that it repeats."""
-    answer, asked = answer.lstrip('"“ '), question.strip()
-    if asked and answer[: len(asked)].casefold() == asked.casefold():
-        answer = answer[len(asked) :]
+    answer, repeated = answer.lstrip('"“ '), question.strip()
+    if repeated and answer[: len(repeated)].casefold() == repeated.casefold():
+        answer = answer[len(repeated) :]
     sentences = (answer[span.start : span.end] for span in split_sentences(answer))
     return " ".join(sentence for sentence in sentences if not sentence.rstrip('"” ').endswith("?"))
 
@@ -249,11 +249,11 @@ def _judge_yes_or_no(expected: Reading, reply: Reading, question: Reading, gold:
 
 def _has_doubts(reply: Reading, question: Reading, gold: Sequence[Reading]) -> bool:
     """Return whether a sentence beside a yes or no denies or limits it and is not in the gold."""
-    own = question.count_changes().keys()
-    denies = (reply.lead == "no") != bool(own & _DENIALS)
+    in_question = question.count_changes().keys()
+    denies = (reply.lead == "no") != bool(in_question & _DENIALS)
     for part in (part for part in reply.sentences if not _is_quoted([part], gold)):
         changes = part.count_changes().keys()
-        limited = changes - own - _DENIALS or set(part.tokens[1:]) & (YES | NO) - {reply.lead}
+        limited = changes - in_question - _DENIALS or set(part.tokens[1:]) & (YES | NO) - {reply.lead}
         if limited or (part.tokens != reply.tokens[:1] and bool(changes & _DENIALS) != denies):
             return True
     return False

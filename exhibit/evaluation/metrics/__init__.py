@@ -225,8 +225,8 @@ def _add(definition: Metric) -> str:
 
 @cache
 def _load_plugins() -> None:
-    own = list_own_plugins(__name__)
-    for name in sorted(list_plugins(__name__), key=lambda name: (name not in own, name)):
+    bundled = list_own_plugins(__name__)
+    for name in sorted(list_plugins(__name__), key=lambda name: (name not in bundled, name)):
         load_plugin(__name__, name)
 
 
@@ -300,9 +300,9 @@ def _choose_nearest(names: Sequence[str], wanted: Iterable[tuple[str, Sequence[i
     """Return, for each wanted metric family, the names whose cutoffs are nearest to the wanted cutoffs."""
     chosen: dict[str, None] = {}
     for family, depths in wanted:
-        own = {name: int(name.partition("@")[2] or 0) for name in names if name.partition("@")[0] == family}
-        for depth in depths if own else ():
-            chosen[min(own, key=lambda name: (abs(own[name] - depth), own[name]))] = None
+        cutoffs = {name: int(name.partition("@")[2] or 0) for name in names if name.partition("@")[0] == family}
+        for depth in depths if cutoffs else ():
+            chosen[min(cutoffs, key=lambda name: (abs(cutoffs[name] - depth), cutoffs[name]))] = None
     return list(chosen)
 
 
@@ -351,8 +351,8 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
                 columns[figure] += [None] if case is None else definition.compute([case], options, k)
     for figure, (definition, _) in figures.items():
         if definition.prompt_version:
-            asked = [case for known in limited if (case := known[definition.needs]) is not None]
-            marks = iter(definition.compute(asked, options))
+            eligible = [case for known in limited if (case := known[definition.needs]) is not None]
+            marks = iter(definition.compute(eligible, options))
             columns[figure] = [None if known[definition.needs] is None else next(marks) for known in limited]
     return columns
 

@@ -135,7 +135,7 @@ def answer_must_not(case: Case) -> float | None:
 def _share_stated(case: Case, label: str, *, strict: bool) -> float | None:
     """Return the share of a label's items that the answer states; one alternative of an item is enough."""
     lists = [item if isinstance(item, list) else [item] for item in _read_items(str(case.labels.get(label) or "[]"))]
-    stated = [any(_says_item(str(text), case.reply.answer or "", strict=strict) for text in own) for own in lists]
+    stated = [any(_says_item(str(text), case.reply.answer or "", strict=strict) for text in items) for items in lists]
     return sum(stated) / len(stated) if stated else None
 
 

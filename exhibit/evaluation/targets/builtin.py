@@ -175,7 +175,7 @@ def _make_answered_reply(result: Answered, seconds: float) -> Reply:
     ranks = {source.number: _find_ranks(source, passages) or [source.number] for source in result.context.sources}
     return replace(
         reply,
-        answer=renumber(answer.text, {number: own[0] for number, own in ranks.items()}),
+        answer=renumber(answer.text, {number: ranks_of_source[0] for number, ranks_of_source in ranks.items()}),
         context=tuple(dict.fromkeys(chain(*ranks.values()))),
         cut_by="budget" if result.context.left_out else reply.cut_by,
         usage=dict(answer.usage),

@@ -96,8 +96,8 @@ class Server:
             return replace(parts, answer="")
         only_passages = parts.passages and not self._answers and not self.paths.answer
         if parts.answer is None and self.paths.answer != ("",) and not only_passages:
-            asked = f" at {' or '.join(self.paths.answer)}" if self.paths.answer else ""
-            raise ReplyError(f"no answer in the reply{asked}; its form is {replies.describe(parts.raw)}")
+            expected_keys = f" at {' or '.join(self.paths.answer)}" if self.paths.answer else ""
+            raise ReplyError(f"no answer in the reply{expected_keys}; its form is {replies.describe(parts.raw)}")
         return parts
 
     def _parse(self, data: bytes) -> Any:

@@ -236,8 +236,8 @@ def _list_column_marks(record: Row) -> Row:
 
 def _list_ragas_marks(record: Row) -> Row:
     marks = {name: value for name, value in record.items() if name not in _RAGAS_FIELDS}
-    asked = "user_input" in record or "question" in record
-    return {name: value for name, value in marks.items() if asked and _read_mark(value) is not None}
+    has_question = "user_input" in record or "question" in record
+    return {name: value for name, value in marks.items() if has_question and _read_mark(value) is not None}
 
 
 _MARK_COLUMNS = ("feedback", "score", "scores")

@@ -31,7 +31,7 @@ _WORD = "5"  # the level of words in Tesseract's table
 def missing(language: str) -> str:
     """Return a message if the command or a language package is not installed, else an empty text."""
     absent = [code for code in _list_codes(language) if code not in _list_installed()]
-    return _MISSING.format(codes=" ".join(f"tesseract-ocr-{one.replace('_', '-')}" for one in absent)) if absent else ""
+    return _MISSING.format(codes=" ".join(f"tesseract-ocr-{a.replace('_', '-')}" for a in absent)) if absent else ""
 
 
 def _list_codes(language: str) -> list[str]:

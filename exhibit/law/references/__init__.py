@@ -51,8 +51,8 @@ def find_references(text: str, *, context: str = "") -> list[Reference]:
         references += [reference for mention in mentions for reference in mention.references]
         rest = blank_spans(rest, [mention.span for mention in mentions])
     references += _find_provisions(rest, choose_system(language_of(whole[:_OPENING_CHARS])))
-    own = [reference for reference in references if reference.span.start >= offset]
-    shifted = [replace(r, span=Span(r.span.start - offset, r.span.end - offset)) for r in own]
+    in_text = [reference for reference in references if reference.span.start >= offset]
+    shifted = [replace(r, span=Span(r.span.start - offset, r.span.end - offset)) for r in in_text]
     return sorted(shifted, key=lambda reference: reference.span.start)
 
 

@@ -93,11 +93,11 @@ def credit(expected: Reference, given: Reference) -> float:
 
 
 @cache
-def is_same_source(kind: Kind, one: str, other: str) -> bool:
+def is_same_source(kind: Kind, first: str, second: str) -> bool:
     """Return whether two names may mean the same source: `act 1996` is short for `arbitration act 1996`."""
-    if one == other or (kind == "guide" and not (one and other)):
+    if first == second or (kind == "guide" and not (first and second)):
         return True
-    (name, year), (name2, year2) = (_DATED.fullmatch(each).groups("") for each in (one, other))  # type: ignore[union-attr]
+    (name, year), (name2, year2) = (_DATED.fullmatch(each).groups("") for each in (first, second))  # type: ignore[union-attr]
     if kind != "statute" or (year and year2 and year != year2):
         return False
     short, long = sorted((name, name2), key=len)

@@ -130,12 +130,12 @@ def _cut_to_fit(hit: Hit, summaries: Mapping[str, str], budget: int) -> tuple[Hi
 # ---------------------------------------------------------------- answers with their locations
 
 
-def answer_all(asked: Sequence[tuple[str, AnswerContext]], config: Config, llm: LLM | None) -> list[Answer]:
+def answer_all(questions: Sequence[tuple[str, AnswerContext]], config: Config, llm: LLM | None) -> list[Answer]:
     wanted = ("llm" if llm is not None else "reader") if config.answerer == "auto" else config.answerer
-    answers: list[Answer] = load_plugin(__name__, wanted)[0].answer_all(asked, config, llm)
+    answers: list[Answer] = load_plugin(__name__, wanted)[0].answer_all(questions, config, llm)
     return [
         answer if answer.refused or answer.error else replace(answer, text=add_locations(answer.text, context.sources))
-        for answer, (_, context) in zip(answers, asked, strict=True)
+        for answer, (_, context) in zip(answers, questions, strict=True)
     ]
 
 

@@ -40,17 +40,17 @@ class _Candidate:
     words: frozenset[str]
 
 
-def answer_all(asked: Sequence[tuple[str, AnswerContext]], config: Config, _llm: LLM | None) -> list[Answer]:
+def answer_all(questions: Sequence[tuple[str, AnswerContext]], config: Config, _llm: LLM | None) -> list[Answer]:
     # With a reranker, its confidence has already decided on a refusal; it is more reliable than this share of words
     # (bench/results/models.md).
     near = NEAR if config.refuse_below is None or config.reranker == "none" else 0.0
-    return [answer(question, context, near=near) for question, context in asked]
+    return [answer(question, context, near=near) for question, context in questions]
 
 
 def answer(question: str, context: AnswerContext, *, near: float = NEAR) -> Answer:
-    asked = frozenset(list_content_words(TITLE.sub("", question, count=1)))
+    question_words = frozenset(list_content_words(TITLE.sub("", question, count=1)))
     candidates = [candidate for source in context.sources for candidate in _list_candidates(source)]
-    chosen = _choose(asked, candidates, context.sources, least=near)
+    chosen = _choose(question_words, candidates, context.sources, least=near)
     if not chosen:
         return Answer(IMPOSSIBLE_ANSWER, refused=True)
     text = " ".join(f"{candidate.text} [{candidate.source.number}]" for candidate in chosen)
@@ -68,17 +68,17 @@ def _list_candidates(source: Source) -> list[_Candidate]:
 
 
 def _choose(
-    asked: frozenset[str], candidates: Sequence[_Candidate], sources: Sequence[Source], *, least: float
+    question_words: frozenset[str], candidates: Sequence[_Candidate], sources: Sequence[Source], *, least: float
 ) -> list[_Candidate]:
     """Return the best sentences in reading order; an empty list if no sentence scores at least `least`."""
-    counts = Counter(word for candidate in candidates for word in candidate.words & asked)
+    counts = Counter(word for candidate in candidates for word in candidate.words & question_words)
     # a word weighs more if fewer sentences contain it
-    rarity = {word: math.log(1 + (len(candidates) + 1) / (counts[word] + 0.5)) for word in sorted(asked)}
+    rarity = {word: math.log(1 + (len(candidates) + 1) / (counts[word] + 0.5)) for word in sorted(question_words)}
     whole = sum(rarity.values())
     top = max((source.score for source in sources), default=0.0)
     ranked = []
     for candidate in candidates:
-        shared = sum(rarity[word] for word in sorted(asked & candidate.words))
+        shared = sum(rarity[word] for word in sorted(question_words & candidate.words))
         near = shared / whole if whole else 0.0
         if near >= least:
             score = max(0.0, candidate.source.score / top) if top > 0 else 0.0

@@ -60,23 +60,23 @@ def insist(question: str, context: AnswerContext, reply: str, unsupported: Seque
     return Prompt(f"{ask(question, context).user}\n\n{demand}", SYSTEM)
 
 
-def answer_all(asked: Sequence[tuple[str, AnswerContext]], config: Config, llm: LLM | None) -> list[Answer]:
+def answer_all(questions: Sequence[tuple[str, AnswerContext]], config: Config, llm: LLM | None) -> list[Answer]:
     """Return one answer per question, in order; all questions go to the model in one batch."""
     if llm is None:
         raise ToolkitError("the answerer llm needs a model; give one, as in --llm openai:gpt-4o-mini")
     complete = partial(llm.complete, max_tokens=config.max_tokens, temperature=config.temperature)
-    answers = [Answer(IMPOSSIBLE_ANSWER, refused=True) for _ in asked]
+    answers = [Answer(IMPOSSIBLE_ANSWER, refused=True) for _ in questions]
     # a question without sources is not sent
-    with_sources = [index for index, (_, context) in enumerate(asked) if context.sources]
-    prompts = [ask(*asked[index]) for index in with_sources]
+    with_sources = [index for index, (_, context) in enumerate(questions) if context.sources]
+    prompts = [ask(*questions[index]) for index in with_sources]
     first = dict(zip(with_sources, complete(prompts) if prompts else [], strict=True))
     for index, reply in first.items():
-        answers[index] = _judge(*asked[index], [reply])
+        answers[index] = _judge(*questions[index], [reply])
     replied = [index for index in with_sources if not answers[index].error and not answers[index].refused]
     weak = [index for index in replied if answers[index].unsupported or not answers[index].citations]
-    again = [insist(*asked[index], answers[index].text, answers[index].unsupported) for index in weak]
+    again = [insist(*questions[index], answers[index].text, answers[index].unsupported) for index in weak]
     for index, reply in zip(weak, complete(again) if again else [], strict=True):
-        second = _judge(*asked[index], [first[index], reply])
+        second = _judge(*questions[index], [first[index], reply])
         answers[index] = replace(min(second, answers[index], key=_rank_weakness), usage=second.usage)
     return answers
 

@@ -58,8 +58,8 @@ _SEVERAL = re.compile(
 )
 
 
-def answer_all(asked: Sequence[tuple[str, AnswerContext]], config: Config, _llm: LLM | None) -> list[Answer]:
-    return [answer(question, context, refuse_below=config.refuse_below or 0.0) for question, context in asked]
+def answer_all(questions: Sequence[tuple[str, AnswerContext]], config: Config, _llm: LLM | None) -> list[Answer]:
+    return [answer(question, context, refuse_below=config.refuse_below or 0.0) for question, context in questions]
 
 
 def can_read(question: str, kind: str) -> bool:

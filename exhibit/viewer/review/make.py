@@ -129,7 +129,7 @@ def _make_case(row: RunQuestion) -> Record:
 
 def _list_sheets(row: RunQuestion, files: dict[str, FileSpans], run: Reviewed) -> list[tuple[str, int]]:
     """Return the pages to show for a question, the most important first; 0 for a document without pages."""
-    gold = [(one.filename or "", page) for one in row.gold for page in one.pages]
+    gold = [(passage.filename or "", page) for passage in row.gold for page in passage.pages]
     beside = [(name, page + step) for name, page in gold for step in (-1, 1) if page + step > 0]
     # a reviewer must see the whole document to judge that it has no answer
     name = row.filename or ""

@@ -145,21 +145,21 @@ class Agreement(NamedTuple):
         return f"{self.first} and {self.second} {ASPECTS[self.aspect]}: {kappa}, they agree in {self.same} of {self.n}"
 
 
-def collect_judgments(one: review.Review, aspect: str) -> dict[Key, str]:
+def collect_judgments(reviewed: review.Review, aspect: str) -> dict[Key, str]:
     """Return a reviewer's judgments by question: on the gold if `aspect` is `gold`, otherwise on the answers."""
-    pairs = {(case.dataset, case.id): case.gold if aspect == "gold" else case.answer for case in one.cases}
+    pairs = {(case.dataset, case.id): case.gold if aspect == "gold" else case.answer for case in reviewed.cases}
     return {key: value for key, value in pairs.items() if value}
 
 
 def count_right(reviews: Sequence[review.Review]) -> list[Record]:
     """Return how many of the judged gold passages and of the judged answers each reviewer calls right."""
     shares = []
-    for one in reviews:
+    for reviewed in reviews:
         for aspect in ASPECTS:
-            counts = Counter(collect_judgments(one, aspect).values())
+            counts = Counter(collect_judgments(reviewed, aspect).values())
             right, judged = counts["right"], counts["right"] + counts["wrong"]
             share = {"right": right, "judged": judged, "unclear": counts["unclear"]}
-            shares += [{"reviewer": one.reviewer, "aspect": aspect, **share}] if counts else []
+            shares += [{"reviewer": reviewed.reviewer, "aspect": aspect, **share}] if counts else []
     return shares
 
 
@@ -171,13 +171,13 @@ def compute_agreements(reviews: Sequence[review.Review], rows: Mapping[Key, RunQ
     judge = {key: "right" if mark >= GOOD_MARK else "wrong" for key, mark in marks.items()}
     pairs = []
     for aspect in ASPECTS:
-        for one, other in combinations(reviews, 2):
-            first, second = collect_judgments(one, aspect), collect_judgments(other, aspect)
-            pairs.append(_agree(one.reviewer, first, other.reviewer, second, aspect))
-    for one in reviews:
-        clear = {key: value for key, value in collect_judgments(one, "answer").items() if value != "unclear"}
-        pairs.append(_agree(one.reviewer, clear, "the run's outcome", outcomes, "answer"))
-        pairs.append(_agree(one.reviewer, clear, "the judge", judge, "answer"))
+        for reviewed, other in combinations(reviews, 2):
+            first, second = collect_judgments(reviewed, aspect), collect_judgments(other, aspect)
+            pairs.append(_agree(reviewed.reviewer, first, other.reviewer, second, aspect))
+    for reviewed in reviews:
+        clear = {key: value for key, value in collect_judgments(reviewed, "answer").items() if value != "unclear"}
+        pairs.append(_agree(reviewed.reviewer, clear, "the run's outcome", outcomes, "answer"))
+        pairs.append(_agree(reviewed.reviewer, clear, "the judge", judge, "answer"))
     return [pair for pair in pairs if pair.n]
 
 
@@ -219,7 +219,7 @@ def correct(reviews: Sequence[review.Review], run: ReviewedRun) -> Corrections:
             fixes[key[0]].append(fix)
         elif reason != "right":
             result.left[reason or "the marked words are not in the document"].append(key)
-    about = f"Review of the run {run.name} by {', '.join(dict.fromkeys(one.reviewer for one in reviews))}."
+    about = f"Review of the run {run.name} by {', '.join(dict.fromkeys(reviewed.reviewer for reviewed in reviews))}."
     for dataset, corrections in fixes.items():
         path = run.bundles[dataset] / INFO
         name = read_info(path).name if path.is_file() else dataset

@@ -161,10 +161,10 @@ def list_questions(bundle: BundleFolder) -> list[QuestionLine]:
     gold = {line.id: line for line in reversed(bundle.gold)}
     lines = []
     for row in bundle.questions:
-        own = gold.get(row.id) if isinstance(row.id, int) else None
+        passage = gold.get(row.id) if isinstance(row.id, int) else None
         names = [context.filename for context in row.contexts if context.filename]
-        document = names[0] if names else (own and own.filename) or ""
-        searched = " ".join([row.question, document, *map(str, own.labels.values() if own else ())]).lower()
+        document = names[0] if names else (passage and passage.filename) or ""
+        searched = " ".join([row.question, document, *map(str, passage.labels.values() if passage else ())]).lower()
         lines.append(QuestionLine(row.id, row.question, row.answer, document, row.is_impossible, searched))
     return lines
 
@@ -208,7 +208,7 @@ def save_review(folder: Path, review: Review) -> Review:
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(path, busy=f"{path}: is being written", say=lambda _: None):
         before = read_review(path) if path.exists() else review.model_copy(update={"cases": [], "added": []})
-        cases = {(one.dataset, one.id): one for one in [*before.cases, *review.cases]}
+        cases = {(case.dataset, case.id): case for case in [*before.cases, *review.cases]}
         update = {"cases": list(cases.values()), "added": [*before.added, *review.added]}
         after = before.model_copy(update=update)
         write_whole(path, after.model_dump_json(indent=1) + "\n")
