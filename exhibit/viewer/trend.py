@@ -128,7 +128,7 @@ def make_series(runs: Sequence[RunResults], metrics: Sequence[str] = ()) -> list
             abouts = {name: describe_metric(name) for name in shorten_metrics(known)}
             series.metrics = [name for name, about in abouts.items() if about.better != "neither" and about.gate]
         series.regressions = find_regressions(series, metrics)
-    return [group for _, group in sorted(kinds.items())]
+    return [series for _, series in sorted(kinds.items())]
 
 
 def find_regressions(series: Series, requested: Sequence[str] = ()) -> list[Regression]:
@@ -162,7 +162,7 @@ def find_regressions(series: Series, requested: Sequence[str] = ()) -> list[Regr
 
     regressions = [regression for at, priors in alike.items() if priors for regression in check(priors[-1], at)]
     # a slow decline has no large step: also compare the newest run with the first
-    if len(alike.get(last, [])) > 1 and alike[last][0] == 0 and not any(found.persists for found in regressions):
+    if len(alike.get(last, [])) > 1 and alike[last][0] == 0 and not any(earlier.persists for earlier in regressions):
         regressions += check(0, last)
     return regressions
 
@@ -207,22 +207,17 @@ def index(options: argparse.Namespace) -> int:
     folders = sorted(path.parent for path in options.runs.glob(f"*/{CONFIG}"))
     runs, scale = open_runs(folders, str(options.runs)), read_scale(options.bands)
     series = make_series(runs, options.metrics)
-    if options.metrics and not any(entry.metrics for entry in series):
+    if options.metrics and not any(system.metrics for system in series):
         raise ToolkitError(f"no run has the metrics {', '.join(options.metrics)}; check their names")
-    regressions = [regression for entry in series for regression in entry.regressions]
+    regressions = [regression for system in series for regression in system.regressions]
     checks = check_gates(options.fail_on, series, scale)
     page = _write_page(options.out or options.runs / NAME, runs, series, scale)
     lines = [] if regressions else [f"{len(runs)} runs: none is worse than the one before it"]
-    record: Record = {
-        "runs": len(runs),
-        "regressions": [],
-        "checks": [entry._asdict() for entry in checks],
-        "page": page,
-    }
-    for entry in regressions:
-        folders_of_both = f"{entry.before.folder} {entry.run.folder}"
-        lines += ["\n  ".join(entry.lines), f"  its questions: exhibit results compare {folders_of_both}"]
-        record["regressions"].append({"run": entry.run.name, "before": entry.before.name, "lines": entry.lines})
+    record: Record = {"runs": len(runs), "regressions": [], "checks": [c._asdict() for c in checks], "page": page}
+    for drop in regressions:
+        folders_of_both = f"{drop.before.folder} {drop.run.folder}"
+        lines += ["\n  ".join(drop.lines), f"  its questions: exhibit results compare {folders_of_both}"]
+        record["regressions"].append({"run": drop.run.name, "before": drop.before.name, "lines": drop.lines})
     lines += [f"{'pass' if check.holds else 'FAIL'}: {check.suite}: {check.name}: {check.seen}" for check in checks]
     print_results(record, "\n".join([*lines, f"page: {page}"]), as_json=options.json)
     return 0 if all(check.holds for check in checks) else GATE
@@ -239,17 +234,17 @@ def _write_page(
 ) -> Path:
     numbers = {run.name: number for number, run in enumerate(runs, 1)}
     parts = []
-    for entry in series:
-        columns = {run.name: run.means_of(entry.dataset) for run in reversed(entry.runs[-2:])}
-        rows = plots.make_metric_rows(columns, scale, metrics=entry.metrics)
-        drawn = filter(None, [draw(entry, metric, numbers) for metric in entry.metrics])
-        parts.append({"series": entry, "plots": list(drawn), "heads": list(columns), "rows": rows})
-    regressions = [regression for entry in series for regression in entry.regressions]
+    for system in series:
+        columns = {run.name: run.means_of(system.dataset) for run in reversed(system.runs[-2:])}
+        rows = plots.make_metric_rows(columns, scale, metrics=system.metrics)
+        drawn = filter(None, [draw(system, metric, numbers) for metric in system.metrics])
+        parts.append({"series": system, "plots": list(drawn), "heads": list(columns), "rows": rows})
+    regressions = [regression for system in series for regression in system.regressions]
     reports = {run.name: Path(os.path.relpath(run.folder / REPORT, path.parent)).as_posix() for run in runs}
-    regressions.sort(key=lambda entry: (not entry.persists, -numbers[entry.run.name]))
+    regressions.sort(key=lambda regression: (not regression.persists, -numbers[regression.run.name]))
     values: Record = {"home": home, "runs": [(numbers[run.name], run) for run in reversed(runs)], "numbers": numbers}
     values |= {"first": runs[0].provenance.started[:10], "last": runs[-1].provenance.started[:10], "series": parts}
-    values |= {"regressions": regressions, "persisting": sum(entry.persists for entry in regressions)}
+    values |= {"regressions": regressions, "persisting": sum(regression.persists for regression in regressions)}
     values["reports"] = {} if home else {name: quote(address) for name, address in reports.items()}
     values["result"] = lambda run: describe_result(run.tables.values())
     values["counts"] = lambda run: compare.count_outcomes(list(run.tables.values())).most_common()
