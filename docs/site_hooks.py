@@ -167,7 +167,7 @@ PUBLIC = (
     "exhibit.converters", "exhibit.hub.publish", "exhibit.schemas.models", "exhibit.schemas.run",
     "exhibit.schemas.errors",
 )  # fmt: skip
-"""Modules that users' own code imports: the public names of `exhibit`, and what plug-ins use."""
+"""Modules that users import: the public names of `exhibit`, and the modules for plug-ins."""
 
 
 def _describe_modules() -> Iterator[str]:

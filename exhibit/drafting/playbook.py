@@ -60,7 +60,7 @@ class Playbook(_Model):
     again: bool = True
     """Whether a reranker checks apparent absences, which takes time and is unnecessary for some kinds."""
     trained: str = ""
-    """A dataset of the reader's training data; `seek` is set to its wording with the question's name."""
+    """A dataset of the reader's training data: each question's `seek` is the dataset's wording for its name."""
     questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]
 
     @model_validator(mode="after")

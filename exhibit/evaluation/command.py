@@ -150,7 +150,8 @@ def _make_parser() -> command.Parser:
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
     )
-    targets = ", ".join(name.replace("_", "-") for name in list_targets() if name != "function")  # from Python only
+    # available only in Python
+    targets = ", ".join(name.replace("_", "-") for name in list_targets() if name != "function")
     add = parser.add_argument_group("questions").add_argument
     add("bundles", nargs="*", metavar="BUNDLE", help="folders, hf://OWNER/NAME@REVISION, s3://, gs://")
     add("--dataset-paths", nargs="+", metavar="BUNDLE", help=argparse.SUPPRESS)

@@ -433,7 +433,7 @@ def list_names(names: Sequence[str]) -> str:
 # ---------------------------------------------------------------- labels to choose from
 
 _MAX_CHOICES = 12
-"""The most values of a label that systems are asked to choose from; a label with more values identifies questions."""
+"""Systems are asked to choose from at most this many values; a label with more values is an id, not a choice."""
 _VALUES = 12  # most values of a label that an error lists
 
 

@@ -30,7 +30,7 @@ DELAY_SECONDS = 0.5  # between two requests to a host: the stricter register all
 _TIMEOUT_SECONDS = 20.0  # timeout of one complete reply
 _LARGEST = 2 << 20  # bytes of robots.txt, a list or a feed; of a law or a judgment only the status is read
 _REDIRECTS = 3  # the registers use one or two
-_RETRIES = 2  # of a request; an outage of a register lasts longer than more retries
+_RETRIES = 2  # most retries of a request: more would not outlast an outage
 _SEE_OTHER = 303  # the status for the identifier of an existing item; the document itself is not fetched
 
 Outcome = Literal["found", "absent", "uncovered", "unreachable"]

@@ -159,7 +159,7 @@ _FOREIGN, _ADDED, _WORDLESS = (
 
 
 def _find_gaps_of_passage(passage: Passage) -> dict[str, bool]:
-    """Return the kinds of data that passages may lack, in words, each with whether this passage lacks it."""
+    """Return each kind of data that passages may lack, in words, with whether this passage lacks it."""
     name, worded = passage.told_filename, bool(passage.text.strip())
     named = [passage.filename] if passage.filename else passage.also_in
     lost = worded and passage.span is None and not passage.also_in
@@ -177,7 +177,7 @@ def _find_gaps_of_passage(passage: Passage) -> dict[str, bool]:
 
 
 def _find_gaps_of_question(case: Case) -> dict[str, bool]:
-    """Return the kinds of data that questions and replies may lack, in words, each with whether they lack it here."""
+    """Return each kind of data that questions and replies may lack, in words, with whether this question lacks it."""
     passages, gold = case.reply.passages, () if case.is_impossible else case.gold
     ambiguous, absent = any(passage.ambiguous for passage in gold), any(passage.absent for passage in gold)
     unknown = bool(gold) and not ambiguous and not any(passage.worded for passage in gold)
@@ -268,7 +268,7 @@ def format_row(
 
 
 def format_trec(case: Case, *, tag: str) -> tuple[str, str]:
-    """Return a question's lines for TREC's run and qrels files; names are percent-encoded, because they have no spaces.
+    """Return a question's lines for TREC's run and qrels files; percent-encoding removes the spaces from names.
 
     A score is derived from the rank, because the system's own scores may have ties.
     """

@@ -100,7 +100,7 @@ _CACHED = 1024  # the number of cached results: questions that are repeated or s
 
 
 def open_target_documents(text: Callable[[str], str | None], chunks: Callable[[str], Sequence[Span]]) -> FindPrepared:
-    """Return the search in the texts and chunks that a target itself provides."""
+    """Return a function that searches the texts and chunks of a target."""
     list_chunks = lru_cache(_CACHED)(lambda name: [(span,) for span in chunks(name)])
 
     @lru_cache(_CACHED)
@@ -118,7 +118,7 @@ def open_target_documents(text: Callable[[str], str | None], chunks: Callable[[s
 def open_prepared_files(
     dataset: Dataset, folder: Path | None, file: Path | None, say: Callable[[str], None]
 ) -> FindPrepared:
-    """Return the search in a folder of parsed texts (`--parsed`), in a file of chunks (`--chunks`), or in both."""
+    """Return a function that searches a folder of parsed texts (`--parsed`), a file of chunks (`--chunks`), or both."""
     texts, left_out = read_parsed_folder(folder, dataset.documents.named) if folder else ({}, [])
     cases = (case for case in dataset.cases if not case.is_impossible)
     files = {gold.filename for case in cases for gold in golds_of(case) if gold.located and gold.filename}
@@ -192,7 +192,7 @@ def read_parsed_folder(folder: Path, names: FileNamer) -> tuple[dict[str, Docume
             f"endings {', '.join(_ENDINGS)}; name each file after its document"
         )
     texts = {name: read_text(path, error=SourceError, most=LARGEST_FILE) for name, path in paths.items()}
-    # with blanks in place of markup
+    # replace markup by blanks
     return {name: Document(name, blank_markup(text)) for name, text in texts.items()}, sorted(left_out)
 
 
@@ -238,7 +238,7 @@ GoldStages = dict[str, Any]
 the letters, the ranks, or whether the passage was kept.
 """
 PassageLists = Mapping[str, Sequence[Passage] | None]
-"""The passages of one question at each stage with a list; None if the system does not report it."""
+"""The passages of one question at each stage, such as `retrieved`; None if the system does not report the list."""
 
 
 def follow_gold(

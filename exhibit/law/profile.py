@@ -66,7 +66,7 @@ _FULL_LINE_CHARS = 60  # characters of a full line: after a shorter line a new p
 class Profile:
     title: str = ""
     kind: str = ""
-    """Such as contract, nda, merger agreement, privacy policy, legislation, rules, practice direction, court guide."""
+    """The kind, such as contract, nda, merger agreement, privacy policy, legislation, rules, practice direction."""
     parties: tuple[str, ...] = ()
     date: str = ""
 

@@ -351,8 +351,8 @@ class GoldReader:
     def _read_quoted(self, items: Sequence[dict[str, Any]]) -> Iterator[Quote]:
         """Yield the passages of the text column, each with its document.
 
-        The passage's object names the document. Otherwise it is the only document of the row, or the document with the
-        same position in its list as the passage.
+        The passage's object may name the document. Otherwise, the document is the only document of the row, or the
+        document at the same position in the row as the passage.
         """
         named = self._named
         beside = {role: self._read_numbers(role) for role in ("page", "grade")}

@@ -261,7 +261,7 @@ def _read_workbook(path: Path, name: str | None, tally: Tally) -> Iterator[Recor
 
 
 def _read_sheets(path: Path, name: str | None) -> dict[str, list[Numbered] | None]:
-    """Return the rows of the named sheet, or of all sheets, and None for each other sheet; called in a worker."""
+    """Return the rows of each sheet by its name, with None for sheets that are not requested; called in a worker."""
     with limit_reading(str(path), path.stat().st_size), open_workbook(path, merged=True) as book:
         return {
             title: _keep_filled_rows(_unmerge_cells(book[title])) if name in (None, title) else None

@@ -22,7 +22,7 @@ from exhibit.law.values import find_values, write_plain_amounts
 
 MAX_REPLY_CHARS = 20_000  # ten pages, more than any answer has
 MAX_EXTRA_WORDS = 80
-"""A reply of more words than three times the expected answer and the gold, plus this number, is not judged."""
+"""A reply is not judged if it has more words than three times the expected answer and the gold, plus this number."""
 MIN_QUOTE_WORDS = 8
 MAX_NAME_WORDS = 6  # a shorter expected answer is a name or a term, whose words must be adjacent in the reply
 

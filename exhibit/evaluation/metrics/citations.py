@@ -228,7 +228,7 @@ _ALSO_ENGLISH = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )  # uses of US terms that are also English
 _QUOTED = re.compile(
-    # of limited length, so that an unclosed quotation mark does not begin a long quotation
+    # a quotation has a limited length, because a quotation mark may be unclosed
     r"“[^”]{0,400}”|\"[^\"\n]{0,400}\"|(?<!\w)‘[^‘’\n]{0,400}(?:’\w[^‘’\n]{0,400}){0,9}’(?!\w)|"
     r"(?<!\w)'[^'\n]{0,400}(?:'\w[^'\n]{0,400}){0,9}'(?!\w)|^>.*$",
     re.M,
@@ -236,7 +236,7 @@ _QUOTED = re.compile(
 _NAME_AFTER = re.compile(r"\s+(?:&\s+)?[A-Z][\w'’]+")
 _NAME_BEFORE = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-Z][\w.'’]+\s+$")
 _ROLES = frozenset({"plaintiff", "plaintiffs", "appellee", "appellees"})
-"""Terms that are not part of a name: "Plaintiff Smith" is a fault."""
+"""Terms that count as US terms even beside a name, as in "Plaintiff Smith"."""
 _CASE_NAME = re.compile(r"\b(?:R|Re|[A-Z]\w+)\s+(?:v\.?\s+|\([^)]{0,40}+\)?)[^.;]{0,60}\bex\s+p(?:arte|\.)?\s+[A-Z]")
 
 

@@ -249,7 +249,7 @@ class _Statutes:
         return Named(start, match.end(), last.name if last else "")
 
     def _expand(self, short: str, start: int) -> str:
-        """Return the full name behind a short name such as `act 1980`: the last full name before it, else the first."""
+        """Return the full name for a short name such as `act 1980`: the last such name before it, else the first."""
         same = [named for named in self._national if is_same_source("statute", short, named.name)]
         earlier = [named for named in same if named.end <= start]
         return (earlier[-1:] or same[:1] or [Named(0, 0, short)])[0].name

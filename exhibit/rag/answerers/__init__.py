@@ -28,7 +28,7 @@ _OUTER = re.compile(r"(article|part|chapter|schedule|annex)\s+([IVXLC]+|\d+[A-Z]
 _INNER = re.compile(r"\(\w{1,4}\)")
 _RULES = re.compile(r"part\s+(\d+[A-Z]?)\b", re.I)
 _DIRECTION = re.compile(r"(?:practice direction|pd)\s+(\d+[A-Z]*)", re.I)
-# to the last quotation mark, because quotes may contain quotation marks around defined terms
+# a quote ends at the last quotation mark, because it may contain quotation marks around defined terms
 _QUOTES = (re.compile(r"\A[^“]*“(.+)”", re.DOTALL), re.compile(r'\A[^"]*"(.+)"', re.DOTALL))
 _LOCATING_WORDS = 8  # words of a quoted sentence that suffice to locate it in its source
 _MAX_HEADING_CHARS = 80  # a longer heading includes the start of the text
