@@ -64,7 +64,7 @@ VERBS = {
 }
 EXIT_CODES = {
     0: "success",
-    1: "an error, which stderr explains; or a check that failed",
+    1: "an error (see stderr), or a failed check",
     2: "the command cannot be understood",
     3: "too many questions failed (evaluate --max-failures)",
     4: "a source changed (convert web --refresh), or a run became worse (results index --fail-on)",

@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not given or given[0] in ("--help", "-h"):
         (sys.stdout if given else sys.stderr).write(
             f"usage: exhibit convert NAME|FILE.py --out DIR [--source PATH] …\n\nnames: {names}\ninputs and options of "
-            "each: exhibit convert NAME --help\na converter of your own is a file: docs/converters.md\n"
+            "each: exhibit convert NAME --help\nto write a converter, see docs/converters.md\n"
         )
         return 0 if given else 2
     if not given[0].endswith(".py") and given[0] not in list_plugins(_PACKAGE):
@@ -66,7 +66,7 @@ def load_converter(path: Path) -> Converter:
     spec.loader.exec_module(module)
     missing = [name for name in ("INFO", "read") if not hasattr(module, name)]
     if missing:
-        raise SourceError(f"{path}: has no {' and no '.join(missing)}; docs/converters.md shows a whole converter")
+        raise SourceError(f"{path}: has no {' and no '.join(missing)}; docs/converters.md shows a complete converter")
     converter = cast(Converter, module)
     converter.INFO = replace(converter.INFO, command=f"exhibit convert {path.name} --source PATH")
     return converter

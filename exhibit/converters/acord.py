@@ -37,7 +37,7 @@ INFO = DatasetInfo(
   eprint = {2501.06582},
   archivePrefix = {arXiv}
 }""",
-    by_hand="""Nothing is downloaded, because no revision with a fixed hash is known: git clone
+    by_hand="""Nothing is downloaded, because no revision with a fixed hash is known: run git clone
         https://huggingface.co/datasets/theatticusproject/acord (with Git LFS) and pass the folder with --source.""",
     headline="ndcg@5",
     tags=("legal", "contracts", "drafting", "acord"),
@@ -79,7 +79,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if len(missing) == len(INFO.splits):
         raise SourceError(f"{folder}: no grades in qrels/; expected {INFO.expects}, from {INFO.url}")
     if missing:
-        tally.note("part of the release: grades of a split are missing", ", ".join(missing))
+        tally.note("incomplete release: the grades of a split are missing", ", ".join(missing))
     kept = dict(list(clauses.items())[: options.max_documents])
     return Benchmark(list(kept.values()), list(_make_rows(release, grades, kept, options, tally)), release.sha256)
 

@@ -35,7 +35,7 @@ INFO = DatasetInfo(
         url="https://creativecommons.org/licenses/by/4.0/",
         redistributable=False,
         note=(
-            "Released together with TERMS that every user agrees to. The agreements were written by third parties and "
+            "Every user must agree to the TERMS of the release. The agreements were written by third parties and "
             "collected from the web and from SEC filings: share them only if you have the right to."
         ),
     ),
@@ -64,10 +64,10 @@ INFO = DatasetInfo(
         is answered Yes, Contradiction No, and NotMentioned is impossible. The title is made of the heading and the
         parties on the first page and, if needed, the date or the file's name.""",
     limits="""
-        - A document's PDF is the source's if its raw/ folder has one; HTML and plain text from there are printed
-      without scripts and external pictures; otherwise the source's extracted text is printed.
-        - In documents printed from the source's text, its offsets are converted exactly; in official files its
-      words are searched, and their other locations are alternatives.
+        - If the source's raw/ folder has a PDF of a document, this PDF is used. HTML and plain text from that folder
+      are printed without scripts and external pictures. Otherwise the source's extracted text is printed.
+        - In documents printed from the source's text, the source's offsets are converted exactly. In official
+      files its words are searched; further locations of these words are alternatives.
         - Many agreements are forms with blanks, and a few are in the release twice under two names.""",
 )
 

@@ -58,7 +58,7 @@ INFO = DatasetInfo(
     questions="The questions and answers are the source's own; an answer keeps its citations in square brackets.",
     limits="""
         - A citation names a heading, a rule or a document, and quotes nothing: the gold is the section under that
-          heading or number, as the document has it, up to the next heading of the same or a higher level. It may be
+          heading or number, up to the next heading of the same or a higher level. It may be
           longer than the answer.
         - A document that is cited as a whole is one section if it has at most 25,000 characters (about ten pages); a
           longer one is a file name without text, and counts for document metrics only.
@@ -82,7 +82,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--documents", type=Path, metavar="DIR|FILE|urls.txt", help=documents)
     add = parser.add_argument_group("other actions, without --out").add_argument
-    check = "print what each citation resolves to, write nothing; exit 1 if one resolves to no document"
+    check = "print each citation's document, and write nothing; exit 1 if a citation has no document"
     add("--check", action="store_true", default=SUPPRESS, help=check)
 
 

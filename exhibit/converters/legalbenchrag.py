@@ -44,15 +44,15 @@ INFO = DatasetInfo(
   journal = {arXiv preprint arXiv:2408.10343},
   year = {2024}
 }""",
-    by_hand="""Nothing is downloaded: the authors share a Dropbox folder (linked in their README), which is packed
-        again for each visitor, so that its bytes have no fixed hash; pass the downloaded .zip with --source.""",
+    by_hand="""Nothing is downloaded: the authors share a Dropbox folder (linked in their README), and each download
+        of it has another hash. Pass the downloaded .zip with --source.""",
     groups="benchmark",
     headline="char_recall@8",
     tags=("legal", "contracts", "privacy", "legalbench-rag"),
     derived="legalbench-rag",
     questions="The queries are LegalBench-RAG's own, word for word.",
     limits="""
-        - The answer of a row is the text of its gold passages: the source has no other, and no impossible rows.
+        - The answer of a row is the text of its gold passages: the source has no other answers and no impossible rows.
         - Corpus and spans are as published; a byte order mark is character 0.
         - `labels.benchmark` names the benchmark of a row; the mean is the mean of the four benchmarks' means.""",
 )

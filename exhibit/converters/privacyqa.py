@@ -24,8 +24,8 @@ INFO = DatasetInfo(
     name="privacyqa",
     title="PrivacyQA as PDF",
     benchmark="PrivacyQA",
-    summary="""Questions that users ask about the privacy policies of mobile apps, in their own words; some ask for more
-    than any policy says. Experts with legal training marked the sentences that answer.""",
+    summary="""Questions that users ask about the privacy policies of mobile apps, in their own words; some have
+    no answer in any policy. Experts with legal training marked the sentences that answer.""",
     expects="policy_train_data.csv and policy_test_data.csv (or one of them), tab-separated",
     licence=Licence(id="mit", name="MIT", url="https://opensource.org/license/mit", redistributable=True),
     url="https://github.com/AbhilashaRavichander/PrivacyQA_EMNLP",
@@ -102,7 +102,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
         marks = [name for name in rows[0] if _ANNOTATOR.fullmatch(name)]
         split = "test" if marks else "train"
         if not marks and "Label" not in rows[0]:
-            raise SourceError(f"{path}: no column 'Ann1' … 'Ann6' (test) or 'Label' (train); is this PrivacyQA's?")
+            raise SourceError(f"{path}: no column 'Ann1' … 'Ann6' (test) or 'Label' (train); is it from PrivacyQA?")
         count = sum(len(policy.questions) for policy in policies)
         policies += _read_policies(rows, marks or ["Label"], split, count)
     candidates = {f"{policy.key}, {policy.split}": list(_list_names(policy)) for policy in policies}

@@ -24,23 +24,23 @@ INFO = DatasetInfo(
     title="Versions of laws on PDFs",
     benchmark="Laws in Markdown with their versions",
     summary="""Laws in all their versions, one PDF per version, with questions in the law's language: what a provision
-        says or said on a day, which provision governs, whether it changed, and to what it refers; some have no
+        says, or said on a day; which provision has a heading; what changed; where a reference leads. Some have no
         answer.""",
     expects="a folder with LAW/DATE.md (or LAW.md), or a Git repository of laws in Markdown, bare or not",
     licence=Licence(
         id="other",
         name="texts of laws (usually free of copyright)",
         redistributable=False,
-        note="Texts of laws are free in most countries; a collection of them may have a separate licence. Check it.",
+        note="Texts of laws are free in most countries; a collection of them may have a separate licence.",
     ),
     url="https://github.com/legalize-dev",
     version="as given",
     tags=("legal", "legislation", "temporal"),
     annotations=("machine-generated",),
     questions="""Made by rule in the law's own language, in several wordings. `labels.kind` names the kind of question:
-        what a provision `says` today, what it `said` on a day, which one `governs` by its heading, whether it `changed`
-        between two days, where a reference `leads`, and, impossible, a provision that was `repealed` on that day, or a
-        day `before` the law.""",
+        `says` (what a provision says in the last version), `said` (what it said on a day), `governs` (which provision
+        has a heading), `changed` (whether it changed between two days), `leads` (where a reference leads). Questions
+        of the kinds `repealed` (before that day) and `before` (on a day before the law) are impossible.""",
     limits="""
         - The questions are made by rule from the laws themselves: their gold is certain, but their wording is not a
           lawyer's.

@@ -93,7 +93,7 @@ def _read_table(release: Release, table: Path, options: Namespace, tally: Tally)
     if not names and not shelf.files and not judged:
         raise SourceError(f"{table}: no row names a document{list_columns(seen)}; name the column with --document")
     if not names and judged:
-        tally.note("no document and no passage is named: answers are judged, passages are not", table.name)
+        tally.note("no document and no passage is named: only answers are judged", table.name)
     chosen = names[: options.max_documents]
     by_name = shelf.find(chosen, tally)
     shelf.lost |= dict.fromkeys(names[len(chosen) :], (BEYOND, ""))

@@ -56,10 +56,10 @@ INFO = DatasetInfo(
     command="exhibit draft FOLDER",
     expects="a folder of documents: PDF, Word, mail, text, and all other kinds that have a reader",
     tags=("legal", "drafted"),
-    questions="""Drafted by program: from playbooks, with passages that our models found, and from the documents
-        themselves (definitions, headings, parties), where the passage is known by construction.""",
+    questions="""A program drafted the questions: from playbooks, with passages that our models found, and from
+        definitions, headings and parties of the documents, whose passages are known by construction.""",
     limits="""
-        - Drafted gold is not expert gold: a passage may be wrong, or only one of several that answer.
+        - Drafted gold is not expert gold: a passage may be wrong, or be only one of several answers.
         - A row is impossible if our models are sure that the document has no answer.
         - Unsure drafts are in drafts.jsonl until a person reviews them; they are not scored.""",
     annotations=("machine-generated",),
@@ -282,7 +282,7 @@ def add_ocr(words: list[str]) -> list[str]:
 @guarded()
 def playbook_main(argv: Sequence[str]) -> int:
     """List the playbooks, or check one and show its questions."""
-    parser = Parser(prog="exhibit draft --playbooks", description="List playbooks, or check yours.")
+    parser = Parser(prog="exhibit draft --playbooks", description="List the playbooks, or check your own.")
     parser.add_argument("playbook", nargs="*", metavar="NAME|FILE.toml", help="show the questions of these playbooks")
     options = parser.parse_args(argv)
     playbooks = find_playbooks(options.playbook)

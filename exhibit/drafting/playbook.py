@@ -90,7 +90,7 @@ def read_playbook(path: Path) -> Playbook:
     for question in playbook.questions:
         seek = wordings.get(f"{playbook.trained}/{question.name}", question.seek)
         if question.trained and not (seek := wordings.get(question.trained.lower())):
-            raise SourceError(f"{path}: {question.name}: no wording {question.trained!r} in the reader's training")
+            raise SourceError(f"{path}: {question.name}: no wording {question.trained!r} in the reader's training data")
         capital = seek[:1].upper() + seek[1:] if seek and question.trained else seek
         questions.append(question.model_copy(update={"seek": capital}))
     return playbook.model_copy(update={"questions": questions})

@@ -157,7 +157,7 @@ def _make_parser() -> command.Parser:
     add("--dataset-paths", nargs="+", metavar="BUNDLE", help=argparse.SUPPRESS)
     add("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
     add("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeatable")
-    add("--ask-label", metavar="LABEL", help="ask also for this label's value, and score it; ContractNLI: label")
+    add("--ask-label", metavar="LABEL", help="also ask for the value of this label, and score it (ContractNLI: label)")
     files = "ingest only these files (default: pdf if the PDFs contain all gold)"
     add("--file-type", metavar="pdf|txt,html|all", help=files)
     add = parser.add_argument_group("system under test").add_argument
@@ -180,7 +180,7 @@ def _make_parser() -> command.Parser:
     add("--all", dest="by", action="store_const", const="source_type", help=argparse.SUPPRESS)
     kind: dict[str, Any] = {"dest": "where", "action": "append", "type": lambda value: f"source_type={value}"}
     add("--source-type", help=argparse.SUPPRESS, **kind)
-    analysis = "analyse a finished run; without RUN: count the questions"
+    analysis = "analyse a finished run; without RUN, count the questions"
     add("--analyze", nargs="?", const="", metavar="RUN", help=analysis)
     add("--output-dir", "--resultsdir", metavar="DIR", help="default: results")
     add("--run-name", metavar="NAME", help="the name of the run's folder (default: preset and time)")

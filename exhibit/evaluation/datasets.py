@@ -172,7 +172,7 @@ def load_datasets(
             has = ", ".join(f"{count} {ending}" for ending, count in sorted(endings.items())) or "none"
             left_out.append(f"{bundle.address}: no {wanted} file in corpus/; it has {has}")
         elif not questions:
-            left_out.append(f"{bundle.address}: no question is selected")
+            left_out.append(f"{bundle.address}: no question is selected; check --where and --limit")
         else:
             others = 0 if selection.file_type else sum(map(is_readable, bundle.files.values())) - len(files)
             what = f"{others} files that are not PDFs are left out; use --file-type all to include them"
@@ -380,7 +380,7 @@ def _check_files(
     recorded = {f"{CORPUS}/{name.rpartition('/')[2]}" if "/" in name else name: sha for name, sha in recorded.items()}
     stray = [name for name in files if recorded and f"{CORPUS}/{name}" not in recorded]
     if stray and not selection.allow_changed_corpus:
-        warnings.append(f"{bundle.address}: {len(stray)} files that {INFO} lacks ({list_names(stray)}) are left out")
+        warnings.append(f"{bundle.address}: {len(stray)} files not listed in {INFO} ({list_names(stray)}) are left out")
         for name in stray:
             del files[name]
     paths: dict[str, Location] = {name: bundle.root / name for name in (INFO, TRAIN, GOLD)}

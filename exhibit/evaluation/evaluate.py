@@ -65,7 +65,7 @@ def evaluate(
         folder = run.choose_folder()
         folder.mkdir(parents=True, exist_ok=True)
         refuse_links(folder)
-        with lock_folder(folder, busy=f"{folder}: another run is writing it; wait, or give another --run-name"):
+        with lock_folder(folder, busy=f"{folder}: another run writes to this folder; wait, or give another --run-name"):
             run.check_folder(folder)
             run.probe(folder)
             (folder / SUMMARY).unlink(missing_ok=True)  # a summary marks a finished run
@@ -117,7 +117,7 @@ class _Evaluation:
         if idle and settings.target_name != "builtin" and not settings.writes_answers:
             warnings.append(f"{', '.join(idle)}: without effect, because the built-in pipeline is not tested")
         if settings.repeat > 1 and self.target.exact:
-            warnings.append("--repeat: the built-in pipeline gives the same answer each time: no variation")
+            warnings.append("--repeat has no effect: the built-in pipeline gives the same answer each time")
         for warning in warnings:
             say(warning)
         self.inputs = hash_inputs(settings.target_name)

@@ -248,7 +248,7 @@ class Register:
             address = urlsplit(urljoin(address, location))._replace(scheme=scheme, netloc=host).geturl()
             if status == _SEE_OTHER:
                 return _Page(address, 200)
-        raise _UndecidedError("unreachable", f"{url}: redirects without end")
+        raise _UndecidedError("unreachable", f"{url}: redirects endlessly")
 
     def _send(self, url: str, *, body: bool) -> tuple[int, str, str]:
         """Return the status, the Location header and the text; raise at once if the register has failed before."""

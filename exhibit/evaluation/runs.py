@@ -43,7 +43,7 @@ class RunResults(RunFolder):
             for name, column in table.values.items():
                 outside = next((value for value in column if value is not None and not 0 <= value <= 1), None)
                 if outside is not None and describe_metric(name).unit == "share":
-                    fault = f"{name} is {outside:g} for a question, not from 0 to 1"
+                    fault = f"{name} is {outside:g} for a question, but must be from 0 to 1"
                     raise BundleError(f"{self.folder / table.name / RESULTS}: {fault}; evaluate again")
         self._means = {"": self._compute_means("", list(tables.values()))}
         self._means |= {name: self._compute_means(name, [table]) for name, table in tables.items()}

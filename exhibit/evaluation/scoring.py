@@ -154,7 +154,7 @@ _EXAMPLES = 3  # example names: enough to recognise their form
 _MUCH = 0.1
 """The run's last line mentions missing data when more than this share of the questions lacks it."""
 _FOREIGN, _ADDED, _WORDLESS = (
-    "name files that the bundle lacks", "have words besides those of their document", "have no words",
+    "name files that the bundle lacks", "have words that their document lacks", "have no words",
 )  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def open_prepared_files(
     cases = (case for case in dataset.cases if not case.is_impossible)
     files = {gold.filename for case in cases for gold in golds_of(case) if gold.located and gold.filename}
     if folder and (missing := sorted(files - set(texts))):
-        say(f"{dataset.name}: {folder} has no text of {list_names(missing)}: the loss of their gold is unknown")
+        say(f"{dataset.name}: {folder} has no text of {list_names(missing)}: whether their gold is lost is unknown")
     if left_out:
         say(f"{dataset.name}: not read in {folder}: {list_names(left_out)}")
     documents = dataset.documents.with_texts(texts)
@@ -206,9 +206,7 @@ def read_chunks(path: Path, names: FileNamer) -> tuple[Passage, ...]:
     except ReplyError as error:
         raise SourceError(f"{path}: {error}; a chunk must be an object with its text in `text`") from error
     if not any(chunk.text.strip() or chunk.span for chunk in chunks):
-        raise SourceError(
-            f"{path}: no chunk has text or offsets; the fields `text`, `content`, `page_content` … were searched"
-        )
+        raise SourceError(f"{path}: no chunk has text or offsets; a row needs a field such as `text` or `content`")
     return chunks
 
 

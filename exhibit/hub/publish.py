@@ -45,7 +45,7 @@ TOKEN_PAGE = "https://huggingface.co/settings/tokens"
 TRANSPORT: type[BaseException] = errors.HfHubHTTPError.__mro__[1]
 
 ADVICE: dict[type[BaseException] | int | None, str] = {
-    errors.OfflineModeIsEnabled: "the Hub is switched off by HF_HUB_OFFLINE; unset it",
+    errors.OfflineModeIsEnabled: "HF_HUB_OFFLINE switches the Hub off; unset this variable",
     errors.GatedRepoError: "the dataset is gated: ask for access on its page",
     errors.RevisionNotFoundError: "no such revision; the dataset's page lists its branches and tags",
     errors.RepositoryNotFoundError: "no such dataset, or the token may not see it: log in with `hf auth login`",

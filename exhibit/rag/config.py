@@ -175,11 +175,11 @@ class Config(Search, Ingest):
             if name not in own and not _is_local(name, value):
                 raise ToolkitError(
                     f"{where}: the index was built with {name} = {value!r}, which may send questions to a server; "
-                    f"only you can allow that: add --{name} {value}"
+                    f"to allow this, add --{name} {value}"
                 )
         changed = {name: value for name, value in own.items() if value != getattr(self, name)}
         if fixed := sorted(set(changed) & set(Ingest.model_fields)):
-            raise ToolkitError(f"{', '.join(fixed)}: set when the index was built; build the index again to change it")
+            raise ToolkitError(f"{', '.join(fixed)}: fixed when the index was built; to change this, build it again")
         return Config.parse({**self.model_dump(), **changed})
 
     @classmethod
@@ -193,9 +193,7 @@ class Config(Search, Ingest):
         for key, value in settings.items():
             # a file may come from another person: it must not decide where questions and keys are sent
             if "://" in str(value) and overrides.get(key) != value:
-                raise ToolkitError(
-                    f"{path}: {key} = {value!r} names a server, and only you can allow that: add --{key} {value}"
-                )
+                raise ToolkitError(f"{path}: {key} = {value!r} names a server; to allow this, add --{key} {value}")
         cls.parse(settings, where=str(path))  # report faults of the file separately from faults of the user's settings
         return cls.parse({**settings, **overrides}, where="settings")
 

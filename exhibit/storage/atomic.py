@@ -61,7 +61,7 @@ def refuse_links(folder: Path) -> None:
     for path in sorted(folder.rglob("*")):
         if path.is_symlink():
             raise BundleError(
-                f"{path}: is a link, and nothing is written through a link; remove it, or choose another folder"
+                f"{path}: is a link, through which nothing is written; remove the link, or choose another folder"
             )
 
 

@@ -206,7 +206,7 @@ def decode_body(parts: Iterable[bytes], encoding: str, *, most: int) -> Iterator
     """Yield the parts of a body, decompressed as they arrive; raise if they exceed `most` bytes."""
     encoding = encoding.strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):
-        raise BodyError(f"the reply is compressed as {encoding!r:.40}, which the request did not accept")
+        raise BodyError(f"the reply is compressed as {encoding!r:.40}, although the request did not accept this")
     stream = zlib.decompressobj(31) if encoding.endswith("gzip") else None  # 31: gzip
     size, begun = 0, False
     for part in parts:
@@ -220,7 +220,7 @@ def decode_body(parts: Iterable[bytes], encoding: str, *, most: int) -> Iterator
             raise TooLargeError(most)
         yield piece
     if stream and begun and not stream.eof:
-        raise BodyError("the compressed reply ended too early")
+        raise BodyError("the compressed reply is incomplete")
 
 
 # ---------------------------------------------------------------- streams of events

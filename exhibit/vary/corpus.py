@@ -28,7 +28,7 @@ from exhibit.storage.bundle import BundleFolder
 NOT_LOCATED = "its gold is not located in the parent bundle"
 IMPOSSIBLE = "the question has no answer in the parent bundle"
 SEVERAL = "its gold is in several documents"
-WITHOUT_GOLD = "no passage of it is quoted in the parent bundle"
+WITHOUT_GOLD = "the parent bundle quotes no passage for it"
 CONTROL_ROW = "control"  # the label with the id of the row in the parent bundle from which a row was made
 
 

@@ -17,9 +17,9 @@ from exhibit.vary.corpus import Edit, EditedText, list_gold
 _find_values = lru_cache(maxsize=4)(find_values)  # cached: a contract with amendments is read several times
 
 Key = tuple[str, str]
-UNSURE_WORDING = "no rule can write the sentence with another value"
+UNSURE_WORDING = "no rule can put another value into the sentence"
 NO_VALUE = "the answer states no amount, period, date, percentage or place"
-DERIVED = "the answer states a value that its gold does not"
+DERIVED = "the answer states a value that its gold does not state"
 IN_QUESTION = "the question states the value itself"
 UNSURE_ELSEWHERE = "the same value is elsewhere, and no rule decides whether it must change too"
 STAYS = "the gold would still contain the old value"

@@ -31,7 +31,7 @@ OUTCOMES: dict[str, Look] = {
     Outcome.WRONGLY_REFUSED: Look("The documents answer this question, but the system did not.", "shy"),
     Outcome.FAILED: Look("The system gave an error instead of a reply.", "broken"),
     Outcome.MISSED: Look("The gold is not among the first passages.", "near"),
-    Outcome.NOT_JUDGED: Look("Rules cannot tell whether the reply is right; a judge or a reviewer can.", "lost"),
+    Outcome.NOT_JUDGED: Look("Rules cannot decide whether the reply is right; a judge or a reviewer can.", "lost"),
     Outcome.FOUND: Look("The gold is among the first passages.", "one"),
     Outcome.RIGHTLY_REFUSED: Look("The documents do not answer this question, and the system refused.", "calm"),
     Outcome.RIGHT: Look("The reply gives the expected answer.", "ok"),
@@ -44,7 +44,7 @@ CHANGES = {
     "won": Look("The outcome is not good in the first run, but in another.", "ok"),
     "better": Look("The same outcome, but a later run retrieved more of the gold.", "shy"),
     "not asked by all": Look("At least one of the runs does not have this question."),
-    "same": Look("The same outcome, and as much of the gold was retrieved."),
+    "same": Look("The same outcome, and the same share of the gold was retrieved."),
 }  # the ways in which a question changed from the first run to the others, the worst first
 CASES = 50  # cases in a piece (a file of data): a page loads a piece in a few milliseconds
 _MAX_TEXT_CHARS = 20_000  # most characters of a reply: a model that repeats itself must not fill the report

@@ -71,11 +71,11 @@ def _make_parser() -> cli.Parser:
     add = add_command("compare", _write_pages, what, "+")
     add("--out", type=Path, metavar="FILE", help=f"default: {comparison.NAME} in the last run's folder")
     add = add_command("export", _export, "export results for a model's repository on the Hub or for Every Eval Ever")
-    add("--to", choices=FORMS, required=True, help="the form")
+    add("--to", choices=FORMS, required=True, help="the format")
     add("--model", required=True, metavar="OWNER/NAME", help="the name of the system that was tested")
     add("--dataset", default="", metavar="OWNER/NAME", help="the bundle's repository on the Hub")
     add("--out", type=Path, default=Path("exported"), metavar="DIR", help="default: exported")
-    what = "write a page about all runs, which names the run that made a metric worse"
+    what = "write a page on all runs that shows which run made a metric worse"
     add = add_command("index", trend.index, what, "?", default=Path("results"), metavar="RESULTS_DIR")
     add("--out", type=Path, metavar="FILE", help=f"the page (default: RESULTS_DIR/{trend.NAME})")
     what = "Good / Acceptable / Poor by metric: a TOML file, or seed: the seed project's expected figures"

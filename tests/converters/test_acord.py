@@ -37,7 +37,7 @@ def test_acord_split_keeps_question_ids_and_all_documents(source, split, ids):
 def test_acord_fails_only_if_no_split_has_grades(source):
     (source / "qrels" / "test.tsv").unlink()
     _, tally = read_source(acord, source)
-    assert tally.noted == {"part of the release: grades of a split are missing": ["test"]}
+    assert tally.noted == {"incomplete release: the grades of a split are missing": ["test"]}
     shutil.rmtree(source / "qrels")
     with pytest.raises(SourceError, match="no grades in qrels/"):
         read_source(acord, source)
@@ -53,8 +53,12 @@ def test_acord_fails_only_if_no_split_has_grades(source):
         ("qrels/train.tsv", "waiver of indirect damages\tnowhere\t1", "grade that is not 0 to 4"),
         ("qrels/train.tsv", f"unheard of\t{ASIS}\t0", "grades of a query that is not in queries.jsonl"),
         ("qrels/train.tsv", f"New York Governing Law\t{ASIS}\t0", "query that occurs twice, or is graded in two"),
-        ("corpus.jsonl", f'{{"_id": "{ASIS}", "text": "x"}}', "document of the corpus without words, or with an id"),
-        ("corpus.jsonl", '{"_id": "none"}', "document of the corpus without words, or with an id"),
+        (
+            "corpus.jsonl",
+            f'{{"_id": "{ASIS}", "text": "x"}}',
+            "document of the corpus without words, or with a duplicate id",
+        ),
+        ("corpus.jsonl", '{"_id": "none"}', "document of the corpus without words, or with a duplicate id"),
         ("queries.jsonl", '{"_id": "none"}', "query without an id or words"),
         ("queries.jsonl", '{"_id": "New York Governing Law", "text": "again"}', "query that occurs twice"),
     ],

@@ -121,7 +121,7 @@ def test_fetch_stores_no_file_of_a_refused_or_changed_download(site, name, sha25
 
 def test_fetch_continues_an_interrupted_download(site):
     info = info_of(site, "broken/CUAD_v1.zip")
-    with pytest.raises(ServiceError, match="run the command again to go on where it stopped"):
+    with pytest.raises(ServiceError, match="run the command again to resume it"):
         fetch(info)
     assert fetch(info).read_bytes() == ARCHIVE
     assert [path.name for path in source.find_cache_folder().rglob("CUAD*")] == ["CUAD_v1.zip"]

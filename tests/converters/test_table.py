@@ -389,7 +389,7 @@ def test_table_assigns_passage_to_the_only_document_that_contains_it(leases, tmp
     assert quotes(benchmark) == [[("Alder.txt.pdf", NOTICE)], []] and benchmark.rows[0].answer == "By notice"
     [ambiguous] = tally.noted["passage without a document is in several: it is ambiguous, and not gold"]
     assert ambiguous.startswith("row 1: 'The term")
-    assert len(tally.noted["passage without a document is in none"]) == 1
+    assert len(tally.noted["passage without a document is in no document"]) == 1
 
 
 # ---------------------------------------------------------------- test sets in users' formats, read without flags
@@ -718,7 +718,7 @@ def test_table_error_for_unknown_columns_suggests_flags_that_work(documents, tmp
         read(source)
     assert str(error.value).count("--question") == 3 and "--question ask" in str(error.value)
     flags = ["--question", "ask", "--answer", "reply", "--document", "where"]
-    with pytest.raises(SourceError, match="known as the text of a passage .*; name it: --text evidence.wording$"):
+    with pytest.raises(SourceError, match="no known field for .* passage .*; name it: --text evidence.wording$"):
         rows = [{"question": ASK, "where": LEASED, "evidence": [{"wording": RENT, "page": 1}]}]
         read(write_content(tmp_path / "o.jsonl", rows))
     flags += ["--text", "wording"]

@@ -167,7 +167,7 @@ REFUSED = [
     ("site", "/wanders-inside", "leads to an address that cannot be reached"),
     ("site", "/to-file", "not a web address"),
     ("site", "/nothing-here.html", "HTTP 404 not found"),
-    ("rude", "/rude", "no connection, or a broken one"),
+    ("rude", "/rude", "the connection failed"),
     ("nowhere", "/page.html", "host not found"),
     ("site", "/archive", "neither a page nor a PDF"),
     ("site", "/empty", "the reply is empty"),

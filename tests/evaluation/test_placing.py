@@ -95,7 +95,7 @@ def test_words_added_to_a_chunk_are_marked_and_reported(documents):
     [passage] = case.reply.passages
     words = "This chunk is from a lease of a mill and deals with its money"
     assert [passage.text[start:end] for start, end in passage.added] == [words]
-    assert "1 of 1 passages have words besides those of their document" in Evidence().add(case)
+    assert "1 of 1 passages have words that their document lacks" in Evidence().add(case)
 
 
 def test_joined_chunks_are_located_as_two_spans(documents):

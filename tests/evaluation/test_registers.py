@@ -240,7 +240,7 @@ def test_register_that_redirects_without_end_is_unreachable(tmp_path, registers,
     moved = 307, {"Location": "/uksc/2021/1/data.xml"}, ""
     monkeypatch.setattr(registers, "answer", lambda target: (404, {}, "") if "robots" in target else moved)
     checked = register(tmp_path, registers).check(find_reference("[2021] UKSC 1"))
-    assert checked.outcome == "unreachable" and "redirects without end" in checked.detail
+    assert checked.outcome == "unreachable" and "redirects endlessly" in checked.detail
     assert registers.asked.count("/uksc/2021/1/data.xml") == 4
 
 

@@ -114,5 +114,5 @@ def test_run_results_rejects_summary_that_differs_from_rows(folder):
 @pytest.mark.parametrize("value", [2.0, -0.5])
 def test_run_results_rejects_share_outside_0_to_1(folder, value):
     write_rows(folder, **{"recall@10": value})
-    with pytest.raises(BundleError, match=r"recall@10 is .* not from 0 to 1"):
+    with pytest.raises(BundleError, match=r"recall@10 is .* but must be from 0 to 1"):
         RunResults(folder).tables  # noqa: B018

@@ -110,7 +110,7 @@ def test_read_document_reads_tables_footnotes_headers_and_comments_of_a_word_doc
     assert text.startswith("Draft of 2 March") and text.endswith("Confidential")
     assert "Fee\t400" in text.replace("\n", "\t").replace("\t\t", "\t")
     assert "In advance." in text and "Ines: Too low?" in text
-    assert document.notes == ("comments printed at its end: 1",)
+    assert document.notes == ("comments printed at the end of the document: 1",)
 
 
 # ---------------------------------------------------------------- mails

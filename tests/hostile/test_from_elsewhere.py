@@ -64,7 +64,7 @@ def test_preset_that_names_a_server_is_refused_without_the_flag(tmp_path, settin
     preset = tmp_path / "fast.toml"
     name, _, value = setting.partition(" = ")
     preset.write_text(setting, encoding="utf-8")
-    with pytest.raises(ToolkitError, match=f"names a server, and only you can allow that: add --{name}"):
+    with pytest.raises(ToolkitError, match=f"names a server; to allow this, add --{name}"):
         Config.preset(str(preset))
     assert getattr(Config.preset(str(preset), **{name: value.strip("'")}), name) == value.strip("'")
 

@@ -88,7 +88,7 @@ def test_search_contacts_the_server_of_an_index_only_if_the_user_names_it(index,
     change_config(index, llm="none")
     assert main(["search", str(index), "Who pays?", "--embedder", "hashing"]) == 0
     assert main(["search", str(index), "Who pays?", "--embedder", "minilm"]) == 1
-    assert "set when the index was built" in capsys.readouterr().err
+    assert "fixed when the index was built" in capsys.readouterr().err
     # the user chose this config
     assert open_index(index, Config.preset("routed", embedder="hashing", llm="openai:m"))
 

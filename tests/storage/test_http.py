@@ -153,7 +153,7 @@ def decode(data, encoding="", most=1000):
         (gzip.compress(b"x" * 1001, mtime=0), "gzip", 1000, "larger than 1000 bytes"),
         (b"abc", "br", 9, "compressed as 'br'"),
         (b"no gzip", "gzip", 9, "damaged"),
-        (gzip.compress(b"x" * 99, mtime=0)[:-9], "gzip", 99, "ended too early"),
+        (gzip.compress(b"x" * 99, mtime=0)[:-9], "gzip", 99, "reply is incomplete"),
     ],
 )
 def test_body_is_refused_when_it_is_too_large_or_cannot_be_decompressed(data, encoding, most, words):

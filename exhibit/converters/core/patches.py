@@ -62,7 +62,7 @@ def apply_patches(
     bundle = open_bundle(root)
     info = bundle.info
     if info is None:
-        raise BundleError(f"{root}: no {INFO}; a patch is for a bundle that a converter made")
+        raise BundleError(f"{root}: no {INFO}; patches apply only to bundles that a converter made")
     asked, waiting = read_asked(bundle)
     tally = Tally(strict=strict)
     for path in paths:
@@ -91,7 +91,7 @@ def apply_patches(
             corrections=len(tally.noted.get(CORRECTED, ())) - noted,
         )
         if must_fit and not any((entry.documents, entry.questions, entry.corrections)):
-            raise BundleError(f"{path}: nothing in it fits {root}; was it applied already?")
+            raise BundleError(f"{path}: none of its corrections matches {root}; was the patch applied already?")
         info = info.model_copy(update={"documents": documents, "patches": [*info.patches, entry]})
     return write_changed(bundle, info, asked, waiting, tally, out, force=force, text=text)
 

@@ -268,6 +268,6 @@ def _append(download: Download, partial: Path, size: int) -> None:
                     bar.update(file.write(block))
     except HttpError as error:
         raise ServiceError(
-            f"{download.url}: download failed ({error}); run the command again to go on where it stopped, "
+            f"{download.url}: download failed ({error}); run the command again to resume it, "
             "or download the archive yourself and pass it with --source"
         ) from error

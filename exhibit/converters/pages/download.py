@@ -48,7 +48,7 @@ Kind = Literal["pdf", "html", "text"]
 DISALLOWED = "robots.txt forbids this page (--ignore-robots)"
 TOO_LARGE = "too large (--max-bytes)"
 _REASONS = {TooLargeError: TOO_LARGE, BodyError: "the reply cannot be decompressed", LateError: "timed out"}
-_BROKEN = "no connection, or a broken one"
+_BROKEN = "the connection failed"
 
 _HTML = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
@@ -210,7 +210,7 @@ class Downloader:
             if not target:
                 return reply
             url = urljoin(url, target)
-        raise FetchError("redirects without end", f"more than {MAX_REDIRECTS}")
+        raise FetchError("redirects endlessly", f"more than {MAX_REDIRECTS}")
 
     def _fetch_rules(self, host: Host, url: str) -> Rules:
         """Return the robots.txt rules of a site, with one request per site."""

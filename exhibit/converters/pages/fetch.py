@@ -134,7 +134,7 @@ def add_fetch_arguments(parser: ArgumentParser) -> None:
     add("--timeout", type=parse_seconds, default=60.0, metavar="S", help="seconds for one page (default: %(default)s)")
     large = "leave out larger pages and files (default: %(default)s)"
     add("--max-bytes", type=parse_positive, default=100 << 20, metavar="N", help=large)
-    add("--refetch", action="store_true", help="fetch again what an earlier run has stored")
+    add("--refetch", action="store_true", help="fetch again the pages that an earlier run has stored")
     add("--ignore-robots", action="store_true", help="also fetch pages that robots.txt forbids")
     private = "allow addresses of this machine, of private networks and of cloud metadata services"
     add("--allow-private", action="store_true", help=private)
@@ -177,7 +177,7 @@ def fetch_all(urls: Sequence[str], *, policy: Policy, folder: Path | None = None
     missing = {url: name for url, name in names.items() if url not in pages}
     folder.mkdir(parents=True, exist_ok=True)
     pages |= asyncio.run(_fetch_missing(missing, folder, policy)) if missing else {}
-    tqdm.write(f"{len(missing)} of {len(pages)} URLs requested, the others are in {folder}", file=sys.stderr)
+    tqdm.write(f"{len(missing)} of {len(pages)} URLs requested; the others are in {folder}", file=sys.stderr)
     return {url: pages[url] for url in urls}
 
 

@@ -84,7 +84,7 @@ def read_corpus(path: Path, data: bytes, tally: Tally) -> Iterator[tuple[str, Ra
         key, text = read_cell_field(record.cells, "id"), read_cell_field(record.cells, "text")
         stem = _ODD.sub("_", key).strip("_.")[:MAX_STEM_CHARS]
         if not text or not stem or stem.casefold() in taken:
-            reason = "document of the corpus without words, or with an id that is taken"
+            reason = "document of the corpus without words, or with a duplicate id"
             tally.fault(reason, f"{path.name}: {record.place}")
             continue
         taken.add(stem.casefold())

@@ -181,7 +181,7 @@ def _assign_by_nesting(table: Path, columns: Columns, named: Collection[str], re
     known = any(choose_name(inside, role) for role in ("text", "provision"))
     unknown = [path for path in inside if not any(choose_name([path], role) for role in _BESIDE)]
     if unknown and not known:
-        problem = f"the objects in column {columns['text']!r} have no field that is known as the text of a passage"
+        problem = f"the objects in column {columns['text']!r} have no known field for the text of a passage"
         raise _make_error(table, problem, inside, ("text",), unknown)
 
 
@@ -270,7 +270,7 @@ class GoldReader:
         if len(holders) == 1:
             return replace(quote, filename=holders[0], text=text)
         several = "passage without a document is in several: it is ambiguous, and not gold"
-        reason = several if holders else "passage without a document is in none"
+        reason = several if holders else "passage without a document is in no document"
         self._tally.note(reason, f"{self._place}: {text[:80]!r}")
         return quote
 

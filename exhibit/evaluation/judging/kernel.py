@@ -384,16 +384,16 @@ def _find_candidates(reply: Reading, needed: Sequence[str], question: Reading) -
     ends = [*after[:1], *after[2 : min(6, len(after) - 1)]]
     named = {stem(token) for token in after[1:2] if after[0] == ","} & question.stems - _NEUTRAL  # "Ernst, Grant"
     if listed or named or _SEPARATORS.intersection(ends[1:] if ends[:1] == [","] else ends[:1]):
-        return "The reply names other candidates beside the expected answer."
+        return "The reply also names other candidates."
     following = zip(reply.stream, reply.stream[1:], reply.stream[2:], strict=False)
     # "the Client of the Contractor"
     owners = [owner for part, of, owner in following if (part, of) == (needed[-1], "of")]
     owned = any("\0" not in needed[-1] or owner.startswith("label") for owner in owners)
     if owned or after[:1] in (["'s"], [needed[0]]) or (before and before[-1] in _LIMITS and "\0" in needed[0]):
-        return "The word beside the expected answer changes its meaning."
+        return "A word beside the expected answer changes the meaning."
     preposition = question.tokens[:1] if question.tokens[1:2] == ("whom",) else ()
     if preposition and (preposition[0], needed[0]) not in pairwise(reply.stream):
-        return "The expected answer may have another role in the sentence."
+        return "The expected answer may have another grammatical role."
     if question.tokens[:1] == ("who",) and before and stem(before[-1]) in question.stems:
-        return "The expected answer may be the object of the sentence."
+        return "The expected answer may be the grammatical object."
     return ""

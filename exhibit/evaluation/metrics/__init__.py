@@ -249,7 +249,7 @@ def describe_metric(name: str) -> Metric:
     if known := import_metrics().get(family):
         return known
     if family.startswith(CEILING) and (left := STAGE_TITLES.get(family.removeprefix(CEILING))):
-        meaning = "share of the gold that no stage up to this one loses"
+        meaning = "share of the gold that is left after this stage"
         return Metric(family, f"Gold left: {left}", meaning, group="Stages", short=False)
     if family.startswith(OUTCOME):
         title = f"Outcome: {family.removeprefix(OUTCOME)}"

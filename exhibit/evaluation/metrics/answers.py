@@ -117,7 +117,7 @@ def _compare_with_truth(case: Case, score: Callable[[str, str], float]) -> float
 
 @metric(
     "Required text stated",
-    "share of the words, figures and dates required by the test set that the answer has",
+    "share of the test set's required words, figures and dates that the answer contains",
 )
 def answer_must_contain(case: Case) -> float | None:
     return _share_stated(case, MUST_CONTAIN, strict=False)
@@ -125,7 +125,7 @@ def answer_must_contain(case: Case) -> float | None:
 
 @metric(
     "Forbidden text stated",
-    "share of the words, figures and dates forbidden by the test set that the answer has",
+    "share of the test set's forbidden words, figures and dates that the answer contains",
     higher_is_better=False,
 )
 def answer_must_not(case: Case) -> float | None:

@@ -370,7 +370,7 @@ def provision_first(case: Case) -> float | None:
     return float(bool(case.reply.passages) and has_right_version(case.reply.passages[0], case) is not None)
 
 
-@on_spans("Right version", "among these questions, those with the version that was in force on the question's day")
+@on_spans("Right version", "of the questions with the right paragraph first, those with the right version")
 def version_accuracy(case: Case) -> float | None:
     if "paragraph" not in case.labels or not case.reply.passages:
         return None

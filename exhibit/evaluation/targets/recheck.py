@@ -144,7 +144,7 @@ def make_bundle(path: Path, documents: Path | None) -> Path:
     readable = (file for file in list_files(documents) if is_readable(file) and not file.samefile(path))
     files = {file.name: file for file in readable}
     if not files:
-        raise ToolkitError(f"--documents {documents}: no readable document there")
+        raise ToolkitError(f"--documents {documents}: no readable document in this folder")
     texts = {name: read_within(file) for name, file in files.items()}
     out = Path("datasets_out") / path.stem
     with replace_folder(out, force=True) as folder:

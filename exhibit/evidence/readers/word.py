@@ -38,7 +38,7 @@ def page(path: Path) -> Printable:
         header, footer = (_read_edge(archive, main, kind) for kind in ("header", "footer"))
         comments = _read_comments(archive, main)
     notes = [f"tracked changes accepted: {changes}"] if changes else []
-    notes += [f"comments printed at its end: {len(comments)}"] if comments else []
+    notes += [f"comments printed at the end of the document: {len(comments)}"] if comments else []
     return Printable(f"{header}{body}{format_section('Comments', comments)}{footer}", tuple(notes))
 
 

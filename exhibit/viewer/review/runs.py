@@ -236,7 +236,7 @@ def _explain_refusal(key: Key, row: RunQuestion | None, judged: Judged) -> str:
         return "the reviewers disagree"
     if row is None:
         return "not in this run"
-    return "" if isinstance(key[1], int) else "its id is not a number, so no converter knows it"
+    return "" if isinstance(key[1], int) else "its id is not a number, so no patch can name it"
 
 
 def _find_agreed(proposals: Sequence[review.Better]) -> tuple[review.Better | None, str]:

@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise ToolkitError(f"port {options.port}: cannot be opened: {error}; choose another --port") from error
     token = options.token or secrets.token_urlsafe(24)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/{token}/"
-    print_note(f"{address}\nCtrl-C stops the server; work that was started from its pages continues")
+    print_note(f"{address}\nCtrl-C stops the server; work started from its pages continues")
     if not options.no_browser:
         webbrowser.open(address)
     application = make_application(folders, token=token)
