@@ -44,8 +44,8 @@ INFO = DatasetInfo(
         redistributable=False,
         note=(
             "The questions are under the MIT licence. The Rules and practice directions are Crown copyright, "
-            "usually offered under the Open Government Licence v3.0; a court guide may have terms of its own, "
-            "which the source does not give. Check them before passing the documents on."
+            "usually offered under the Open Government Licence v3.0; a court guide may have its own terms, "
+            "which the source does not state. Check these terms before you share the documents."
         ),
     ),
     url="https://www.justice.gov.uk/courts/procedure-rules/civil",

@@ -70,7 +70,7 @@ class _Question(BaseModel):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    what = "PDFs with the texts of the contexts, named by the titles (default: print the contexts)"
+    what = "a folder of PDFs with the texts of the contexts, named by their titles (default: print the contexts)"
     parser.add_argument("--documents", type=Path, metavar="DIR", help=what)
 
 

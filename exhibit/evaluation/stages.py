@@ -123,7 +123,7 @@ def open_prepared_files(
     cases = (case for case in dataset.cases if not case.is_impossible)
     files = {gold.filename for case in cases for gold in golds_of(case) if gold.located and gold.filename}
     if folder and (missing := sorted(files - set(texts))):
-        say(f"{dataset.name}: {folder} has no text of {list_names(missing)}: whether their gold is lost is unknown")
+        say(f"{dataset.name}: {folder} has no text of {list_names(missing)}: it is unknown whether their gold was lost")
     if left_out:
         say(f"{dataset.name}: not read in {folder}: {list_names(left_out)}")
     documents = dataset.documents.with_texts(texts)
@@ -215,7 +215,7 @@ def read_chunks(path: Path, names: FileNamer) -> tuple[Passage, ...]:
 GOLD_STAGES = tuple(STAGE_TITLES)
 _REASONS: dict[str, str] = {
     "page": "not located in its document",
-    "retrieved": "another passage of its document",
+    "retrieved": "only other passages of its document were found",
     "reranked": "dropped by the reranker",
     "context": "left out of the context",
     "cited": "another passage is cited",
@@ -275,7 +275,7 @@ def follow_gold(
         rank = rank_found(gold, passages)
         reason = _REASONS[cut_by if name == "context" and cut_by in _REASONS else name]
         if name == "retrieved" and not any(passage.source == gold.filename for passage in passages):
-            reason = "no passage of its document"
+            reason = "no passage of its document was found"
         add(name, rank is not None, {"rank": rank} | ({} if before is None else {"before": before}), reason)
         before = rank
     if outcome in (Outcome.RIGHT, Outcome.WRONG, Outcome.WRONGLY_REFUSED):

@@ -23,7 +23,7 @@ def describe_disk_error(error: OSError) -> str:
     if error.errno in _DISK or "temporary directory" in str(error):
         return f"{trouble}; free some space, or choose another folder"
     if error.errno in _GONE:
-        return f"{trouble}; is the path right, or was it removed while the command ran? Then run the command again"
+        return f"{trouble}; check the path, and run the command again"
     if error.errno in _FILES:
         return f"{trouble}; raise the limit (ulimit -n), or use fewer --jobs"
     raise error

@@ -125,11 +125,11 @@ def _choose_clauses(
             gone += more
     chosen = []
     for row in rows:
-        own = held[row.id]
-        if own is not None and all(clause in gone for clause in own):
+        row_clauses = held[row.id]
+        if row_clauses is not None and all(clause in gone for clause in row_clauses):
             chosen.append(row)
         else:
-            tally.leave_out(NO_CLAUSE if own is None else KEPT, f"row {row.id}")
+            tally.leave_out(NO_CLAUSE if row_clauses is None else KEPT, f"row {row.id}")
     return chosen, gone
 
 

@@ -55,7 +55,7 @@ def test_fit_name_cuts_names_above_255_bytes_and_adds_a_digest(name, ending, fit
         ),
         (
             FileNotFoundError(errno.ENOENT, "missing", "a\udcff"),
-            "a\\udcff: missing; is the path right, or was it removed while the command ran? Then run the command again",
+            "a\\udcff: missing; check the path, and run the command again",
         ),
         (OSError(errno.EMFILE, "too many", "/x"), "/x: too many; raise the limit (ulimit -n), or use fewer --jobs"),
     ],

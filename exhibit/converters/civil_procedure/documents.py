@@ -140,7 +140,7 @@ def _add_exports(path: Path, item: Item, exports: dict[str, RulesFile], tally: T
         known = exports.get(key, export)
         if known is not export:
             same = known.raw.text == export.raw.text
-            remark = "exported more than once, kept once" if same else "exports of a document differ, the first is kept"
+            remark = "exported more than once, kept once" if same else "exported in several versions; the first is used"
             tally.note(f"document {remark}", f"{key}: {known.origin}, {export.origin}")
         elif export.raw.filename != f"{key}.pdf":
             tally.note("file name changed, because it is not a valid name", f"{key} -> {export.raw.filename}")
