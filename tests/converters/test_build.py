@@ -40,7 +40,7 @@ def test_card_prints_a_command_that_reproduces_the_bundle(convert, samples, tmp_
 def test_card_of_a_sample_has_the_licence_of_the_project(convert, samples):
     card = (convert("squad", "--source", samples / "squad") / "README.md").read_text(encoding="utf-8")
     assert "An invented sample" in card and "license: apache-2.0" in card
-    assert "--source samples/squad" in card and "@inproceedings" not in card and "the project Exhibit" in card
+    assert "--source samples/squad" in card and "@inproceedings" not in card and "The project Exhibit" in card
 
 
 def test_find_sample_recognises_an_unchanged_copy(samples, tmp_path):

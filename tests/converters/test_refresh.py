@@ -70,10 +70,10 @@ def test_refresh_reports_questions_of_changed_and_missing_pages(site, bundle, tm
         f"changed: fees.pdf ({site.url}/fees.pdf)",
         f"  - {FEE}",
         "  + The fee for an appeal is fifty-five pounds.",
-        f"  question 0: its gold is gone: {FEE}",
+        f"  question 0: its gold is no longer on the page: {FEE}",
         f"gone: time.pdf ({site.url}/time.pdf)",
         "  HTTP 404 not found",
-        f"  question 1: its gold is gone: {TIME}",
+        f"  question 1: its gold is no longer on the page: {TIME}",
         "3 pages: 1 unchanged, 1 changed, 1 gone",
     ]
     assert read_files(tmp_path) == before, "something was written"
