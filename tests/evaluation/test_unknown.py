@@ -270,7 +270,7 @@ def test_load_datasets_checks_files_against_bundle_json(converted, tmp_path):
     [dataset], warnings = load_changed_copy(
         bundle, tmp_path, "stray", lambda copy: (copy / "corpus" / "stray.txt").write_text("x")
     )
-    assert "stray.txt" not in dataset.files and "1 files not listed in bundle.json (stray.txt) are left out" in warnings[0]
+    assert "stray.txt" not in dataset.files and "1 files not listed in bundle.json (stray.txt)" in warnings[0]
     first = next(path.name for path in sorted((bundle / "corpus").iterdir()))
     [dataset], warnings = load_changed_copy(bundle, tmp_path, "lost", lambda copy: (copy / "corpus" / first).unlink())
     lost = [case.id for case in dataset.cases if case.filename == first]
