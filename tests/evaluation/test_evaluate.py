@@ -1,28 +1,46 @@
-"""Whole runs: their files, repeats, resuming after a kill, and failing servers."""
+"""Whole runs: their files, repeats, resuming after a kill, failing servers, memory, and the parts of a run."""
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import shutil
 import statistics
+import sys
+import threading
+import unicodedata
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from exhibit.evaluation import scoring, targets
+from exhibit.evaluation.cases import Case, Passage, Reply
+from exhibit.evaluation.datasets import Selection, find_datasets, load_datasets
 from exhibit.evaluation.evaluate import evaluate
+from exhibit.evaluation.journal import Journal, list_left_to_ask, to_probe
+from exhibit.evaluation.metrics import Options
 from exhibit.evaluation.runs import RunResults, read_tables
+from exhibit.evaluation.scoring import BATCH, Scored, format_reply, list_passages_read
+from exhibit.evaluation.settings import main as settings_command
 from exhibit.evaluation.settings import parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
+from exhibit.evaluation.targets import TargetOptions, ask_all
 from exhibit.evaluation.text_tables import format_cell
+from exhibit.evidence import Span
+from exhibit.hub import pull
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.schemas.errors import BundleError, ToolkitError
+from exhibit.schemas.run import Outcome, RunPassage, RunQuestion, RunReply
 from exhibit.schemas.run_folder import RunFolder
+from exhibit.storage.http import HttpError
 from exhibit.viewer.report import write_report
 from tests.evaluation.loopback import SECRET, chat
-from tests.rag.bundles import PARTIES, contents, rows_of, write_bundle
+from tests.rag.bundles import PARTIES, contents, row, rows_of, write_bundle
 
 ROOT = Path(__file__).parents[2]
 
@@ -434,3 +452,285 @@ def test_run_folder_rejects_changed_scores(run, name, value, message):
     assert any(re.search(message, fault) for fault in RunFolder(folder).faults())
     with pytest.raises(BundleError, match=message):
         _ = RunResults(folder).means
+
+
+# ---------------------------------------------------------------- what is left to ask
+
+
+def case(id, **fields):
+    return Case(id, f"q{id}", "", **fields)
+
+
+CASES = tuple(map(case, range(1, 7)))
+
+
+@pytest.mark.parametrize(
+    ("failed", "refused", "left", "tried"),
+    [
+        ({}, [], [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]),
+        (dict.fromkeys(range(1, 7), False), [], [], []),
+        ({1: True, 2: False, 3: False, 4: False, 5: False}, [], [6, 1], [6]),
+        ({1: False, 2: False, 3: False, 5: False, 6: False}, [], [4], [4]),
+        ({1: True, 2: False, 3: False, 4: False, 5: False, 6: False}, [], [1], [2, 3, 4, 5, 6]),
+        ({}, [1, 4], [2, 3, 5, 6], [2, 3, 5, 6]),
+        (dict.fromkeys([2, 3, 5, 6], False), [1, 4], [], []),
+    ],
+)
+def test_list_left_to_ask_puts_unanswered_before_failed_questions(failed, refused, left, tried):
+    some = SimpleNamespace(cases=CASES, refused=dict.fromkeys(refused, "its file is lost"))
+    assert [one.id for one in list_left_to_ask(some, failed)] == left
+    assert [one.id for one in to_probe(some, failed)] == tried
+
+
+def test_journal_restores_replies_and_rejects_damaged_data(tmp_path):
+    passages = (Passage("The rent", "a.txt", Span(0, 8)), Passage("no place", "a.txt"))
+    replies = (Reply("yes", passages), Reply(error="down"))
+    texts = {"a.txt": "THE RENT IS DUE"}
+    documents = SimpleNamespace(place=lambda passage, golds: passage, get=lambda name: None)
+    some = SimpleNamespace(name="d", cases=(case(1), case(2)), refused={}, documents=documents)
+    for exact, kept in ((False, "The rent"), (True, "THE RENT")):
+        place, asked = tmp_path / str(exact), []
+
+        def ask(dataset, cases, asked=asked):
+            asked += [one.id for one in cases]
+            return ((position, replies[one.id - 1]) for position, one in enumerate(cases))
+
+        target = SimpleNamespace(exact=exact, ask=ask, text=texts.get)
+        first, second = Journal(place, some, target).ask()
+        assert [one.text for one in first.reply.passages] == [kept, "no place"] and second.reply.error == "down"
+        path = place / "journal.jsonl"
+        whole = path.read_bytes()
+        for cut in range(len(whole), 0, -7):
+            path.write_bytes(whole[:cut])
+            assert list(Journal(place, some, target).failed) == [1, 2][: whole[:cut].count(b"\n")]
+            assert path.read_bytes() == whole[: whole.rfind(b"\n", 0, cut) + 1]
+        path.write_bytes(whole)
+        Journal(place, some, target).ask()
+        assert asked == [1, 2, 2], "the failed question is asked again"
+        changed = SimpleNamespace(**{**vars(some), "cases": (case(1), replace(case(2), question="other"))})
+        with pytest.raises(BundleError, match="has a reply to 2, but the dataset has changed"):
+            Journal(place, changed, target)
+    texts.clear()
+    with pytest.raises(BundleError, match="a.txt is no longer in the corpus; start a new run"):
+        list(Journal(place, some, target))
+    path.write_bytes(b"{\n")
+    with pytest.raises(BundleError, match="damaged"):
+        Journal(place, some, target)
+
+
+def test_retrieval_is_not_scored_without_passages(dataset, tmp_path):
+    def scored(*replies):
+        few = replace(dataset, cases=dataset.cases[: len(replies)])
+        told = [replace(one, reply=reply) for one, reply in zip(few.cases, replies, strict=True)]
+        notes = []
+        done = Scored(tmp_path / "x", few, told, Options())
+        return done, done.table(notes.append), notes
+
+    done, table, notes = scored(Reply("Norway."), Reply(error="down"))
+    assert notes == ["leases: no reply has passages, so retrieval is not measured"] and done.name == "leases"
+    assert list(table.values["document_hit@1"]) == [None, None] and table.values["answer_f1"][0] is not None
+    assert list(table.failed) == [False, True]
+    _, table, notes = scored(Reply("Norway.", (Passage("x", "cedar.txt"),)), Reply("x"))
+    assert notes == [] and table.values["document_hit@1"][0] == 0.0
+    _, table, notes = scored(Reply(error="a"), Reply(error="b"))
+    assert notes == []
+
+
+# ---------------------------------------------------------------- questions asked at once
+
+
+def test_ask_all_raises_bugs_but_not_server_failures():
+    def broken(one, deadline):
+        raise KeyError("bug")
+
+    with pytest.raises(KeyError, match="bug"):
+        list(ask_all([case(1)], broken, TargetOptions()))
+    tries = []
+
+    def busy(one, deadline):
+        tries.append(threading.get_ident())
+        raise HttpError("busy", transient=True)
+
+    [(_, reply)] = ask_all([case(1)], busy, TargetOptions(retries=2, backoff=0.0))
+    assert reply.error == "busy (asked 3 times)" and len(tries) == 3
+    [(_, once)] = ask_all([case(1)], busy, TargetOptions(retries=0))
+    assert once.error == "busy"
+
+
+def test_settings_command_prints_matching_settings_by_group(capsys):
+    assert settings_command(["chunk_size"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("pipeline:\n") or "\n\npipeline:\n" in told
+    assert "the most characters of a chunk (integer; default 500)" in told
+    assert settings_command(["nothing-like-that"]) == 1 and "no setting matches" in capsys.readouterr().err
+    assert settings_command(["retries", "--json"]) == 0 and "retries" in {
+        one["name"] for one in json.loads(capsys.readouterr().out)
+    }
+
+
+# ---------------------------------------------------------------- datasets
+
+
+def test_fetched_dataset_is_named_after_its_address(tmp_path, monkeypatch):
+    folder = tmp_path / "abc123"
+    folder.mkdir()
+    fetched = SimpleNamespace(folder=folder, address="hf://owner/leases@abc123")
+    monkeypatch.setattr(pull, "fetch", lambda *_, **__: fetched)
+    notes, problems = [], []
+    assert find_datasets(["hf://owner/leases@v1"], notes, problems) == {"leases": (folder, fetched.address)}
+    assert notes == problems == [] and find_datasets([], notes, problems) == {}
+    assert problems == ["no dataset given; name a folder with train.json and corpus/, such as datasets_out/cuad"]
+
+
+# ---------------------------------------------------------------- rows and means
+
+
+@pytest.mark.parametrize(
+    ("texts", "reply", "read"),
+    [
+        (["a", None, "b", ""], {}, ["a", "b"]),
+        (["a", "b", "c"], {"selected": 2}, ["a", "b"]),
+        (["a", "b", "c"], {"selected": 0}, []),
+        (["a", None, "c"], {"selected": 2}, ["a"]),
+        (["a", "b", "c"], {"context": [3, 1], "selected": 2}, ["c", "a"]),
+        (["a", "b", None], {"context": [3, 4, 0, 2]}, ["b"]),
+        (["a", "b", "c"], {"context": []}, []),
+    ],
+)
+def test_list_passages_read_returns_context_or_selected_passages(texts, reply, read):
+    recorded = RunReply(passages=[RunPassage(text=text) for text in texts], error="", **reply)
+    row = RunQuestion(id=1, question="?", truth="", reply=recorded, outcome=Outcome.RIGHT)
+    assert [one.text for one in list_passages_read(row)] == read
+
+
+# ---------------------------------------------------------------- what is written of a question
+
+
+def test_eval_results_row_has_first_ten_passages_with_file_and_page(dataset, tmp_path):
+    many = [{"filename": "alder.txt", "text": f"words {n}"} for n in range(9)]
+    odd = [{"filename": "Alder.TXT", "text": "the law of Norway", "page": 3, "box": [1, 2, 3, 4]}, *many, *many]
+
+    def answer(question):
+        return {"answer": "Not found in provided documents.", "passages": odd}
+
+    given = {"dataset_paths": [str(dataset.root)], "target": "function", "output_dir": tmp_path / "out", "limit": 1}
+    done = evaluate(parse_settings({**given, "run_name": "r", "report_cases": 0}), parts={"function": answer})
+    [row] = rows_of(done.folder / "leases" / "eval_results.jsonl")
+    passages = row["reply"]["passages"]
+    assert [("text" in one) for one in passages] == [True] * 10 + [False] * 9 and row["reply"]["refused"] is True
+    assert passages[0]["told_filename"] == "Alder.TXT" and passages[0]["told_page"] == 3
+    assert "told_filename" not in passages[1] and "told_page" not in passages[1] and "also_in" not in passages[1]
+    [entry] = json.loads((done.folder / "leases" / "predictions.json").read_text(encoding="utf-8"))
+    assert len(entry["retrieved_passages"]) == 10 and entry["query"] == dataset.cases[0].question
+    assert row["id"] == 0
+
+
+def test_format_reply_stores_text_of_later_context_passages():
+    passages = tuple(Passage(f"words {n}", "alder.txt") for n in range(14))
+    fields = format_reply(Case(1, "?", "", reply=Reply(passages=passages, answer="words", context=(1, 13))))
+    assert [("text" in one) for one in fields["passages"]] == [True] * 10 + [False, False, True, False]
+
+
+def test_load_datasets_matches_gold_file_names_in_other_spellings(tmp_path):
+    rows = [
+        row("a", "q", "a", {"filename": unicodedata.normalize("NFD", "Élan.txt"), "text": "the law of Chile."}),
+        row("b", "q", "a", {"filename": "alder", "text": "is governed by the law of Norway."}),
+        row("c", "q", "a", {"filename": "gone.txt", "text": "nothing"}),
+        row("d", "q", "a", {"filename": "alder.txt", "text": " "}),
+    ]
+    bundle = write_bundle(tmp_path / "leases", rows=rows, gold=False)
+    (bundle / "corpus" / "cedar.txt").rename(bundle / "corpus" / "Élan.txt")
+    [made], warnings = load_datasets([bundle], Selection())
+    assert [one.gold[0].filename for one in made.cases] == ["Élan.txt", "alder.txt", "gone.txt", "alder.txt"]
+    assert [bool(one.gold[0].places) for one in made.cases] == [True, True, False, False]
+    assert (
+        list(made.refused) == ["c"]
+        and "1 of 4 questions fail: the gold is in 1 files that are not in corpus/" in warnings[0]
+    )
+    assert made.cases[3].gold[0].absent is False and made.cases[2].gold[0].absent is False, "it was not looked for"
+
+
+PASSAGES = 20
+
+ORACLE = f'''
+"""Answers from the gold, with as many passages as are worth counting."""
+
+from exhibit.evaluation.cases import Passage, Reply
+from exhibit.evaluation.targets import NumberedReply, count_only
+
+
+def open(argument, options):
+    return Oracle(options)
+
+
+class Oracle:
+    name, exact = "oracle", False
+
+    def __init__(self, options):
+        self.options = options
+
+    def probe(self, dataset, cases):
+        return []
+
+    def ingest(self, dataset):
+        return count_only(dataset, self.options)
+
+    def ask(self, dataset, cases):
+        for position, case in enumerate(cases):
+            text = case.gold[0].text or "Nothing of the kind."
+            passages = tuple(Passage(text, case.filename) for _ in range({PASSAGES}))
+            yield NumberedReply(position, Reply(case.truth, passages))
+'''
+
+
+@pytest.fixture
+def oracle(tmp_path, monkeypatch):
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "oracle.py").write_text(ORACLE, encoding="utf-8")
+    monkeypatch.setattr(targets, "__path__", [*targets.__path__, str(tmp_path / "more")])
+    yield
+    sys.modules.pop("exhibit.evaluation.targets.oracle", None)
+
+
+def write_repeated_bundle(folder, times):
+    """Write a small bundle whose questions are repeated with new ids, `times` times; return its folder."""
+    write_bundle(folder)
+    rows = json.loads((folder / "train.json").read_text(encoding="utf-8"))
+    gold = rows_of(folder / "gold.jsonl")
+    more = [[{**row, "id": row["id"] + 100 * time} for time in range(times) for row in lines] for lines in (rows, gold)]
+    (folder / "train.json").write_text(json.dumps(more[0]), encoding="utf-8")
+    (folder / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in more[1]), encoding="utf-8")
+    return folder
+
+
+def count_passages():
+    return sum(type(one) is Passage for one in gc.get_objects())
+
+
+@pytest.mark.parametrize(
+    ("repeat", "many"), [(1, 30), *(pytest.param(repeat, 60, marks=pytest.mark.slow) for repeat in (1, 2))]
+)
+@pytest.mark.slow
+def test_evaluate_memory_does_not_grow_with_number_of_questions(oracle, tmp_path, monkeypatch, repeat, many):
+    most: dict[int, int] = {}
+    for times in (15, many):
+        counts = []
+
+        def count_and_add(self, cases, counts=counts, add=scoring.Scored._add):
+            counts.append(count_passages())
+            return add(self, cases)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(scoring.Scored, "_add", count_and_add)
+            given = {
+                "dataset_paths": [str(write_repeated_bundle(tmp_path / f"leases-{times}", times))],
+                "target": "oracle",
+            }
+            given |= {"output_dir": tmp_path / "results", "run_name": f"run-{times}", "engine": "serial"}
+            given |= {"report_cases": 0, "metrics": "document_hit@1,char_recall@8", "repeat": repeat}
+            run = evaluate(parse_settings({**given, "threads": 1}), parts={"function": answer})
+        assert (run.question_count, run.failed_count) == (9 * times, 0)
+        assert run.means["document_hit@1"].mean == 1.0 and run.means["document_hit@1"].n == 6 * times
+        most[times] = max(counts)
+        assert summarise_run(read_tables(RunFolder(run.folder))) == run.means
+    assert 0 < most[many] <= most[15] <= 2 * BATCH * PASSAGES
