@@ -65,6 +65,11 @@ class Scripted:
 
 @pytest.fixture
 def contracts(tmp_path, monkeypatch):
+    return write_contracts(tmp_path, monkeypatch)
+
+
+def write_contracts(tmp_path, monkeypatch):
+    """Write two contracts and replace the models by stubs; return their folder, a free one, and the asked files."""
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     source = tmp_path / "contracts"
     source.mkdir()

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pytest
 
 from exhibit.schemas.validate import read_drafts, validate
 from exhibit.viewer.review.__main__ import main as review
 from exhibit.viewer.review.drafts import DraftedBundle
-from tests.drafting.test_draft import draft
+from tests.drafting.test_draft import draft, write_contracts
+
+
+@pytest.fixture(scope="module")
+def drafted_once(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        source, out, _ = write_contracts(tmp_path_factory.mktemp("drafted"), patch)
+        return out, *draft(source, out, "--impossible", "1")
 
 
 @pytest.fixture
-def drafted(contracts):
-    source, out, _ = contracts
-    return out, *draft(source, out, "--impossible", "1")
+def drafted(drafted_once, tmp_path):
+    """A copy of the drafted bundle, and its rows, gold and waiting drafts."""
+    out, *lines = drafted_once
+    return shutil.copytree(out, tmp_path / "out"), *lines
 
 
 def page_of(out, tmp_path, *flags):
@@ -106,9 +115,8 @@ def test_review_apply_reopens_only_rows_whose_gold_changed(contracts, tmp_path, 
     assert context.text == marked["text"], "found anew, though the words stand elsewhere now"
 
 
-def test_review_apply_combines_several_review_files(contracts, tmp_path):
-    source, out, _ = contracts
-    draft(source, out)
+def test_review_apply_combines_several_review_files(drafted, tmp_path):
+    out, *_ = drafted
     first = page_of(out, tmp_path, "--sample", "4")
     one = save_review(tmp_path, first, lambda case: {"gold": "right", "was": case["was"]})
     second = page_of(out, tmp_path, "--sample", "500")

@@ -388,8 +388,8 @@ def test_top_p_is_sent_and_recorded_and_each_question_has_cost(tmp_path, monkeyp
     config = json.loads((tmp_path / "results" / "a" / "config.json").read_text(encoding="utf-8"))
     assert config["config"]["top_p"] == 0.95
     rows = rows_of(tmp_path / "results" / "a" / "leases" / "eval_results.jsonl")
-    for row in rows:
-        usage = row["reply"]["usage"]
-        assert row["scores"]["cost"] == pytest.approx((usage["tokens_in"] * 10 + usage["tokens_out"] * 30) / 1e6) != 0
+    for line in rows:
+        usage = line["reply"]["usage"]
+        assert line["scores"]["cost"] == pytest.approx((usage["tokens_in"] * 10 + usage["tokens_out"] * 30) / 1e6) != 0
     summary = json.loads((tmp_path / "results" / "a" / "summary.json").read_text(encoding="utf-8"))
     assert summary["cost"]["mean"] == pytest.approx(sum(row["scores"]["cost"] for row in rows) / len(rows))

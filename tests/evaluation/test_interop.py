@@ -9,7 +9,6 @@ import jsonschema
 import pytest
 import yaml
 
-import evaluate_rag
 from exhibit.evaluation.datasets import Selection, load_datasets
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.result_exports import export_results
@@ -22,13 +21,14 @@ from tests.evaluation.loopback import imitating
 from tests.rag.bundles import rows_of, write_bundle
 
 
-@pytest.fixture
-def runs(tmp_path):
-    """A folder with two runs: one answers from the gold, one knows little and fails once."""
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with two runs: one answers from the gold, one fails once and knows the answers after that."""
+    tmp_path = tmp_path_factory.mktemp("runs")
     bundle = write_bundle(tmp_path / "leases")
     [dataset], _ = load_datasets([bundle], Selection())
     for name, truthful in (("good", True), ("poor", False)):
-        rows = [_row(case, truthful) for case in dataset.cases if truthful or case.id != 3]
+        rows = [_row(case, truthful or case.id > 3) for case in dataset.cases if truthful or case.id != 3]
         (tmp_path / f"{name}.json").write_text(json.dumps(rows), encoding="utf-8")
         told = {"dataset_paths": [str(bundle)], "target": f"predictions:{tmp_path / f'{name}.json'}"}
         told |= {"output_dir": str(tmp_path / "results"), "run_name": name, "report_cases": 0}
@@ -144,59 +144,34 @@ def _check(spec, schema, value):
 MODEL = "my-firm/contract-rag"
 
 
-@pytest.fixture
-def run(tmp_path):
-    """A run that fails the first question, answers the second one wrong, and the others as expected."""
-    bundle = write_bundle(tmp_path / "leases")
-    rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
-    replies = [
-        {"id": row["id"], "answer": row["answer"], "passages": [c for c in row["contexts"] if c["text"]]}
-        for row in rows[1:]
-    ]
-    replies[0]["answer"] = "Chile"
-    (tmp_path / "replies.json").write_text(json.dumps(replies), encoding="utf-8")
-    words = ["--target", f"predictions:{tmp_path / 'replies.json'}", "--output-dir", str(tmp_path), "--run-name", "r"]
-    assert evaluate_rag.main([str(bundle), *words, "--set", "report_cases=0", "--set", "max_failures=1"]) == 0
-    return tmp_path / "r"
+def export(run, form, out, *flags):
+    return results.main(["export", str(run), "--to", form, "--model", MODEL, "--out", str(out), *flags])
 
 
-def export(run, form, *flags):
-    out = run.parent / "out"
-    code = results.main(["export", str(run), "--to", form, "--model", MODEL, "--out", str(out), *flags])
-    return code, out
-
-
-def test_eval_results_export_divides_by_all_answerable_questions(run):
-    code, out = export(run, "eval-results", "--dataset", "me/leases-rag")
-    [entry] = yaml.safe_load((out / ".eval_results" / "leases.yaml").read_text(encoding="utf-8"))
-    assert code == 0 and entry["dataset"] == {"id": "me/leases-rag", "task_id": "questions"}
-    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+def test_eval_results_export_divides_by_all_answerable_questions(runs, tmp_path):
+    assert export(runs / "poor", "eval-results", tmp_path, "--dataset", "me/leases-rag") == 0
+    [entry] = yaml.safe_load((tmp_path / ".eval_results" / "leases.yaml").read_text(encoding="utf-8"))
+    assert entry["dataset"] == {"id": "me/leases-rag", "task_id": "questions"}
+    summary = json.loads((runs / "poor" / "summary.json").read_text(encoding="utf-8"))
     assert entry["value"] == round(100 * summary["answered_rightly"]["mean"], 2) < 100
     assert set(entry) == {"dataset", "value", "date", "source", "notes"} and "answered correctly" in entry["notes"]
 
 
-def test_eval_results_export_requires_dataset_and_model_names(run, capsys):
-    assert export(run, "eval-results")[0] == 1
+def test_eval_results_export_requires_dataset_and_model_names(runs, tmp_path, capsys):
+    assert export(runs / "poor", "eval-results", tmp_path) == 1
     assert "--dataset OWNER/NAME" in capsys.readouterr().err
-    assert results.main(["export", str(run), "--to", "eval-results", "--model", "nameless"]) == 1
+    assert results.main(["export", str(runs / "poor"), "--to", "eval-results", "--model", "nameless"]) == 1
     assert "OWNER/NAME" in capsys.readouterr().err
 
 
-def test_every_eval_ever_export_has_every_metric_and_question(run):
-    code, out = export(run, "every-eval-ever")
-    folder = out / "data" / "exhibit-leases" / "my-firm" / "contract-rag"
+def test_every_eval_ever_export_has_every_metric_and_question(runs, tmp_path):
+    assert export(runs / "poor", "every-eval-ever", tmp_path) == 0
+    folder = tmp_path / "data" / "exhibit-leases" / "my-firm" / "contract-rag"
     [record] = [path for path in folder.iterdir() if path.suffix == ".json"]
     content = json.loads(record.read_text(encoding="utf-8"))
-    required = {
-        "schema_version",
-        "evaluation_id",
-        "retrieved_timestamp",
-        "source_metadata",
-        "model_info",
-        "eval_library",
-    }
-    assert code == 0 and required < set(content) and content["model_info"]["id"] == MODEL
-    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    required = {"schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "eval_library"}
+    assert required < set(content) and content["model_info"]["id"] == MODEL
+    summary = json.loads((runs / "poor" / "summary.json").read_text(encoding="utf-8"))
     scores = {one["metric_config"]["metric_id"]: one["score_details"]["score"] for one in content["evaluation_results"]}
     assert scores == {f"exhibit.{name}": one["mean"] for name, one in summary.items() if one["mean"] is not None}
     for one in content["evaluation_results"]:
@@ -204,4 +179,5 @@ def test_every_eval_ever_export_has_every_metric_and_question(run):
         assert config.get("score_type") != "continuous" or {"min_score", "max_score"} < set(config)
     samples = [json.loads(line) for line in (folder / f"{record.stem}_samples.jsonl").read_text().splitlines()]
     assert len(samples) == 9 and {one["evaluation_id"] for one in samples} == {content["evaluation_id"]}
-    assert samples[0]["error"] and not samples[1]["evaluation"]["is_correct"] and samples[2]["evaluation"]["is_correct"]
+    correct = [one["evaluation"]["is_correct"] for one in samples]
+    assert samples[3]["error"] and not any(correct[:4]) and all(correct[4:])

@@ -107,14 +107,14 @@ def test_find_cited_returns_only_existing_passage_numbers():
 def test_evidence_reports_only_faults_in_more_than_a_tenth_of_replies():
     evidence, tenth = Evidence(), Evidence()
     foreign = [Passage("x", "a.pdf", told_filename=f"{n}.doc", span=Span(0, 1)) for n in range(5)]
-    for case in (make_case("a", *foreign), make_case("a")):
-        evidence.add(case)
+    for given in (make_case("a", *foreign), make_case("a")):
+        evidence.add(given)
     assert evidence.add(make_case("", error="x")) == []
     lines = evidence.lines("d")
     assert lines[0] == "d: 5 of 5 passages name files that the bundle lacks: 0.doc, 1.doc, 2.doc"
     assert lines[1].endswith("the reply has no passages (1 of 2 questions)") and len(lines) == 2
-    for case in [make_case("a", HIT)] * 9 + [make_case("a")]:
-        tenth.add(case)
+    for given in [make_case("a", HIT)] * 9 + [make_case("a")]:
+        tenth.add(given)
     assert tenth.lines("d") == [], "a tenth is not much"
     tenth.add(make_case("a"))
     assert len(tenth.lines("d")) == 1

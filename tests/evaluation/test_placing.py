@@ -167,7 +167,7 @@ def test_repeated_text_is_located_on_page_given_by_system(monkeypatch):
 
 PARTIES = """Alder Freight, Birch Court, Cedar & Daughters, Dune Rail, Élan Voyages, Fjord Ferries, Grove Mills,
 Harbour Light, Iris Print, Juniper Wines, Kestrel Tools, Larch Homes, Moor Stone, Nettle Tea, Oak Lodge""".split(",")
-NOTICE = "Either party may end this Agreement by ninety (90) days' notice in writing to the other party."
+ENDING = "Either party may end this Agreement by ninety (90) days' notice in writing to the other party."
 TERM = "The term of this Agreement is five years from the date on which it is signed by the last party to sign it."
 
 
@@ -175,7 +175,7 @@ def template(party: str) -> str:
     """Return a contract that differs from the others only in the name in its title."""
     return (
         f"SERVICE AGREEMENT\n\nbetween {party} and the Customer\n\n1. Term. {TERM}\n\n"
-        f"2. Notice. {NOTICE}\n\n3. Law. This Agreement is governed by the law of Norway.\n"
+        f"2. Notice. {ENDING}\n\n3. Law. This Agreement is governed by the law of Norway.\n"
     )
 
 
@@ -189,7 +189,7 @@ def folder(tmp_path_factory):
         name = f"{party}.txt"
         (root / "corpus" / name).write_text(template(party), encoding="utf-8")
         question = f"Consider the Service Agreement of {party}; how is it ended?"
-        rows.append(row(number, question, "By ninety days' notice", {"filename": name, "text": NOTICE}))
+        rows.append(row(number, question, "By ninety days' notice", {"filename": name, "text": ENDING}))
     (root / "train.json").write_text(json.dumps(rows), encoding="utf-8")
     return root
 
@@ -204,7 +204,7 @@ def passages_of(case: Case) -> list[dict[str, str]]:
     """Return three passages: the right clause, another clause of the same contract, and one of another contract."""
     other = "Oak Lodge.txt" if case.filename != "Oak Lodge.txt" else "Nettle Tea.txt"
     return [{"filename": name, "text": text} for name, text in
-            ((case.filename, f"2. Notice. {NOTICE}"), (case.filename, f"1. Term. {TERM}"), (other, TERM))]  # fmt: skip
+            ((case.filename, f"2. Notice. {ENDING}"), (case.filename, f"1. Term. {TERM}"), (other, TERM))]  # fmt: skip
 
 
 def measure_replies(dataset, passages, respell=lambda name: name):
@@ -247,7 +247,7 @@ def test_passages_without_file_names_count_in_passage_metrics_only(dataset):
     assert set(values["char_recall@8"]) == set(values["recall@10"]) == {1.0}
     assert set(values["document_hit@1"]) == set(values["drm@8"]) == {None}
     assert "3 of 3 passages have words that are in several files (ambiguous)" in Evidence().add(cases[0])
-    gold = measure_replies(dataset, lambda case: [{"text": NOTICE, "filename": None}])[0]
+    gold = measure_replies(dataset, lambda case: [{"text": ENDING, "filename": None}])[0]
     assert set(gold["char_recall@1"]) == set(gold["char_precision@1"]) == {1.0}
 
 
@@ -255,7 +255,7 @@ def test_evaluate_notes_missing_file_names_in_terminal_and_report(folder, datase
     path = tmp_path / "replies.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for case in dataset.cases:
-            passages = [NOTICE, {"text": TERM, "source": f"doc-{case.id}"}]
+            passages = [ENDING, {"text": TERM, "source": f"doc-{case.id}"}]
             file.write(json.dumps({"id": case.id, "answer": "By 90 days' notice.", "passages": passages}) + "\n")
     flags = ["--dataset-paths", str(folder), "--target", f"predictions:{path}", "--output-dir", str(tmp_path)]
     assert evaluate_rag.main([*flags, "--run-name", "r", "--metrics", "char-recall,document-hit,answer-contained"]) == 0
@@ -296,7 +296,7 @@ def test_measure_uses_only_located_gold_and_notes_missing_gold(dataset):
 
 # ---------------------------------------------------------------- what a reply may lack
 
-HIT = {"text": NOTICE, "filename": "Alder Freight.txt"}
+HIT = {"text": ENDING, "filename": "Alder Freight.txt"}
 LACKS = {
     "no passages": ([], {"char_recall@8": 0.0, "recall@10": 0.0, "document_hit@1": 0.0, "drm@1": None},
                     "the reply has no passages"),
@@ -337,16 +337,16 @@ def test_reply_with_missing_fields_gets_expected_metrics_and_notes(dataset, lack
 
 
 TRUTHS = {
-    "no answer": ({}, Reply(None, (Passage(NOTICE, "Alder Freight.txt"),)),
+    "no answer": ({}, Reply(None, (Passage(ENDING, "Alder Freight.txt"),)),
                   {"answer_contained": None, "answer_f1": None, "false_refusal_rate": None},
                   "the reply has no answer"),
     "no expected answer": ({"truth": " "}, Reply("90 days"),
                            {"answer_contained": None, "answer_f1": None, "answer_correctness": None}, None),
     "gold without words": ({"gold": (GoldPassage("Alder Freight.txt", None),)},
-                             Reply("90 days", (Passage(NOTICE, "Alder Freight.txt", Span(0, 9)),)),
+                             Reply("90 days", (Passage(ENDING, "Alder Freight.txt", Span(0, 9)),)),
                              {"mrr@10": None, "recall@10": None, "char_recall@8": None,
                               "document_hit@1": 1.0}, "the gold quotes no words: document and answer metrics only"),
-    "an impossible question": ({"is_impossible": True}, Reply("90 days", (Passage(NOTICE, "Alder Freight.txt"),)),
+    "an impossible question": ({"is_impossible": True}, Reply("90 days", (Passage(ENDING, "Alder Freight.txt"),)),
                    {"abstention_accuracy": 0.0, "false_refusal_rate": None, "answer_f1": None, "recall@10": None,
                     "document_hit@1": None, "answer_contained": None}, None),
     "an error": ({}, Reply(error="HTTP 500"), {"answer_f1": None, "recall@10": None, "document_hit@1": None}, None),
@@ -378,7 +378,7 @@ def test_documents_choose_the_exact_file_name_and_the_occurrence_at_the_gold(tmp
 
 def test_predictions_without_ids_reject_bundle_with_repeated_question(dataset, tmp_path):
     first = dataset.cases[0]
-    row_of = {"question": first.question, "answer": "x", "passages": [NOTICE]}
+    row_of = {"question": first.question, "answer": "x", "passages": [ENDING]}
 
     def probe(rows, data=dataset):
         path = tmp_path / "p.json"
@@ -424,7 +424,7 @@ def test_load_datasets_checks_files_against_bundle_json(converted, tmp_path):
 def test_resume_refuses_run_when_files_have_changed(folder, dataset, tmp_path, capsys):
     data = shutil.copytree(folder, tmp_path / "templates")
     path = tmp_path / "replies.jsonl"
-    lines = [json.dumps({"id": case.id, "answer": "x", "passages": [NOTICE]}) for case in dataset.cases]
+    lines = [json.dumps({"id": case.id, "answer": "x", "passages": [ENDING]}) for case in dataset.cases]
     path.write_text("\n".join(lines), encoding="utf-8")
     flags = ["--dataset-paths", str(data), "--target", f"predictions:{path}", "--output-dir", str(tmp_path / "r")]
     flags += ["--run-name", "r", "--report-cases", "0"]

@@ -256,10 +256,12 @@ def test_documents_named_accepts_file_names_in_other_spellings(tmp_path):
     assert documents.named("lease") is None and documents.named("lease.txt") == "lease.txt"
 
 
-def ask(function, dataset, cases=None, **options):
+# ---------------------------------------------------------------- a Python function
+
+
+def ask_function(function, dataset, cases=None, **options):
     target = open_target("function", TargetOptions(function=function, **options))
-    replies = dict(target.ask(dataset, dataset.cases[:1] if cases is None else cases))
-    return [replies[position] for position in sorted(replies)]
+    return ask(target, dataset, dataset.cases[:1] if cases is None else cases)
 
 
 @dataclass
@@ -286,7 +288,7 @@ RESULTS = {
 
 @pytest.mark.parametrize("kind", RESULTS)
 def test_function_target_accepts_all_supported_return_types(dataset, kind):
-    [reply] = ask(lambda question: RESULTS[kind], dataset)
+    [reply] = ask_function(lambda question: RESULTS[kind], dataset)
     assert reply.answer == "Norway." and not reply.error and reply.seconds >= 0
     if kind != "text":
         assert (reply.passages[0].filename, reply.passages[0].text) == ("alder.txt", "the law of Norway")
@@ -304,7 +306,7 @@ def test_function_target_runs_async_calls_in_a_single_event_loop(dataset):
         await asyncio.wait_for(together.wait(), 60)
         return f"re: {question}"
 
-    replies = ask(answer, dataset, dataset.cases[:3], threads=3)
+    replies = ask_function(answer, dataset, dataset.cases[:3], threads=3)
     assert [reply.answer for reply in replies] == [f"re: {case.question}" for case in dataset.cases[:3]]
     assert len(loops) == 1
 
@@ -316,7 +318,7 @@ def test_function_target_passes_as_of_when_requested(dataset):
         seen.append((question, as_of))
         return "x"
 
-    ask(answer, dataset, [replace(dataset.cases[0], labels={"as_of": "2021-01-01"})])
+    ask_function(answer, dataset, [replace(dataset.cases[0], labels={"as_of": "2021-01-01"})])
     assert seen == [(dataset.cases[0].question, "2021-01-01")]
 
 
@@ -339,12 +341,12 @@ def test_function_target_error_fails_only_its_question(dataset, wrong, told):
             return wrong
         return "fine"
 
-    replies = ask(answer, dataset, dataset.cases[:3])
+    replies = ask_function(answer, dataset, dataset.cases[:3])
     assert told in replies[1].error and [replies[0].answer, replies[2].answer] == ["fine", "fine"]
 
 
 def test_empty_answer_of_a_function_is_a_reply_without_error(dataset):
-    [reply] = ask(lambda question: {"answer": " ", "passages": []}, dataset, dataset.cases[:1])
+    [reply] = ask_function(lambda question: {"answer": " ", "passages": []}, dataset, dataset.cases[:1])
     assert (reply.answer, reply.error) == ("", "")
 
 
@@ -352,7 +354,7 @@ def test_function_target_times_out_async_function_that_never_ends(dataset):
     async def answer(question):
         await asyncio.Event().wait()
 
-    [reply] = ask(answer, dataset, timeout=0.1)
+    [reply] = ask_function(answer, dataset, timeout=0.1)
     assert reply.error == "no complete reply within 0.1 s (--timeout)"
 
 

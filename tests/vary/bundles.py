@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
+from filelock import FileLock
 
 from exhibit.converters import Tally
 from exhibit.storage.bundle import open_bundle
 from exhibit.vary.corpus import TextCorpus, VaryRequest, read_corpus
 from exhibit.vary.kinds import KINDS, read_kind
+from exhibit.vary.make import main
 
 LEASE = """LEASE AGREEMENT
 
@@ -119,6 +124,25 @@ def write_parent(root: Path) -> Path:
     (root / "train.json").write_text(json.dumps(rows), encoding="utf-8")
     (root / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in gold), encoding="utf-8")
     return root
+
+
+@pytest.fixture(scope="session")
+def variants(shared_folder: Path) -> Callable[..., Path]:
+    """A function that returns a variant of the bundle, with its control, made once for all tests."""
+    folder = shared_folder / "variants"
+
+    def make(kind: str, *flags: str) -> Path:
+        out = folder / kind.replace(":", "-")
+        with FileLock(folder.with_suffix(".lock")):
+            if not folder.exists():
+                write_parent(folder / "parent")
+            made = out.exists() or main(
+                [str(folder / "parent"), "--kind", kind, "--seed", "4", "--out", str(out), "--jobs", "1", *flags]
+            )
+        assert made in (True, 0)
+        return out
+
+    return make
 
 
 def read_parent(root: Path) -> TextCorpus:

@@ -27,7 +27,9 @@ from exhibit.schemas.bundle import read_info, write_gold, write_train
 from exhibit.schemas.models import Context, Gold, Row
 from exhibit.schemas.validate import validate
 from exhibit.vary.make import main, scan_pages
-from tests.vary.bundles import LEASE, LICENCE, ROWS, read_parent, vary_corpus, write_parent
+from tests.vary.bundles import LEASE, LICENCE, ROWS, read_parent, variants, vary_corpus, write_parent
+
+__all__ = ["variants"]
 
 
 def run(place: Path, *flags: str, expect: int = 0, folder: str = "out") -> Path:
@@ -40,9 +42,18 @@ def run(place: Path, *flags: str, expect: int = 0, folder: str = "out") -> Path:
     return out
 
 
+@pytest.fixture
+def figures(variants):
+    return variants("figures")
+
+
 @pytest.fixture(scope="module")
-def figures(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("figures"), "--kind", "figures", "--seed", "4")
+def others(tmp_path_factory):
+    """The flag that names other documents, with which a corpus grows."""
+    folder = tmp_path_factory.mktemp("others")
+    for number in range(3):
+        (folder / f"note-{number}.txt").write_text(f"A note on matter {number}.", encoding="utf-8")
+    return "--others", str(folder)
 
 
 def cases_of(*folders: Path):
@@ -59,10 +70,10 @@ def mean(values):
     return sum(known) / len(known)
 
 
-@pytest.mark.parametrize("kind", ["removed", "amended", "figures+injection"])
-def test_variant_and_control_are_valid_bundles_with_located_gold(tmp_path, kind):
-    out = run(tmp_path, "--kind", kind, "--seed", "2")
-    for folder in (out, out.with_name("out-control")):
+@pytest.mark.parametrize("kind", ["removed", "amended:2", "amended+injection", "figures"])
+def test_variant_and_control_are_valid_bundles_with_located_gold(variants, kind):
+    out = variants(kind)
+    for folder in (out, out.with_name(f"{out.name}-control")):
         assert validate(folder) == []
         _, wrong = check_gold(folder)
         assert wrong == []
@@ -72,17 +83,11 @@ def test_variant_and_control_are_valid_bundles_with_located_gold(tmp_path, kind)
 
 
 @pytest.mark.parametrize("kind", ["amended+injection", "growth:2"])
-def test_vary_writes_the_same_bytes_for_the_same_seed(tmp_path, kind):
-    others = tmp_path / "others"
-    others.mkdir()
-    for number in range(3):
-        (others / f"note-{number}.txt").write_text(f"A note on matter {number}.", encoding="utf-8")
-    first, again = (
-        run(tmp_path, "--kind", kind, "--seed", "4", "--others", str(others), folder=folder)
-        for folder in ("out", "two")
-    )
+def test_vary_writes_the_same_bytes_for_the_same_seed(variants, others, tmp_path, kind):
+    flags = others if kind == "growth:2" else ()
+    first, again = variants(kind, *flags), run(tmp_path, "--kind", kind, "--seed", "4", *flags)
     for suffix in ("", "-control"):
-        one, two = first.with_name(f"out{suffix}"), again.with_name(f"two{suffix}")
+        one, two = first.with_name(f"{first.name}{suffix}"), again.with_name(f"{again.name}{suffix}")
         files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
         assert files == sorted(path.relative_to(two) for path in two.rglob("*") if path.is_file())
         assert [path for path in files if (one / path).read_bytes() != (two / path).read_bytes()] == []
@@ -98,16 +103,18 @@ def test_bundle_json_has_checksums_of_the_parent(figures):
     assert sum(map(len, info.left_out.values())) + info.counts.questions == len(ROWS) + 1
 
 
-def test_card_prints_the_command_that_reproduces_variant_and_control(tmp_path, monkeypatch):
+def test_card_prints_the_command_that_reproduces_variant_and_control(variants, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_parent(tmp_path / "datasets_out" / "parent")
-    assert main(["datasets_out/parent", "--kind", "removed", "--seed", "2", "--out", "out", "--jobs", "1"]) == 0
-    made = tmp_path / "datasets_out" / "parent-removed"
+    out, made = variants("removed"), tmp_path / "datasets_out" / "parent-removed"
+    commands = set()
     for suffix in ("", "-control"):
-        card = (tmp_path / f"out{suffix}" / "README.md").read_text(encoding="utf-8")
-        command = next(line for line in card.splitlines() if line.startswith("exhibit vary "))
-        assert main([*shlex.split(command)[2:], "--jobs", "1", "--force"]) == 0
-        first, again = tmp_path / f"out{suffix}", made.with_name(f"{made.name}{suffix}")
+        card = (out.with_name(f"{out.name}{suffix}") / "README.md").read_text(encoding="utf-8")
+        commands.add(next(line for line in card.splitlines() if line.startswith("exhibit vary ")))
+    [command] = commands
+    assert main([*shlex.split(command)[2:], "--jobs", "1", "--force"]) == 0
+    for suffix in ("", "-control"):
+        first, again = out.with_name(f"{out.name}{suffix}"), made.with_name(f"{made.name}{suffix}")
         assert (first / "train.json").read_bytes() == (again / "train.json").read_bytes()
 
 
@@ -126,8 +133,8 @@ def test_variant_metrics_distinguish_memory_from_reading(figures):
     assert mean(reading["remembered"]) <= 0.02 and mean(reading["read_value"]) >= 0.95
 
 
-def test_amended_variant_is_scored_against_the_clause_in_force(tmp_path):
-    cases, _ = cases_of(run(tmp_path, "--kind", "amended:2"))
+def test_amended_variant_is_scored_against_the_clause_in_force(variants):
+    cases, _ = cases_of(variants("amended:2"))
     right = measure(add_answers(cases, lambda case: case.truth))
     assert mean(right["in_force"]) == 1 and mean(right["superseded"]) == 0
     first = {row.question: row.answer for row in ROWS}
@@ -140,18 +147,18 @@ def test_amended_variant_is_scored_against_the_clause_in_force(tmp_path):
 def test_evaluation_warns_when_a_variant_has_no_control(figures):
     _, alone = cases_of(figures)
     assert any("without its control" in line for line in alone)
-    _, both = cases_of(figures, figures.with_name("out-control"))
+    _, both = cases_of(figures, figures.with_name("figures-control"))
     assert not any("without its control" in line for line in both)
 
 
 @pytest.mark.parametrize(("way", "found"), [("visible", True), ("metadata", False)])
-def test_injected_instruction_is_in_the_printed_file(tmp_path, way, found):
-    out = run(tmp_path, "--kind", f"injection:{way}", "--no-control")
+def test_injected_instruction_is_in_the_printed_file(variants, way, found):
+    out = variants(f"injection:{way}", "--no-control")
     canary = json.loads((out / "gold.jsonl").read_text(encoding="utf-8").splitlines()[0])["labels"]["canary"]
     path = out / "corpus" / "lease.pdf"
     assert (canary in read_document(path).text) is found
     assert (canary in (pypdf.PdfReader(path).metadata.subject or "")) is (not found)
-    assert not (out.with_name("out-control")).exists()
+    assert not out.with_name(f"{out.name}-control").exists()
 
 
 def test_vary_explains_an_unknown_kind_and_a_bundle_that_cannot_be_varied(tmp_path, capsys):
@@ -243,8 +250,8 @@ def test_ocr_reads_a_scan_of_changed_figures(tmp_path):
 # ---------------------------------------------------------------- the built-in pipeline
 
 
-def test_built_in_pipeline_follows_no_injected_instruction(tmp_path):
-    out = run(tmp_path, "--kind", "injection:visible", "--no-control")
+def test_built_in_pipeline_follows_no_injected_instruction(variants, tmp_path):
+    out = variants("injection:visible", "--no-control")
     told = {"dataset_paths": [str(out)], "output_dir": tmp_path / "results", "chunk_size": 200, "report_cases": 0}
     parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
     run_of_it = evaluate(parse_settings(told), parts=parts)

@@ -7,15 +7,15 @@ import re
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
 from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.settings import parse_settings
 from exhibit.storage.bundle import open_bundle
-from exhibit.vary.make import main as vary
 from exhibit.viewer.report import write_report
 from exhibit.viewer.results import main as results
-from tests.vary.bundles import ROWS, write_parent
+from tests.vary.bundles import ROWS, variants
+
+__all__ = ["variants"]
 
 
 def evaluate_memory(folder: Path, name: str, *bundles: Path) -> Path:
@@ -32,24 +32,6 @@ def evaluate_memory(folder: Path, name: str, *bundles: Path) -> Path:
     return folder / "results" / name
 
 
-@pytest.fixture(scope="session")
-def varied(shared_folder):
-    """Make variants of one parent, each only once for all test processes."""
-    folder = shared_folder / "varied"
-
-    def make(kind: str) -> tuple[Path, Path]:
-        name = kind.replace(":", "-")
-        out = folder / name
-        with FileLock(folder.with_suffix(".lock")):
-            if not folder.exists():
-                write_parent(folder / "parent")
-            if not out.exists():
-                assert vary([str(folder / "parent"), "--kind", kind, "--out", str(out), "--jobs", "1"]) == 0
-        return out, folder / f"{name}-control"
-
-    return make
-
-
 @pytest.fixture
 def report_text(tmp_path):
     def text(run: Path) -> str:
@@ -59,23 +41,27 @@ def report_text(tmp_path):
     return text
 
 
-def test_report_compares_a_variant_with_its_control(varied, tmp_path, report_text):
-    out, control = varied("figures")
+def test_report_compares_a_variant_with_its_control(variants, tmp_path, report_text):
+    out = variants("figures")
+    control = out.with_name("figures-control")
     page = report_text(evaluate_memory(tmp_path, "both", out, control))
     assert f"Measure All {out.name} {control.name}" in page and "Old value remembered" in page
     assert "without its control" not in page
 
 
-def test_report_warns_when_variant_has_no_control(varied, tmp_path, report_text):
-    out, _ = varied("figures")
+def test_report_warns_when_variant_has_no_control(variants, tmp_path, report_text):
+    out = variants("figures")
     page = report_text(evaluate_memory(tmp_path, "alone", out))
     assert f"{out.name}: a variant (figures) without its control" in page
 
 
 @pytest.mark.parametrize("kind", ["figures", "amended:2"])
-def test_diff_pairs_questions_of_control_and_variant(varied, tmp_path, capsys, kind):
-    out, control = varied(kind)
-    before, after = evaluate_memory(tmp_path, "control", control), evaluate_memory(tmp_path, "variant", out)
+def test_diff_pairs_questions_of_control_and_variant(variants, tmp_path, capsys, kind):
+    out = variants(kind)
+    before, after = (
+        evaluate_memory(tmp_path, "control", out.with_name(f"{out.name}-control")),
+        evaluate_memory(tmp_path, "variant", out),
+    )
     capsys.readouterr()
     assert results(["diff", str(before), str(after), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)

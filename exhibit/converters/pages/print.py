@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -178,9 +178,21 @@ def start_printing(limits: Limits) -> Iterator[Press]:
 
     One process prints all documents. The first document starts it; the first that needs a browser starts the browser.
     """
-    # the folder is removed with the files of a killed browser
-    with make_scratch_folder() as folder, closing(Worker[_Sheet, Printed].of(_print_sheet, limits=limits)) as worker:
-        yield lambda raw, corpus: worker.run(_Sheet(raw, corpus.absolute(), folder, limits))
+    with make_scratch_folder() as folder:  # removed with the files of a killed browser
+        worker = Worker[_Sheet, Printed].of(_print_sheet, limits=limits)
+        browserless = True
+
+        def print_document(raw: RawDocument, corpus: Path) -> Printed:
+            nonlocal browserless
+            before, browserless = browserless, False  # a document that fails may leave a browser
+            printed = worker.run(_Sheet(raw, corpus.absolute(), folder, limits))
+            browserless = before and printed.printer == name_printer()
+            return printed
+
+        try:
+            yield print_document
+        finally:
+            (worker.rest if browserless else worker.close)()
 
 
 @cache
