@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -12,11 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugin_page import PAGE, write_files
+from tests.commands import run_commands
 from tests.rag.models import link_models
 
 ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
 GROUPS = dict(re.findall(r"^\| [^|]+ \| `(exhibit\.[a-z]+)` \| (.*?) \|", PAGE, re.MULTILINE))
+
+
+def write_files(folder: Path) -> None:
+    """Write the folders `exhibit-leases` and `house` of the page into a folder."""
+    [questions] = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    house = {"house/faq.json": questions, "house/hearing.trn": "THE COURT\tPlease be seated.\n"}
+    package = {f"exhibit-leases/{name}": text for name, text in FILES.items()}
+    for name, text in {**package, "exhibit-leases/exhibit_leases/__init__.py": "", **house}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -35,21 +46,6 @@ def installed(tmp_path_factory) -> Path:
     return folder
 
 
-RUN = """
-import contextlib, io, json, sys
-from exhibit.__main__ import main
-if __name__ == "__main__":
-    for words in json.loads(sys.argv[1]):
-        with contextlib.redirect_stdout(io.StringIO()) as told, contextlib.redirect_stderr(told):
-            try:
-                code = main(words)
-            except SystemExit as end:
-                code = end.code or 0
-        print(json.dumps([code, told.getvalue()]))
-"""
-"""A program that runs commands one after the other, so that common modules are imported only once."""
-
-
 def exhibit(folder: Path, *commands: list[str], last: int = 0) -> list[str]:
     """Run commands in one process with the page's distribution; return the output of each.
 
@@ -57,11 +53,7 @@ def exhibit(folder: Path, *commands: list[str], last: int = 0) -> list[str]:
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "site"), str(ROOT)])}
     environment |= {"EXHIBIT_CACHE": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    (folder / "run.py").write_text(RUN, encoding="utf-8")
-    command = [sys.executable, "run.py", json.dumps(commands)]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8")
-    assert done.returncode == 0, done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines()]
+    told = [(code, out + err) for code, out, err in run_commands(folder, commands, folder, environment)]
     assert [one[0] for one in told] == [*[0] * (len(commands) - 1), last], told
     return [one[1] for one in told]
 

@@ -1,7 +1,4 @@
-"""The commands of README.md and docs/ run: every line of a ```bash block, page after page, in one working folder.
-
-Other tests run the pages on the tutorial, on converters and on extending; ```text blocks are not run.
-"""
+"""The commands of README.md and docs/ run: every line of a ```bash block, page after page, in one working folder."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ import pytest
 
 from tests.evaluation.loopback import chat
 from tests.evaluation.loopback import serving as rag_serving
+from tests.rag.models import link_models
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -75,3 +73,45 @@ def test_documentation_pages_with_commands_are_all_tested():
     pages = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
     tested = {*PAGES, *(f"docs/{name}.md" for name in ("tutorial", "extending", "converters"))}
     assert [page for page in pages if list_commands(page) and page not in tested] == []
+
+
+# ---------------------------------------------------------------- the tutorial
+
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+TEN = 10
+MINUTES = 10
+COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", TUTORIAL, re.DOTALL) for line in block.splitlines()]
+
+
+@pytest.mark.slow
+def test_tutorial_commands_evaluate_ten_documents_without_browser(tmp_path):
+    """Needs only the base install, without a browser."""
+    (tmp_path / "contracts").mkdir()
+    for path in sorted((ROOT / "training" / "lessons" / "documents").glob("*-*.md"))[:TEN]:
+        shutil.copy(path, tmp_path / "contracts" / f"{path.stem}.txt")
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "sitecustomize.py").write_text("import sys\nsys.modules['playwright'] = None\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path / "hidden"), str(ROOT)])}
+    before = os.times()
+    with rag_serving() as server:
+        server.reply = lambda question: chat("Not found in provided documents", [{"content": question, "file": "a.md"}])
+        for line in COMMANDS[1:]:
+            words = shlex.split(line.replace("http://localhost:8000/ask", server.url))
+            done = subprocess.run(
+                [sys.executable, "-m", *words], cwd=tmp_path, env=environment, capture_output=True, text=True
+            )
+            assert done.returncode in (0, 1 if words[1] == "doctor" else 0), f"{line}\n{done.stdout}\n{done.stderr}"
+    used = os.times()
+    assert sum(used[2:4]) - sum(before[2:4]) < MINUTES * 60, "seconds of processor time"
+    assert "recall@10" in done.stdout and (tmp_path / "results" / "mine" / "report.html").is_file()
+
+
+def test_tutorial_python_examples_run_and_write_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EXHIBIT_CACHE", str(link_models(tmp_path / "cache")))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", TUTORIAL.partition("## From Python")[2], re.DOTALL):
+        exec(compile(block, "docs/tutorial.md", "exec"), names)
+    assert "nowhere: no such folder" in capsys.readouterr().out
+    assert (tmp_path / "results" / "after" / "report.html").is_file()

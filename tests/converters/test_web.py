@@ -17,11 +17,11 @@ from exhibit.converters import Tally
 from exhibit.converters.pages import download
 from exhibit.converters.pages.download import USER_AGENT, flaw_of
 from exhibit.converters.pages.fetch import Policy, UrlLine, fetch_all, filename_of, report
+from exhibit.converters.pages.text_pdf import find_font
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
-from tests.converters.fontconfigs import misleading_fonts
 from tests.converters.site import Site, serve
 
 QUICK = ("--delay", "0", "--jobs", "1")
@@ -62,6 +62,20 @@ def list_of(path: Path, *urls: str) -> Path:
 
 
 # ---------------------------------------------------------------- the sample
+
+_HEAD = "<?xml version='1.0'?><!DOCTYPE fontconfig SYSTEM 'fonts.dtd'><fontconfig>"
+_WRONG = "<match target='pattern'><edit name='family' mode='assign' binding='strong'><string>{}</string></edit></match>"
+_HINTS = "<match target='font'><edit name='hintstyle' mode='assign'><const>hintfull</const></edit></match>"
+
+
+def misleading_fonts(folder: Path) -> Path:
+    """Write a fontconfig file that resolves every font family to a bold monospace font; return its path."""
+    fonts = folder / "typewriter"
+    fonts.mkdir(exist_ok=True)
+    (fonts / "bold.ttf").write_bytes(find_font("ExhibitMono-Bold.ttf").read_bytes())
+    path, rules = folder / "misleading.conf", f"<dir>{fonts}</dir>{_WRONG.format('Exhibit Mono')}{_HINTS}"
+    path.write_text(f"{_HEAD}{rules}<cachedir>{folder / 'cache'}</cachedir></fontconfig>", encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="module")

@@ -4,37 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from tests.commands import CommandResult, run_commands
+
 ROOT = Path(__file__).parent.parent.parent
-
-
-RUN = """
-import contextlib, io, json, sys
-from exhibit.__main__ import main
-if __name__ == "__main__":
-    for words in json.loads(sys.argv[1]):
-        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
-            try:
-                code = main(words)
-            except SystemExit as end:
-                code = end.code or 0
-        print(json.dumps([code, out.getvalue(), err.getvalue()]))
-"""
-"""A program that runs commands one after the other, so that common modules are imported only once."""
-
-
-class CommandResult(NamedTuple):
-    """The exit code and the output of a command."""
-
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture(scope="module")
@@ -65,18 +41,9 @@ def command_results(folder, samples, request) -> dict[str, CommandResult]:
     commands["draft"] = ["draft", str(folder / "contracts"), "--out", str(folder / "mine"), "--jobs", "1"]
     commands["pages alone"] = ["draft", str(folder / "pages"), "--out", str(folder / "none"), "--jobs", "1"]
     commands |= {"doctor": ["doctor"], "fix": ["doctor", "--fix", "browser"]}
-    (folder / "run.py").write_text(RUN, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(folder / "run.py"), json.dumps(list(commands.values()))],
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(hidden), str(ROOT)])},
-    )
-    assert done.returncode == 0, done.stderr
-    return {
-        name: CommandResult(*json.loads(line)) for name, line in zip(commands, done.stdout.splitlines(), strict=True)
-    }
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(hidden), str(ROOT)])}
+    done = run_commands(folder, list(commands.values()), ROOT, environment)
+    return dict(zip(commands, done, strict=True))
 
 
 @pytest.mark.parametrize("name", ["cuad", "maud"])
