@@ -60,6 +60,8 @@ def read_references(text: str, *, context: str = "") -> list[str]:
         ("regulation 2(1) of the Public Contracts Regulations 2015", "public contracts regulations 2015 2.1"),
         ("FPR 3.4, FPR Part 12", "family procedure rules 3.4 | family procedure rules part 12"),
         ("paragraph 6 of Schedule 18 to the Housing Act 1985", "housing act 1985 sch 18.6"),
+        ("S.I. 2000/1119 regulation 37(3), Schedule 4", "si 2000/1119 37.3"),
+        ("Limitation Act 1980 section 33, Schedule 4", "limitation act 1980 33"),
         (
             "Part 1 of the Legal Aid, Sentencing and Punishment of Offenders Act 2012",
             "legal aid sentencing and punishment of offenders act 2012 part 1",

@@ -291,7 +291,11 @@ class _Statutes:
         """Return the Schedule, Part or Chapter that is named after a provision and contains it."""
         chain = _CHAIN.match(self.text, unit.end)
         following = self.units.get(chain.end()) if chain else None
-        return following if following and following.unit in _LARGE and following.unit != unit.unit else None
+        if not chain or not following or following.unit not in _LARGE or following.unit == unit.unit:
+            return None
+        # "section 10, Schedule 2" cites two provisions of one Act
+        listed = unit.unit in ("section", "regulation") and following.unit == "sch" and not chain[0].strip(" ,")
+        return None if listed else following
 
     def list_paths(self, unit: NumberedUnit) -> Iterator[Path]:
         outer, point = self.find_outer(unit), _POINT.match(self.text, unit.start)
