@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import Benchmark, Tally, statutes
-from exhibit.converters.laws.versions import Law, Version, read_law, read_versions
+from exhibit.converters.statutes import Law, Version, read_law, read_versions
 from exhibit.schemas.errors import SourceError
 from tests.conftest import Convert
 from tests.converters.account import account_of

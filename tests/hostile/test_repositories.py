@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import Tally
-from exhibit.converters.laws.versions import read_versions
+from exhibit.converters.statutes import read_versions
 from exhibit.evaluation.evaluate import commit_of
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.programs import find_program

@@ -1,1 +1,0 @@
-"""Laws in Markdown: their versions, their text, and questions about them."""
