@@ -5,19 +5,17 @@ exhibit convert table --source questions.csv --documents contracts/ --out datase
 
 import json
 import re
-import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
 
 from exhibit.converters import BEYOND, Benchmark, DatasetInfo, Label, Licence, Quote, RawDocument, RawRow, Tally, squad
-from exhibit.converters.core.command import main
+from exhibit.converters.acord import read_judged
 from exhibit.converters.core.documents import MIN_CLAUSE_LETTERS
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.documents import Shelf
-from exhibit.converters.tables.judgments import read_judged
 from exhibit.converters.tables.questions import ROLES, GoldReader, assign_columns, list_columns, read_questions
 from exhibit.converters.tables.records import ENDINGS, columns_of, open_record, read_cell_words, read_records
 from exhibit.evidence.fold import fold
@@ -207,7 +205,3 @@ def _finish_quote(quote: Quote, document: RawDocument, answer: str) -> Quote:
         provision="" if quote.text else quote.provision,
         answer=bool(answer) and not quote.text,
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.modules[__name__]))
