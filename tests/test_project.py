@@ -52,8 +52,14 @@ def test_citation_states_the_version_of_the_package():
 def test_top_level_folder_only_reexports_its_exhibit_subpackage(name):
     """`python -m converters.cuad` works in a checkout, and no code is defined twice."""
     assert [path.name for path in (ROOT / name).iterdir() if path.name != "__pycache__"] == ["__init__.py"]
-    last = (ROOT / name / "__init__.py").read_text(encoding="utf-8").splitlines()[-1]
-    assert last == f"from exhibit.{name} import __path__ as __path__"
+    lines = (ROOT / name / "__init__.py").read_text(encoding="utf-8").splitlines()
+    assert f"from exhibit.{name} import __path__ as __path__" in lines and not any("def " in line for line in lines)
+
+
+def test_converters_run_as_modules_of_the_top_level_folder():
+    command = [sys.executable, "-m", "converters.cuad", "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout.startswith("usage: exhibit convert cuad --out DIR")
 
 
 def test_imports_leave_unused_heavy_packages_unloaded():

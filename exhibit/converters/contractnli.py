@@ -3,7 +3,6 @@
 exhibit convert contractnli --out datasets_out/contractnli
 """
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +13,6 @@ from urllib.parse import unquote
 from pydantic import BaseModel, Field
 
 from exhibit.converters import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, list_questions
-from exhibit.converters.core.command import main
 from exhibit.converters.core.source import Release, key_by_name, read_records
 from exhibit.converters.core.titles import choose_unique_titles, join_names, list_titles
 from exhibit.converters.pages.print import split_filed_text, strip_filing
@@ -249,7 +247,3 @@ def _list_titles(record: _Record) -> list[str]:
         return [f"{kind} ({stem})" if kind else stem]
     title = f"{kind or 'Agreement'} {'between' if len(parties) > 1 else 'of'} {join_names(parties)}"
     return list_titles(title, date=date_of(text), stem=stem)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.modules[__name__]))

@@ -5,28 +5,20 @@ exhibit convert cpr --source FOLDER --out datasets_out/cpr
 
 import json
 import sys
-from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections import Counter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
 from exhibit.converters import Benchmark, DatasetInfo, Label, Licence, Quote, RawRow, Tally
-from exhibit.converters.civil_procedure.corpus import (
-    METHODS,
-    Corpus,
-    Resolution,
-    RowEvidence,
-    RuleCitation,
-    find_citations,
-)
+from exhibit.converters.civil_procedure.corpus import Corpus, Resolution, RowEvidence, RuleCitation, find_citations
 from exhibit.converters.civil_procedure.documents import load, read_candidates, read_string
 from exhibit.converters.core.command import main
 from exhibit.converters.core.patches import SHIPPED
-from exhibit.converters.core.source import Release, open_source
+from exhibit.converters.core.source import Release
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.records import read_records
 from exhibit.engine import run_in_worker
-from exhibit.runtime.command import Parser, align_rows, guarded
+from exhibit.runtime.command import Parser, guarded
 from exhibit.schemas.errors import SourceError
 from exhibit.storage.atomic import write_whole
 
@@ -57,16 +49,14 @@ INFO = DatasetInfo(
     accepts=(".jsonl",),
     questions="The questions and answers are the source's own; an answer keeps its citations in square brackets.",
     limits="""
-        - A citation names a heading, a rule or a document, and quotes nothing: the gold is the section under that
-          heading or number, up to the next heading of the same or a higher level. It may be
-          longer than the answer.
+        - Citations quote nothing: the gold is the section under the cited heading or number, up to the next heading of
+          the same or a higher level, which may be longer than the answer.
         - A document that is cited as a whole is one section if it has at most 25,000 characters (about ten pages); a
           longer one is a file name without text, and counts for document metrics only.
         - A citation is matched by a document's name (exact), by its name without case, punctuation and abbreviation
-          (normalised), or by a heading, its number and its page in any document (section): gold.jsonl says which, and
-          which heading was found. The question's court and kind of source break ties.
+          (normalised), or by a heading in any document (section): gold.jsonl states which.
         - A citation that names no document, or may name several, gives no context and is listed in bundle.json.
-        - Rules and practice directions change: answers hold for the text in the corpus, not for the law of today.""",
+        - Answers hold for the text in the corpus, not for the law of today.""",
 )
 
 _UNRESOLVED = "citation to review: it gives no context"
@@ -81,9 +71,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         "the list that comes with the converter (default: the source's folder)"
     )
     parser.add_argument("--documents", type=Path, metavar="DIR|FILE|urls.txt", help=documents)
-    add = parser.add_argument_group("other actions, without --out").add_argument
-    check = "print each citation's document, and write nothing; exit 1 if a citation has no document"
-    add("--check", action="store_true", default=SUPPRESS, help=check)
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -152,41 +139,16 @@ def _quote(id: int, citation: RuleCitation, found: Resolution, tally: Tally) -> 
     return Quote(filename, found.text, (found.span,), labels, score=found.score, section=True)
 
 
-# ---------------------------------------------------------------- other modes
+# ---------------------------------------------------------------- questions from exported searches
 
 
 @guarded("stopped; nothing was written")
 def run(argv: list[str] | None = None) -> int:
-    """Run the converter; `--check` checks citations, `--from-search` proposes questions from exported searches."""
+    """Run the converter; `--from-search` proposes questions from exported searches instead."""
     modes = Parser(add_help=False)
-    modes.add_argument("--check", action="store_true")
     modes.add_argument("--from-search", type=Path, nargs="+")
     wanted, arguments = modes.parse_known_args(argv)
-    if wanted.from_search:
-        return _from_search(wanted.from_search, arguments)
-    return _check(arguments) if wanted.check else main(sys.modules[__name__], argv)
-
-
-def _check(argv: list[str]) -> int:
-    """Print how each citation was resolved; return 1 if a citation is unresolved."""
-    parser = Parser(prog="exhibit convert cpr --check")
-    parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
-    add_arguments(parser)
-    parser.set_defaults(max_documents=None)
-    options, tally = parser.parse_args(argv), Tally()
-    with open_source(INFO, options.source) as source:
-        benchmark = read(source, options, tally)
-    cited = [(row.id, quote, dict(quote.labels)) for row in benchmark.rows for quote in row.quotes]
-    lines = [
-        (str(id), str(labels["resolved"]), f"[{labels['citation']}]", f"{quote.filename}: {labels.get('heading', '')}")
-        for id, quote, labels in cited
-    ]
-    unresolved = tally.noted.get(_UNRESOLVED, [])
-    print("\n".join([*align_rows([("row", "how", "citation", "document"), *lines], most=60), *unresolved]))
-    counts = Counter(str(labels["resolved"]) for *_, labels in cited) | Counter(unresolved=len(unresolved))
-    print(f"{counts.total()} citations: " + ", ".join(f"{counts[how]} {how}" for how in (*METHODS, "unresolved")))
-    print(f"{len(cited)} resolved, {sum(quote.section for _, quote, _ in cited)} of them to a section")
-    return 1 if unresolved else 0
+    return _from_search(wanted.from_search, arguments) if wanted.from_search else main(sys.modules[__name__], argv)
 
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:
@@ -209,7 +171,3 @@ def _from_search(exports: list[Path], argv: list[str]) -> int:
     write_whole(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.values()))
     print(f"{len(rows)} candidates -> {out}; read and edit each: the words come from the documents, not from an expert")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(run())

@@ -5,7 +5,6 @@ exhibit convert cuad --out datasets_out/cuad
 
 import ast
 import re
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,6 @@ from exhibit.converters import (
     Tally,
     list_questions,
 )
-from exhibit.converters.core.command import main
 from exhibit.converters.core.source import Release, key_by_name
 from exhibit.converters.core.titles import ask_titles, choose_unique_titles, join_names, list_titles, pair_files
 from exhibit.evidence.read import read_within
@@ -59,12 +57,9 @@ INFO = DatasetInfo(
     questions="""One question per clause, worded for this conversion: "Consider the {title}; {question}". The title
         is made of the source's Document Name and Parties, and, if needed, the date and the file's name.""",
     limits="""
-        - The source gives quotes without offsets: if the same words occur more than once, the other locations are
-          alternatives.
-        - Contracts whose file name shows that they are one of several versions or parts are left out unless
-          --keep-ambiguous is given.
-        - A clause without a quote counts as impossible even where the source has an answer for it; those are listed in
-          bundle.json.
+        - If the words of a quote occur more than once, the other locations are alternatives.
+        - Contracts that are one of several versions or parts are left out, unless --keep-ambiguous is given.
+        - A clause without a quote counts as impossible; those with an answer are listed in bundle.json.
         - The contracts are in English, most of them under the law of a state of the US.""",
 )
 
@@ -245,7 +240,3 @@ def quotes_of(cell: str) -> list[str]:
         return [text for text in dict.fromkeys(value) if text.strip()]
     except (ValueError, SyntaxError, TypeError, AttributeError, MemoryError, RecursionError) as error:
         raise ValueError("it is not a Python list of strings") from error
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.modules[__name__]))

@@ -4,20 +4,18 @@ exhibit convert legalbenchrag --source legalbenchrag/data --out datasets_out/leg
 """
 
 import random
-import sys
 import unicodedata
 from argparse import ArgumentParser, Namespace
-from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import BaseModel, Field
 
 from exhibit.converters import Benchmark, DatasetInfo, Licence, Quote, RawDocument, RawRow, Tally
-from exhibit.converters.core.command import main
 from exhibit.converters.core.source import Release, read_records
+from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.schemas.errors import SourceError
 
 INFO = DatasetInfo(
@@ -32,10 +30,7 @@ INFO = DatasetInfo(
         name="MIT",
         url="https://github.com/zeroentropy-cc/legalbenchrag/blob/main/LICENSE",
         redistributable=True,
-        note=(
-            "This licence covers the queries and spans; the texts have their own licences: CC BY 4.0 for ContractNLI, "
-            "CUAD and MAUD, MIT for PrivacyQA."
-        ),
+        note="The texts have licences of their own: CC BY 4.0 for ContractNLI, CUAD and MAUD, MIT for PrivacyQA.",
     ),
     url="https://github.com/zeroentropy-cc/legalbenchrag",
     citation="""@article{pipitone2024legalbenchrag,
@@ -159,15 +154,10 @@ def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
 
 def _make_unique_names(files: dict[str, Path], tally: Tally) -> dict[str, str]:
     """Return each file's name in the bundle; files with the same name get their folder's name as a prefix."""
-    counts = Counter(path.name for path in files.values())
-    names: dict[str, str] = {}
-    for key, path in files.items():
-        name = " - ".join(PurePosixPath(key).parts) if counts[path.name] > 1 else path.name
-        if name in names.values():
-            raise SourceError(f"corpus/{key}: another file already gets the name {name!r}; rename one of the two")
-        if name != path.name:
+    names = choose_unique_titles({key: [path.name, " - ".join(Path(key).parts)] for key, path in files.items()})
+    for key, name in names.items():
+        if name != files[key].name:
             tally.note("two files with the same name, distinguished by their folder", f"{key} -> {name}")
-        names[key] = name
     return names
 
 
@@ -191,7 +181,3 @@ def _make_row(test: _Test, texts: dict[str, str], names: dict[str, str], tally: 
         quotes.append(Quote(names[key], text, (span,) if span and words == text else ()))
     answer = "\n".join((quote.text or "").strip() for quote in quotes)
     yield RawRow(test.id, test.record.query, answer, tuple(quotes), labels={"benchmark": test.benchmark})
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.modules[__name__]))

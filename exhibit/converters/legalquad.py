@@ -3,11 +3,9 @@
 exhibit convert legalquad --source LegalQuAD.json --out datasets_out/legalquad
 """
 
-import sys
 from dataclasses import replace
 
 from exhibit.converters import Licence, squad
-from exhibit.converters.core.command import main
 from exhibit.converters.squad import add_arguments, read
 
 __all__ = ["INFO", "add_arguments", "read"]
@@ -36,7 +34,3 @@ INFO = replace(
         - Questions do not name a decision: several decisions may answer a question, but only one is gold.
         {squad.INFO.limits}""",
 )
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.modules[__name__]))

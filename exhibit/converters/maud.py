@@ -4,7 +4,6 @@ exhibit convert maud --source maud-main --out datasets_out/maud
 """
 
 import re
-import sys
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.converters import CC_BY, Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, list_questions
-from exhibit.converters.core.command import main
 from exhibit.converters.core.source import Release, unpack
 from exhibit.converters.core.titles import choose_unique_titles, join_names, list_titles
 from exhibit.evidence import Document, Match, Span, fold, locate
@@ -52,16 +50,13 @@ INFO = DatasetInfo(
     derived="maud",
     questions="""One question per deal point, worded for this conversion: "Consider the {title}; {question}". The title
         is made of the name and parties on the agreement's first page, and, if needed, the date and the file's name. The
-        answer is the text of the excerpt, since the questions ask what the agreement provides; the experts' answers to
-        more detailed questions on the same excerpt are in gold.jsonl as `answers`.""",
+        answer is the excerpt; the experts' answers to more detailed questions on it are the label `answers`.""",
     limits="""
-        - The source gives agreements as text, which is printed to PDF here: pages are not those of the filing.
-        - A passage of several excerpts has one context for each. If an excerpt's words occur more than once and the
-          order of the excerpts does not decide, the location nearest to the other excerpts is gold, and the others are
-          alternatives.
+        - Agreements are printed from the source's text: pages are not those of the filing.
+        - Each excerpt of a passage is one context. If its words occur more than once and the order of the excerpts does
+          not decide, the location nearest to the other excerpts is gold, and the others are alternatives.
         - A deal point without an excerpt is left out, not counted as impossible.
-        - The source's users report that contract_88 is cut short and that contract_149 is not the agreement that its
-          row names; --patch shipped leaves both out.""",
+        - contract_88 is cut short and contract_149 is another agreement: --patch shipped leaves both out.""",
 )
 
 # our wording, in the order of the source, on which ids depend
@@ -437,7 +432,3 @@ def _as_usual(name: str, text: str) -> str:
         written = (" ".join(match.group().split()) for match in re.finditer(rf"\b{words}", text, re.IGNORECASE))
         name = next((other for other in written if not other.isupper() and other[:1].isupper()), name)
     return tidy(name)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.modules[__name__]))

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.converters import Benchmark, Block, DatasetInfo, Download, Licence, Quote, RawDocument, RawRow, Tally
-from exhibit.converters.core.command import main
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.schemas.errors import SourceError
@@ -59,8 +58,7 @@ INFO = DatasetInfo(
     questions="""Each question is as a user asked it, in the form "Consider the {title}; {question}". The title is
         made of the app's name in the source's DocID, and, if needed, the app's package.""",
     limits="""
-        - The source gives policies as sentences: each policy is printed to PDF with one sentence per line, unlike the
-          page that users saw.
+        - Each policy is printed with one sentence per line, unlike the page that users saw.
         - In the test set a sentence is gold if at least half of the annotators who answered call it relevant; a
           question is left out if more than two of the six did not answer. The training set has one mark per sentence.
         - A question without a relevant sentence counts as impossible.""",
@@ -183,7 +181,3 @@ def _make_rows(
             labels={"split": policy.split, "policy": policy.key, "query": key},
             place=name,
         )
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.modules[__name__]))

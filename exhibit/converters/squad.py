@@ -6,7 +6,6 @@ exhibit convert squad --source FILE.json --out datasets_out/squad
 import itertools
 import json
 import re
-import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,6 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from exhibit.converters import Benchmark, DatasetInfo, Item, Label, Licence, Quote, RawDocument, RawRow, Tally
-from exhibit.converters.core.command import main
 from exhibit.converters.core.source import Release, check_record
 from exhibit.law.names import make_file_key
 from exhibit.schemas.errors import SourceError
@@ -41,10 +39,8 @@ INFO = DatasetInfo(
     accepts=(".json",),
     questions="The questions and answers are the source's own.",
     limits="""
-        - An answer's offset is checked against its context; if they disagree, the answer is located by its
-          words, and the row is noted.
-        - Several answers to one question are further occurrences of one passage if their words are the same, and
-          separate passages if they are not.""",
+        - An answer that is not at its offset is located by its words, and noted.
+        - Several answers to one question are one passage if their words are the same, else separate passages.""",
 )
 
 _ODD = re.compile(r"[^\w.-]+")
@@ -174,7 +170,3 @@ def _make_quotes(answers: Sequence[_Answer], document: RawDocument, name: str, t
         Quote(document.filename, text, tuple(spans)[:1], alternatives=tuple((span,) for span in tuple(spans)[1:]))
         for text, spans in places.items()
     ]
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.modules[__name__]))

@@ -54,10 +54,9 @@ INFO = DatasetInfo(
     accepts=(".txt",),
     corpus_only=True,
     questions="This bundle has documents, but no questions.",
-    limits="""The same address may give other bytes on another day; what was fetched is stored, so that running the
-        same list again gives the same bundle (--refetch requests all again). A printed page is what a visitor without
-        cookies sees, consent banners included. A file is named after the last segment of its address's path, and
-        its fragment, exactly as written there.""",
+    limits="""Fetched pages are stored, so that the same list gives the same bundle (--refetch requests all again). A
+        printed page is what a visitor without cookies sees, consent banners included. A file is named after the last
+        segment of its address's path, and its fragment, exactly as written there.""",
 )
 
 _EPILOG = """\
@@ -210,7 +209,3 @@ def run(argv: list[str] | None = None) -> int:
     if any(word.partition("=")[0] == "--refresh" for word in words):
         return refresh(words)
     return main(sys.modules[__name__], words)
-
-
-if __name__ == "__main__":
-    sys.exit(run())

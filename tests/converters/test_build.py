@@ -12,8 +12,8 @@ import pytest
 
 from exhibit.conversion import main
 from exhibit.converters.civil_procedure.documents import restore_full_name
-from exhibit.converters.laws.versions import OUT_OF_RANGE, SAME_DAY
 from exhibit.converters.squad import make_names
+from exhibit.converters.statutes import OUT_OF_RANGE, SAME_DAY
 from exhibit.converters.tables.documents import Shelf
 from exhibit.hub.card import _format_command, find_sample
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import Tally, cuad
-from exhibit.converters.cuad import QUESTIONS, main, quotes_of, split_party_names
+from exhibit.converters.core.command import main
+from exhibit.converters.cuad import QUESTIONS, quotes_of, split_party_names
 from exhibit.evidence.check import check_gold
 from tests.conversion import options_of
 from tests.converters.account import read_gold, read_rows

@@ -232,7 +232,7 @@ def test_convert_reports_a_full_disk_and_keeps_the_old_bundle(tmp_path, convert,
 def test_convert_stopped_by_a_signal_leaves_the_old_or_new_bundle(tmp_path, samples, convert, how):
     out = convert("cuad", "--source", samples / "cuad", "--max-documents", "1", out="out")
     flags = f"--source {samples / 'cuad'} --out {out} --force --jobs 2".split()
-    command = [sys.executable, "-m", "exhibit.converters.cuad", *flags]
+    command = [sys.executable, "-m", "converters.cuad", *flags]
     for moment in ("", "gold.jsonl", "README.md"):
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         while process.poll() is None and not ((there := find_unfinished_folder(out)) and (there / moment).exists()):

@@ -161,7 +161,6 @@ def _find_end(document: Document, span: Span) -> int:
 
 
 Method = Literal["exact", "normalised", "section"]
-METHODS: tuple[Method, ...] = ("exact", "normalised", "section")
 _NO_DOCUMENT = "names no document of the corpus"
 MAX_WHOLE_CHARS = 25_000  # about ten printed pages: if a longer document is cited as a whole, its gold has no location
 MAX_CITATION_CHARS = 500  # the longest in the real question file has 117

@@ -27,7 +27,7 @@ File name: {filename}
 
 
 def pair_files(names: Sequence[str], paths: Iterable[Path]) -> tuple[dict[int, Path], list[int]]:
-    """Assign a file to each name: a file with the same name, the same key, a longer name or a similar name.
+    """Assign a file to each name: a file with the same key, a longer name or a similar name.
 
     Each of these rules is tried on all names before the next rule, and each file is assigned only once. Return the
     files by the names' indexes, and the indexes of names that are only similar.
@@ -36,9 +36,9 @@ def pair_files(names: Sequence[str], paths: Iterable[Path]) -> tuple[dict[int, P
     keys = [make_file_key(name) for name in names]
     files: dict[int, Path] = {}
     similar: list[int] = []
-    for find in (_find_same_name, _find_same_key, _find_longer, _find_similar):
-        for row, (name, key) in enumerate(zip(names, keys, strict=True)):
-            matches = find(name, key, left) if row not in files else []
+    for find in (_find_same_key, _find_longer, _find_similar):
+        for row, key in enumerate(keys):
+            matches = find(key, left) if row not in files else []
             if len(matches) == 1:
                 files[row] = matches[0]
                 del left[matches[0]]
@@ -46,15 +46,11 @@ def pair_files(names: Sequence[str], paths: Iterable[Path]) -> tuple[dict[int, P
     return files, similar
 
 
-def _find_same_name(name: str, _: str, left: Mapping[Path, str]) -> list[Path]:
-    return [path for path in left if path.name == name]
-
-
-def _find_same_key(_: str, key: str, left: Mapping[Path, str]) -> list[Path]:
+def _find_same_key(key: str, left: Mapping[Path, str]) -> list[Path]:
     return [path for path, other in left.items() if other == key]
 
 
-def _find_longer(_: str, key: str, left: Mapping[Path, str]) -> list[Path]:
+def _find_longer(key: str, left: Mapping[Path, str]) -> list[Path]:
     """Return the files whose names are a shorter or longer form of the key."""
     return [
         path
@@ -63,7 +59,7 @@ def _find_longer(_: str, key: str, left: Mapping[Path, str]) -> list[Path]:
     ]
 
 
-def _find_similar(_: str, key: str, left: Mapping[Path, str]) -> list[Path]:
+def _find_similar(key: str, left: Mapping[Path, str]) -> list[Path]:
     """Return the files with the most similar name if only a few letters differ, such as `_` for `É`."""
     if len(key) < MIN_NAME_CHARS:
         return []
