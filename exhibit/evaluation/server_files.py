@@ -205,7 +205,7 @@ class ServerSettings(BaseModel, extra="forbid", frozen=True):
     url: str = Field("", description="the server's address; for http, the address to which questions are posted")
     key: str | None = Field(None, description="VARIABLE of the environment that holds the server's API key")
     header: Annotated[dict[str, str], BeforeValidator(_parse_pairs)] = Field(
-        {}, description="NAME=VARIABLE: an HTTP header with its value from the environment; repeatable"
+        {}, description="NAME=VARIABLE: an HTTP header with its value from the environment"
     )
     parameters: Annotated[dict[str, Any], BeforeValidator(read_template)] = Field(
         {}, description="JSON for the system's own settings, sent with every question"

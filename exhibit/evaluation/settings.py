@@ -48,7 +48,7 @@ class Settings(Selection):
     pipeline: dict[str, Any] = Field(default={})
     """single settings of the pipeline, which override the preset's"""
     llm: str | None = None
-    """the model that writes answers, as NAME:MODEL; none: retrieval only; not given: sentences of the documents"""
+    """the model that writes answers, as NAME:MODEL; none: retrieval only; default: quote sentences of the documents"""
     target: str = "builtin"
     """the system under test: a name, NAME:ARGUMENT or a .toml file"""
     target_settings: dict[str, Any] = Field(default={})
@@ -82,7 +82,7 @@ class Settings(Selection):
     chunks: Path | None = None
     """a file with the system's chunks, one per row: shows the gold that its chunker cut"""
     repeat: Positive = 1
-    """how many times every question is asked, to measure the variation of a system that samples"""
+    """how many times every question is asked, to measure how much a system's answers vary"""
     legacy_minus_one: bool = False
     """write -1 as the score of a failed question, as some tools expect"""
     flag_below: Annotated[float, Field(ge=0, le=1)] | None = None

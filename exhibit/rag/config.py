@@ -48,23 +48,23 @@ class Ingest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     ocr: bool = False
-    """read pages without text by OCR; this changes offsets: for a bundle with located gold, use convert --ocr"""
+    """read pages without text by OCR; for a bundle with located gold use convert --ocr, because OCR changes offsets"""
     ocr_language: str = "en"
     """the language of the OCR: en, de, cs-CZ …"""
     ocr_engine: str = "auto"
     """the OCR engine, or auto: the first one that is installed and knows the language"""
     hidden_text: Literal["skip", "index"] = "skip"
-    """words of a PDF that no reader sees on the page (white, tiny, outside the page, covered): skip or index them"""
+    """skip or index the words of a PDF that are invisible on the page (white, tiny, outside the page, covered)"""
     splitter: str = "rcts"
     """the way to split documents into chunks"""
     chunk_size: Positive = 500
-    """the most characters of a chunk"""
+    """the maximum size of a chunk, in characters"""
     overlap: Count = 0
     """the number of characters that a chunk repeats from the one before"""
     augment: Literal["none", "summary"] = "none"
     """the text that is put before a chunk to embed it, but is not part of the chunk: none, or the document's summary"""
     layers: Literal["chunk", "all"] = "chunk"
-    """the texts that are embedded: chunks alone, or documents and sections as well (all)"""
+    """chunk: only chunks are embedded; all: documents and sections too"""
     lexicon: bool = True
     """index the words of chunks, headings and document names beside the vectors; method = dense does not need them"""
     summaries: str = "extractive"
@@ -74,9 +74,9 @@ class Ingest(BaseModel):
     summary_temperature: Temperature = 0.0
     """the temperature of the summary model"""
     summary_tokens: Positive = 150
-    """the most tokens of a summary"""
+    """the maximum number of tokens in a summary"""
     summary_input_characters: Positive = 6000
-    """the number of a document's first characters that are given to the model"""
+    """how many of a document's first characters the summary model reads"""
     embedder: str = "legal"
     """the embedder, as NAME or NAME:MODEL"""
     store: str = "faiss"
@@ -89,33 +89,33 @@ class Search(BaseModel):
     depth: Positive = 64
     """the number of passages that are ranked; a metric at k uses the first k of them"""
     k: Positive = 6
-    """the most passages that an answer is made from"""
+    """the maximum number of passages that an answer is made from"""
     method: Literal["routed", "dense", "bm25", "tfidf"] = "routed"
     """routed: documents that the question names, then passages; dense: chunks by vectors; bm25 or tfidf: by words"""
     layer_documents: Count = 0
     """with layers = all and method = dense: the number of documents that are searched first, by summaries; 0 = off"""
     layer_sections: Count = 0
-    """with layers = all and method = dense: the number of sections in them whose chunks are searched; 0 = off"""
+    """with layers = all and method = dense: then the number of their sections whose chunks are searched; 0 = off"""
     document_limit: Count = 0
-    """with method = dense: the most documents that passages come from; 0 = any number"""
+    """with method = dense: the maximum number of documents that passages come from; 0 = no limit"""
     threshold: Share | None = None
     """passages that score lower than the best by more than this are not used for the answer; none = all are used"""
     min_chunks: Count = 0
     """with a threshold: the number of first passages that are used even if they score below it"""
     budget_tokens: Positive = 2500
-    """the most tokens of context"""
+    """the maximum number of tokens in the context"""
     reranker: str = "none"
     """the reranker of the first passages: none, NAME or NAME:MODEL"""
     rerank: Positive = 32
     """the number of passages that the reranker scores"""
     refuse_below: Share | None = 0.3
-    """with the reader or a reranker: refuse a question if its answer is less probable; none = never refuse"""
+    """with the reader or a reranker: refuse a question if its answer is less probable than this; none = never"""
     llm: str = "none"
     """the language model of answers, as NAME:MODEL; none = answers are sentences of the documents"""
     answerer: str = "auto"
     """the answerer; auto = llm when there is a language model, else reader"""
     max_requests: Positive | None = None
-    """the most requests to a language model; a question beyond them gets an error, not an answer"""
+    """the maximum number of requests to a language model; further questions get an error, not an answer"""
     price_in: Price | None = None
     """the price of a million tokens of input"""
     price_out: Price | None = None
@@ -125,7 +125,7 @@ class Search(BaseModel):
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     """the language model's top_p (nucleus sampling); none = the default of its server"""
     max_tokens: Positive = 1000
-    """the most tokens of an answer"""
+    """the maximum number of tokens in an answer"""
 
 
 class Config(Search, Ingest):

@@ -560,7 +560,7 @@ def test_settings_command_prints_matching_settings_by_group(capsys):
     assert settings_command(["chunk_size"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("pipeline:\n") or "\n\npipeline:\n" in told
-    assert "the most characters of a chunk (integer; default 500)" in told
+    assert "the maximum size of a chunk, in characters (integer; default 500)" in told
     assert settings_command(["nothing-like-that"]) == 1 and "no setting matches" in capsys.readouterr().err
     assert settings_command(["retries", "--json"]) == 0 and "retries" in {
         one["name"] for one in json.loads(capsys.readouterr().out)
