@@ -54,7 +54,7 @@ INFO = DatasetInfo(
         note="The documents belong to their owner: only the owner may share this bundle.",
     ),
     command="exhibit draft FOLDER",
-    expects="a folder of documents: PDF, Word, mail, text, and all other kinds that have a reader",
+    expects="documents: PDF, Word, mail, text, and all other kinds that have a reader",
     tags=("legal", "drafted"),
     questions="""A program drafted the questions: from playbooks, with passages that our models found, and from
         definitions, headings and parties of the documents, whose passages are known by construction.""",

@@ -1,4 +1,4 @@
-"""Draws gold on images of pages, and compresses images of pages.
+"""Draws the gold of a question on images of its pages.
 
     exhibit show datasets_out/cuad 358 --out page.png
 

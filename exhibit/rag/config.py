@@ -101,7 +101,7 @@ class Search(BaseModel):
     threshold: Share | None = None
     """passages that score lower than the best by more than this are not used for the answer; none = all are used"""
     min_chunks: Count = 0
-    """with a threshold: the number of first passages that are used even if they score below it"""
+    """with a threshold: the number of first passages that are used even below the threshold"""
     budget_tokens: Positive = 2500
     """the maximum number of tokens in the context"""
     reranker: str = "none"

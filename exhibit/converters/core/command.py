@@ -78,7 +78,8 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     about = (info.benchmark, info.summary, f"The source must contain {info.expects}.", info.by_hand)
     source = "[--source DIR|ZIP]" if info.downloads else "--source PATH"
     examples = [f"{command} --out {bundle}"] if info.downloads else []
-    examples += [f"{command} --source samples/{info.name} --out {bundle} --force", f"exhibit validate {bundle}"]
+    sample = "contracts" if info.name == "draft" else f"samples/{info.name}"
+    examples += [f"{command} --source {sample} --out {bundle} --force", f"exhibit validate {bundle}"]
     parser = Parser(
         prog=command,
         usage=f"{command} --out DIR {source} [flags]",
