@@ -93,18 +93,8 @@ def environment(
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sample, converted by the command line."""
     out = tmp_path_factory.mktemp("bundles") / "cuad"
-    command = [
-        sys.executable,
-        "-m",
-        "converters.cuad",
-        "--source",
-        "samples/cuad",
-        "--out",
-        str(out),
-        "--max-documents",
-        "1",
-    ]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    flags = ["--source", "samples/cuad", "--out", str(out), "--max-documents", "1"]
+    subprocess.run([sys.executable, "-m", "converters.cuad", *flags], cwd=ROOT, check=True, capture_output=True)
     return out
 
 

@@ -40,18 +40,8 @@ def convert(name: str, out: object, *flags: str, expect: int = 0) -> None:
 def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: str, *flags: str, expect: int = 0) -> dict:
     """Evaluate with a separate cache that shares only the models with other runs; return the means."""
     monkeypatch.setenv("EXHIBIT_CACHE", str(link_models(tmp_path / f"cache-{run}")))
-    fixed = [
-        "--embedder",
-        "hashing",
-        "--llm",
-        "none",
-        "--output-dir",
-        str(tmp_path / "results"),
-        "--run-name",
-        run,
-        "--threads",
-        "1",
-    ]
+    fixed = ["--embedder", "hashing", "--llm", "none", "--threads", "1", "--run-name", run]
+    fixed += ["--output-dir", str(tmp_path / "results")]
     assert evaluate_rag.main([*fixed, *flags]) == expect
     if expect:
         return {}

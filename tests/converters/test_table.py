@@ -476,6 +476,17 @@ def write_content(path: Path, content: Any) -> Path:
     return path
 
 
+@pytest.fixture
+def convert_content(convert, documents: Path, tmp_path: Path):
+    """A function that converts content, in the format of the name, with the documents copied as they are."""
+
+    def run(name: str, content: Any) -> Path:
+        source = write_content(tmp_path / name, content)
+        return convert("table", "--source", source, "--documents", documents, "--as", "is")
+
+    return run
+
+
 def gold_of(bundle: Path) -> list[dict[str, Any]]:
     return json_lines(bundle / GOLD)
 
@@ -525,11 +536,9 @@ QUOTED: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize("shape", QUOTED)
-def test_table_locates_quotes_given_in_every_supported_shape(shape, documents, tmp_path, convert):
+def test_table_locates_quotes_given_in_every_supported_shape(shape, convert_content):
     name, content = QUOTED[shape]
-    bundle = convert(
-        "table", "--source", write_content(tmp_path / name, content), "--documents", documents, "--as", "is"
-    )
+    bundle = convert_content(name, content)
     assert set(list_gold(bundle)) == {(LEASED, "exact", RENT)}
 
 
@@ -559,11 +568,9 @@ PROVISIONS: dict[str, tuple[str, Any, list[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("shape", PROVISIONS)
-def test_table_locates_named_provisions_with_their_text(shape, documents, tmp_path, convert):
+def test_table_locates_named_provisions_with_their_text(shape, convert_content):
     name, content, expected = PROVISIONS[shape]
-    bundle = convert(
-        "table", "--source", write_content(tmp_path / name, content), "--documents", documents, "--as", "is"
-    )
+    bundle = convert_content(name, content)
     found = list_gold(bundle)
     assert [(file, how) for file, how, _ in found] == [(file, "section") for file, _ in expected]
     for (_, _, text), (_, begins) in zip(found, expected, strict=True):
@@ -571,16 +578,14 @@ def test_table_locates_named_provisions_with_their_text(shape, documents, tmp_pa
     assert all(line["labels"]["provision"] for line in gold_of(bundle))
 
 
-def test_table_notes_cited_provisions_that_no_document_contains(documents, tmp_path, convert):
+def test_table_notes_cited_provisions_that_no_document_contains(convert_content):
     rows = [
         {"question": "a", "answer": "x", "citations": ["§ 77 BootMG"]},
         {"question": "b", "answer": "x", "citations": ["§ 3 StGB"]},
         {"question": "c", "answer": "x", "citations": ["Section 2.01"]},
         {"question": "d", "answer": "x", "citations": ["§ 2a BootMG"]},
     ]
-    bundle = convert(
-        "table", "--source", write_content(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is"
-    )
+    bundle = convert_content("t.jsonl", rows)
     noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
     assert noted["provision is not in the document"] == ["line 1: § 77 BootMG in bootmg.md"]
     assert noted["provision of a law that is not in the documents"] == ["line 3: § 3 StGB"]
@@ -589,7 +594,7 @@ def test_table_notes_cited_provisions_that_no_document_contains(documents, tmp_p
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_table_infers_whether_page_numbers_start_at_0_or_1(first, documents, tmp_path, convert):
+def test_table_infers_whether_page_numbers_start_at_0_or_1(first, convert_content):
     stated = {
         "The order book grew by eleven per cent.": 1,
         "Revenue was EUR 4.2 million in total.": 2,
@@ -604,15 +609,13 @@ def test_table_infers_whether_page_numbers_start_at_0_or_1(first, documents, tmp
         }
         for words, page in stated.items()
     ]
-    bundle = convert(
-        "table", "--source", write_content(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is"
-    )
+    bundle = convert_content("t.jsonl", rows)
     assert [(line["pages"], line["alternatives"]) for line in gold_of(bundle)] == [([n], []) for n in (2, 3, 3, 2)]
     (note,) = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]["page numbers of the source"]
     assert note.startswith(f"counted from {first}: ")
 
 
-def test_table_reads_promptfoo_assertions_as_required_and_forbidden_words(documents, tmp_path, convert):
+def test_table_reads_promptfoo_assertions_as_required_and_forbidden_words(convert_content):
     text = """
 description: leases
 prompts: [p.txt]
@@ -627,8 +630,7 @@ tests:
   - vars: {question: Who wins the cup?, document: harbour-lease.txt}
     assert: [{type: is-refusal}]
 """
-    source = write_content(tmp_path / "promptfooconfig.yaml", text)
-    bundle = convert("table", "--source", source, "--documents", documents, "--as", "is")
+    bundle = convert_content("promptfooconfig.yaml", text)
     first, _ = gold_of(bundle)
     assert json.loads(first["labels"]["must_contain"]) == ["ninety days", ["in writing", "written"]]
     assert json.loads(first["labels"]["must_not_contain"]) == ["thirty days"]
@@ -664,22 +666,14 @@ def test_table_replaces_multiple_choice_letter_with_the_words_of_the_option(docu
     assert json.loads(str(row.labels["options"])) == ["EUR 900", "EUR 1,200"]
 
 
-def test_table_reads_grades_and_alternative_sections(documents, tmp_path, convert):
+def test_table_reads_grades_and_alternative_sections(convert_content):
+    graded = [{"law": "BootMG", "section": f"§ {number}", "relevance": grade} for number, grade in ((2, 3), (1, 0))]
+    accepted = ["§ 2a BootMG", "§ 77 BootMG", "ports_act.txt"]
     rows = [
-        {
-            "question": "Pflichten?",
-            "answer": "x",
-            "relevant_sections": [
-                {"law": "BootMG", "section": "§ 2", "relevance": 3},
-                {"law": "BootMG", "section": "§ 1", "relevance": 0},
-            ],
-            "acceptable_sections": ["§ 2a BootMG", "§ 77 BootMG", "ports_act.txt"],
-        },
+        {"question": "Pflichten?", "answer": "x", "relevant_sections": graded, "acceptable_sections": accepted},
         {"question": ASK, "answer": "x", "document": LEASED, "text": RENT, "acceptable_sections": ["Section 1.02"]},
     ]
-    bundle = convert(
-        "table", "--source", write_content(tmp_path / "t.jsonl", rows), "--documents", documents, "--as", "is"
-    )
+    bundle = convert_content("t.jsonl", rows)
     line, quoted = gold_of(bundle)
     assert (quoted["how"], quoted["labels"]["accepted"], len(quoted["alternatives"])) == ("exact", "Section 1.02", 1)
     assert line["labels"]["grade"] == 3 and line["labels"]["provision"] == "§ 2"

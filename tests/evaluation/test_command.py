@@ -225,7 +225,7 @@ def test_summarise_confidences_weights_means_by_confidence():
     assert (described["questions"], described["answerable"], described["auroc"]) == (3, 2, 1.0)
     assert summarise_confidences([None] * 4, answerable, values) == {}
     line = describe_confidence("x", Confidence.model_validate(described))
-    assert "weighted by it: answered_rightly 0.750" in line
+    assert "means weighted by confidence: answered_rightly 0.750" in line
 
 
 def test_flagged_metric_marks_answers_with_confidence_below_threshold():
@@ -330,6 +330,10 @@ REPLIES = {
 JUDGED = ["gpt_groundedness", "gpt_relevance"]
 MEASURED = ["answer_length", "latency", "citations_matched", "any_citation"]
 LEGAL = ["statute_citation_accuracy", "legal_terminology_accuracy", "citation_format_compliance", "precedent_matching"]
+OVERRIDES = {
+    "top": 5, "results_merge_strategy": "interleaved", "temperature": 0.3, "minimum_reranker_score": 0.5, "seed": 1,
+    "retrieval_mode": "hybrid", "semantic_ranker": True, "query_rewriting": True, "reasoning_effort": "medium",
+}  # fmt: skip
 CONFIGS = {
     "evaluate_config.json": [*JUDGED, *MEASURED],
     "evaluate_config_legal.json": [*JUDGED, *MEASURED, *LEGAL, "case_law_citation_accuracy"],
@@ -359,19 +363,7 @@ def evals(tmp_path, monkeypatch):
                 "results_dir": "results/legal-domain",
                 "requested_metrics": metrics,
                 "target_url": f"{system.url}/ask",
-                "target_parameters": {
-                    "overrides": {
-                        "top": 5,
-                        "results_merge_strategy": "interleaved",
-                        "temperature": 0.3,
-                        "minimum_reranker_score": 0.5,
-                        "retrieval_mode": "hybrid",
-                        "semantic_ranker": True,
-                        "query_rewriting": True,
-                        "reasoning_effort": "medium",
-                        "seed": 1,
-                    }
-                },
+                "target_parameters": {"overrides": OVERRIDES},
                 "target_response_answer_jmespath": "message.content",
                 "target_response_context_jmespath": "context.data_points.text",
             }

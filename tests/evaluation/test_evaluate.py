@@ -57,19 +57,9 @@ def run(tmp_path, bundle):
     """
 
     def start(name="run", *, notes=None, judge=None, answers=False, draw=write_report, settings_judge=None, **told):
-        settings = parse_settings(
-            {
-                "judge": settings_judge,
-                "dataset_paths": [str(bundle)],
-                "output_dir": tmp_path / "results",
-                "run_name": name,
-                "chunk_size": 120,
-                "report_cases": 0,
-                "threads": 1,
-                **({} if answers else {"llm": "none"}),
-                **told,
-            }
-        )
+        fixed = {"judge": settings_judge, "dataset_paths": [str(bundle)], "output_dir": tmp_path / "results"}
+        fixed |= {"run_name": name, "chunk_size": 120, "report_cases": 0, "threads": 1}
+        settings = parse_settings({**fixed, **({} if answers else {"llm": "none"}), **told})
         parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
         return evaluate(settings, parts=parts, judge=judge, warn=(notes if notes is not None else []).append, draw=draw)
 

@@ -60,15 +60,8 @@ def test_recheck_reads_ragas_csv_json_and_parquet(rows, tmp_path):
     from ragas import EvaluationDataset, evaluate
     from ragas.metrics import ExactMatch
 
-    samples = [
-        {
-            "user_input": row["question"],
-            "retrieved_contexts": row["texts"],
-            "response": row["reply"],
-            "reference": row["answer"],
-        }
-        for row in rows
-    ]
+    fields = {"user_input": "question", "retrieved_contexts": "texts", "response": "reply", "reference": "answer"}
+    samples = [{name: row[field] for name, field in fields.items()} for row in rows]
     table = evaluate(EvaluationDataset.from_list(samples), metrics=[ExactMatch()]).to_pandas()
     table.to_csv(tmp_path / "r.csv", index=False)
     table.to_json(tmp_path / "r.json")
@@ -102,15 +95,8 @@ def test_recheck_reads_deepeval_results(rows, tmp_path, monkeypatch):
         def __name__(self):
             return "Agreement"
 
-    cases = [
-        LLMTestCase(
-            input=row["question"],
-            actual_output=row["reply"],
-            expected_output=row["answer"],
-            retrieval_context=row["texts"],
-        )
-        for row in rows
-    ]
+    fields = {"input": "question", "actual_output": "reply", "expected_output": "answer", "retrieval_context": "texts"}
+    cases = [LLMTestCase(**{name: row[field] for name, field in fields.items()}) for row in rows]
     evaluate(cases, metrics=[Agreement()])
     [path] = [path for path in (tmp_path / "results").rglob("*") if path.is_file() and path.suffix in (".json", "")]
     check(path.rename(path.with_suffix(".json")), "DeepEval", rows, score="Agreement")
@@ -137,23 +123,17 @@ def test_recheck_reads_inspect_logs(rows, tmp_path, form):
 
 def test_recheck_reads_promptfoo_results(rows, tmp_path):
     program = Path(sys.prefix) / "node" / "node_modules" / ".bin" / "promptfoo"
-    config = {
-        "prompts": ["{{reply}}"],
-        "providers": ["echo"],
-        "tests": [
-            {
-                "vars": {"question": row["question"], "reply": row["reply"], "contexts": json.dumps(row["texts"])},
-                "assert": [{"type": "equals", "value": row["answer"]}],
-            }
-            for row in rows
-        ],
-    }
+    tests = [
+        {
+            "vars": {"question": row["question"], "reply": row["reply"], "contexts": json.dumps(row["texts"])},
+            "assert": [{"type": "equals", "value": row["answer"]}],
+        }
+        for row in rows
+    ]
+    config = {"prompts": ["{{reply}}"], "providers": ["echo"], "tests": tests}
     (tmp_path / "promptfooconfig.json").write_text(json.dumps(config), encoding="utf-8")
-    quiet = {
-        "PROMPTFOO_DISABLE_TELEMETRY": "1",
-        "PROMPTFOO_DISABLE_UPDATE": "1",
-        "PROMPTFOO_CONFIG_DIR": str(tmp_path / "c"),
-    }
+    quiet = {"PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
+    quiet |= {"PROMPTFOO_CONFIG_DIR": str(tmp_path / "c")}
     words = [program, "eval", "-c", "promptfooconfig.json", "-o", "out.json", "--no-cache", "--no-progress-bar"]
     subprocess.run(words, cwd=tmp_path, env=os.environ | quiet, check=False, capture_output=True, timeout=300)
     check(tmp_path / "out.json", "promptfoo", rows, score="score", passages=False)

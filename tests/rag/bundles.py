@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
-
-from exhibit.evidence import Document, Span
-from exhibit.evidence.document import Page
 
 PARTIES = {"alder": ("Alder Ltd", "Norway"), "birch": ("Birch Inc.", "Ohio"), "cedar": ("Cedar SA", "Chile")}
 
@@ -22,12 +18,6 @@ def contract(party: str, law: str) -> str:
         f"3. Notice. {party} shall give ninety days' notice of termination in writing.\n\n"
         "4. Payment. The price is due within thirty days of the invoice.\n"
     )
-
-
-def document_of(pages: list[str], name: str = "a.pdf") -> Document:
-    """Return a document with these words on its pages."""
-    spans = [Span(start, end) for start, end in pairwise(accumulate(map(len, pages), initial=0))]
-    return Document(name, "".join(pages), tuple(Page(n, span, 600.0, 800.0) for n, span in enumerate(spans, 1)))
 
 
 def row(id: int | str, question: str, answer: str, *contexts: Any, **fields: Any) -> dict[str, Any]:

@@ -103,6 +103,10 @@ def link_outside(bundle):
     (bundle / "corpus" / "link.pdf").symlink_to(bundle.parent / "secret")
 
 
+COUNTS = ("documents", "questions", "answerable", "impossible", "contexts")
+DATA = ("train.json", "gold.jsonl", "bundle.json")
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -112,23 +116,11 @@ def link_outside(bundle):
             "contexts.0.filename: no file 'gone.pdf' under corpus/",
         ),
         (edit("bundle.json", lambda info: info["documents"].pop()), "under corpus/, but not listed"),
-        (
-            edit("bundle.json", lambda info: info["counts"]["located"].update(exact=999)),
-            "counts: located.exact: 999, but the bundle has",
-        ),
-        *(
-            (set_count(name), f"counts: {name}: 999, but the bundle has ")
-            for name in ("documents", "questions", "answerable", "impossible", "contexts")
-        ),
+        (edit("bundle.json", lambda info: info["counts"]["located"].update(exact=999)), "located.exact: 999, but the"),
+        *((set_count(name), f"counts: {name}: 999, but the bundle has ") for name in COUNTS),
         *((add_file(path), "inside the bundle") for path in ("../outside", "/etc/passwd", "corpus/../../x")),
-        *(
-            (lambda bundle, name=name: (bundle / name).write_bytes(b"[\xff\xfe]"), f"{name}: not UTF-8")
-            for name in ("train.json", "gold.jsonl", "bundle.json")
-        ),
-        *(
-            (lambda bundle, name=name: (bundle / name).unlink(), f"{name}: missing")
-            for name in ("train.json", "gold.jsonl", "bundle.json", "README.md")
-        ),
+        *((lambda bundle, n=name: (bundle / n).write_bytes(b"[\xff\xfe]"), f"{name}: not UTF-8") for name in DATA),
+        *((lambda bundle, n=name: (bundle / n).unlink(), f"{name}: missing") for name in (*DATA, "README.md")),
         (copy_document, "same basename as corpus/"),
         (remove_gold_line, "lines; train.json needs"),
         (link_outside, "corpus/link.pdf: a link that leads out of the bundle"),
