@@ -172,9 +172,8 @@ _MARK = "\n\n"
 def with_choices(question: str, choices: Sequence[str], subject: str = "") -> str:
     """Return the question followed by a request to begin the reply with one of the labels in `choices`."""
     begin = f"On {subject!r} begin" if subject else "Begin"
-    return (
-        f"{question}{_MARK}{begin} your reply with one of these labels: {'; '.join(choices)}." if choices else question
-    )
+    request = f"{_MARK}{begin} your reply with one of these labels: {'; '.join(choices)}."
+    return f"{question}{request}" if choices else question
 
 
 def without_choices(case: Case) -> str:

@@ -136,20 +136,14 @@ def _parse_flags(words: list[str]) -> dict[str, Any]:
     parser.words = tuple(flag for name in list_settings() if (flag := f"--{name.replace('_', '-')}") not in known)
     for flag in parser.words:
         pair = f"{flag[2:]}={{}}".format  # without a value, the flag is a switch and means `true`
-        parser.add_argument(
-            flag, dest="set", action="append", nargs="?", type=pair, const="true", help=argparse.SUPPRESS
-        )
+        value: dict[str, Any] = {"nargs": "?", "type": pair, "const": "true"}
+        parser.add_argument(flag, dest="set", action="append", help=argparse.SUPPRESS, **value)
     return vars(parser.parse_intermixed_args(words))
 
 
 def _make_parser() -> command.Parser:
-    parser = command.build_parser(
-        "exhibit evaluate",
-        __doc__,
-        usage="%(prog)s BUNDLE … [flags]",
-        argument_default=argparse.SUPPRESS,
-        allow_abbrev=False,
-    )
+    how: dict[str, Any] = {"argument_default": argparse.SUPPRESS, "allow_abbrev": False}
+    parser = command.build_parser("exhibit evaluate", __doc__, usage="%(prog)s BUNDLE … [flags]", **how)
     # available only in Python
     targets = ", ".join(name.replace("_", "-") for name in list_targets() if name != "function")
     add = parser.add_argument_group("questions").add_argument

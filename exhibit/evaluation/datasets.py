@@ -180,9 +180,7 @@ def load_datasets(
             digests, changed = _check_files(bundle, files, selection, warnings, problems)
             groups, headline = (bundle.info.groups, bundle.info.headline) if bundle.info else (None, None)
             documents = Documents(files, limits=limits)
-            parts = Dataset(
-                name, bundle.root, (), files, documents, groups, headline, origin, changed=changed, digests=digests
-            )
+            parts = Dataset(name, bundle.root, (), files, documents, groups, headline, origin, {}, changed, digests)
             opened.append((parts, bundle, questions))
     if not opened:
         selected = any(choose_questions(bundle, selection) for bundle in bundles)
@@ -261,10 +259,8 @@ def _add_cases(
     cases = []
     quoted = 0
     for question in track(questions, total=len(questions), label=f"{dataset.name}: gold", unit="question"):
-        golds = [
-            _find_gold(context, lines.get((question.id, index)), documents)
-            for index, context in enumerate(question.contexts)
-        ]
+        contexts = enumerate(question.contexts)
+        golds = [_find_gold(context, lines.get((question.id, at)), documents) for at, context in contexts]
         if not question.is_impossible and len(golds) == 1 and not golds[0].worded and not golds[0].absent:
             golds = _find_quoted_answer(question.answer, golds[0], documents)
             quoted += bool(golds[0].places)
@@ -366,11 +362,7 @@ def read_grades(lines: Iterable[Gold], *, where: str) -> dict[Id, dict[str, int]
 
 
 def _check_files(
-    bundle: BundleFolder,
-    files: dict[str, Location],
-    selection: Selection,
-    warnings: list[str],
-    problems: list[str],
+    bundle: BundleFolder, files: dict[str, Location], selection: Selection, warnings: list[str], problems: list[str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the sha256 of each file, and the documents that differ from bundle.json.
 
@@ -465,10 +457,8 @@ def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) 
                 offered.setdefault(id, Offer(tuple(sorted(values[subject])), value, subject))
     if not offered:
         counts = ", ".join(str(len(choices)) for choices in values.values()) or "no"
-        raise BundleError(
-            f"{where}: --ask-label {label}: it has {counts} different values, but must have "
-            f"2 to {_MAX_CHOICES}; choose another label"
-        )
+        possible = f"but must have 2 to {_MAX_CHOICES}; choose another label"
+        raise BundleError(f"{where}: --ask-label {label}: it has {counts} different values, {possible}")
     return offered
 
 

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine import apply_limits, check_engine, track
-from exhibit.evaluation.answering import write_direct_results
 from exhibit.evaluation.datasets import Dataset, list_names, load_datasets
 from exhibit.evaluation.journal import Journal, text_of, to_probe
 from exhibit.evaluation.metrics import KS, Options, choose_figures, find_needing, import_metrics
 from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.runs import RunResults, make_summary_json
-from exhibit.evaluation.scoring import Scored, write_evaltools, write_json
+from exhibit.evaluation.scoring import Scored, write_direct_results, write_evaltools, write_json
 from exhibit.evaluation.settings import Settings
 from exhibit.evaluation.stages import open_prepared_files, open_target_documents
 from exhibit.evaluation.statistics import summarise_run
@@ -33,7 +32,7 @@ from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, RESULTS, SUMMARY, Provenance
+from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, SUMMARY, Provenance
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import lock_folder, refuse_links
 from exhibit.storage.bundle import sha256_of
@@ -140,13 +139,10 @@ class _Evaluation:
         if settings.run_name:
             return settings.output_dir / settings.run_name
         if settings.resume:
-            stopped = [
-                path.parent
-                for path in settings.output_dir.glob(f"*/{CONFIG}")
-                # the report, which is written last, marks a finished run
-                if not all(path.with_name(name).exists() for name in (SUMMARY, REPORT))
-                and not self._list_other_settings(path)
-            ]
+            paths = settings.output_dir.glob(f"*/{CONFIG}")
+            runs = [path.parent for path in paths if not self._list_other_settings(path)]
+            # the report, which is written last, marks a finished run
+            stopped = [run for run in runs if not all((run / name).exists() for name in (SUMMARY, REPORT))]
             if not stopped:
                 advice = "no unfinished run with these settings; name the run to resume with --run-name"
                 raise BundleError(f"{settings.output_dir}: {advice}")
@@ -214,8 +210,7 @@ class _Evaluation:
         if isinstance(self.target, Recheck):
             self.target.write_account(folder, self.datasets)
         if isinstance(self.options.officials, Register):
-            results = [folder / dataset.name / RESULTS for dataset in self.datasets]
-            write_account(results, self.options.officials, say=self._say)
+            write_account(RunFolder(folder), self.options.officials, say=self._say)
 
 
 @contextmanager
@@ -317,15 +312,10 @@ def hash_inputs(target: str) -> dict[str, str]:
 
 def find_changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:
     """Return the input files that have changed since a resumed run was started."""
-    now = {dataset.name: dict(dataset.digests) for dataset in datasets}
-    pairs = [(f"{name}/", then, now.get(name, {})) for name, then in before.data.items() if then]
-    pairs += [("", before.inputs, dict(inputs))] if before.inputs else []
-    return [
-        f"{folder}{file}"
-        for folder, then, files in pairs
-        for file in dict.fromkeys([*then, *files])
-        if then.get(file) != files.get(file)
-    ]
+    now = {f"{dataset.name}/{file}": sha256 for dataset in datasets for file, sha256 in dataset.digests.items()}
+    then = {f"{name}/{file}": sha256 for name, files in before.data.items() for file, sha256 in files.items()}
+    pairs = [(known, files) for known, files in ((then, now), (before.inputs, inputs)) if known]
+    return [file for known, files in pairs for file in {**known, **files} if known.get(file) != files.get(file)]
 
 
 def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:

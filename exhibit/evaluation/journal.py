@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -17,6 +16,7 @@ from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.datasets import Dataset, Id
 from exhibit.evaluation.targets import Target
 from exhibit.schemas.errors import BundleError
+from exhibit.schemas.parsing import parse_json
 
 JOURNAL = "journal.jsonl"
 REPLY = TypeAdapter(Reply)
@@ -43,7 +43,7 @@ class Journal:
                 if not line.endswith(b"\n"):  # the run was stopped while it wrote this line
                     file.truncate(at)
                     return
-                row = self._parse(line)
+                row = parse_json(line, where=self._path)
                 if questions.get(row["id"]) != row["question"]:
                     fault = f"has a reply to {row['id']!r}, but the dataset has changed and no longer has this question"
                     raise BundleError(f"{self._path}: {fault}; start a new run")
@@ -89,14 +89,7 @@ class Journal:
     def _read(self, at: int) -> Reply:
         with self._path.open("rb") as file:
             file.seek(at)
-            return REPLY.validate_python(self._parse(file.readline())["reply"])
-
-    def _parse(self, line: bytes) -> dict[str, Any]:
-        try:
-            row: dict[str, Any] = json.loads(line)
-        except ValueError as error:
-            raise BundleError(f"{self._path}: damaged: {error}; start a new run") from error
-        return row
+            return REPLY.validate_python(parse_json(file.readline(), where=self._path)["reply"])
 
     def _restore_text(self, passage: Passage) -> Passage:
         if passage.span is None or passage.text:

@@ -154,15 +154,12 @@ def _normalise_label(text: str) -> str:
 
 def list_choices(cases: Iterable[Case]) -> list[Chosen]:
     """Return (subject, right label, chosen label) for each answered question that asks for a label."""
-    return [
-        (
-            str(next((case.labels[name] for name in _ABOUT if case.labels.get(name)), "")),
-            str(case.label),
-            find_chosen_label(case.reply.answer, case.choices) or "",
-        )
-        for case in cases
-        if case.choices and case.reply.answer is not None and not case.reply.error
-    ]
+    chosen = []
+    for case in cases:
+        if case.choices and case.reply.answer is not None and not case.reply.error:
+            about = next((case.labels[name] for name in _ABOUT if case.labels.get(name)), "")
+            chosen.append((str(about), str(case.label), find_chosen_label(case.reply.answer, case.choices) or ""))
+    return chosen
 
 
 def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:

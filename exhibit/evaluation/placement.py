@@ -132,12 +132,12 @@ class Documents:
         self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]
     ) -> tuple[str, tuple[Span, ...]]:
         """Return the most likely file of a passage, and the passage's spans in it; a file with gold is preferred."""
-        with_gold = [(gold.filename, gold) for gold in golds if gold.filename in files]
+        with_gold = [(file, gold) for gold in golds if (file := gold.filename) is not None and file in files]
         for file, gold in with_gold:
-            spans = self._find_spans(passage, file, gold) if file else ()
-            if file and any(touches(span, gold) for span in spans):
+            spans = self._find_spans(passage, file, gold)
+            if any(touches(span, gold) for span in spans):
                 return file, spans
-        first = next((file for file, _ in with_gold if file), files[0])
+        first = with_gold[0][0] if with_gold else files[0]
         return first, self._find_spans(passage, first, None)
 
     def _find_spans(self, passage: Passage, filename: str, gold: GoldPassage | None) -> tuple[Span, ...]:
@@ -348,12 +348,10 @@ def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[S
     line: list[Span] = []
     held: list[Held] = []
     start = 0
-    texts = [(rank, _fold_cached(text)) for rank, text in passages]
+    texts = [(rank, folded) for rank, text in passages if (folded := _fold_cached(text))]
     for part in filter(None, map(_fold_cached, quote_parts(gold))):
         line.append(Span(start, start + len(part)))
-        held += [
-            (rank, Span(start + s, start + e)) for rank, text in texts if text for s, e in _find_shared(part, text)
-        ]
+        held += [(rank, Span(start + s, start + e)) for rank, text in texts for s, e in _find_shared(part, text)]
         start += len(part)
     return line, sorted(held, key=lambda pair: pair[0])
 

@@ -18,8 +18,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from exhibit.law.references import Reference, find_references
 from exhibit.law.references.reference import is_same_source
 from exhibit.schemas import __version__
-from exhibit.schemas.bundle import numbered_lines
-from exhibit.schemas.parsing import parse_json
+from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.cache import Cache, key_of
 from exhibit.storage.http import REDIRECTS, TRANSIENT, BodyError, Deadline, HttpClient, HttpError, Retries, Rules
@@ -280,9 +279,7 @@ class Register:
 def _find_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
     """Return the path of the first entry with this title, ignoring punctuation; None if there is none."""
     for address, title in listed:
-        named = [
-            reference for reference in find_references(title) if reference.kind == "statute" and not reference.path
-        ]
+        named = [found for found in find_references(title) if found.kind == "statute" and not found.path]
         if len(named) == 1 and is_same_source("statute", source, named[0].source):
             return _parse_path(address)
     return None
@@ -296,18 +293,17 @@ def _parse_path(address: str) -> str | None:
 # ---------------------------------------------------------------- the references of a run
 
 
-def write_account(results: Iterable[Path], register: Register, *, say: Callable[[str], None]) -> None:
+def write_account(run: RunFolder, register: Register, *, say: Callable[[str], None]) -> None:
     """Write each reference of each answer to `references.jsonl` beside its results; report unchecked references."""
-    for path in results:
+    for name in run.datasets:
         lines = []
-        for _, text in numbered_lines(path):
-            row = parse_json(text, where=path)
-            answer = "" if row["reply"]["error"] else row["reply"]["answer"] or ""
-            for reference in dict.fromkeys(find_references(answer, context=row["question"])):
-                named = {"id": row["id"], "reference": str(reference), "kind": reference.kind}
+        for row in run.rows_of(name):
+            answer = "" if row.reply.error else row.reply.answer or ""
+            for reference in dict.fromkeys(find_references(answer, context=row.question)):
+                named = {"id": row.id, "reference": str(reference), "kind": reference.kind}
                 line = named | register.check(reference)._asdict()
                 lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-        write_whole(path.with_name(REFERENCES), "".join(lines))
+        write_whole(run.folder / name / REFERENCES, "".join(lines))
     away = [lookup.detail for lookup in register.checked.values() if lookup.outcome == "unreachable"]
     if away:
         say(f"{len(away)} of {len(register.checked)} references not checked: {'; '.join(dict.fromkeys(away))}")

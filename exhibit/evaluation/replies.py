@@ -98,10 +98,8 @@ def _list_nvidia_passages(row: Mapping[str, Any]) -> Any:
     texts, names = row.get("generated_contexts"), row.get("retrieved_docs")
     if not isinstance(texts, list) or not isinstance(names, list) or len(texts) != len(names):
         return texts
-    pages = (re.fullmatch(r"(.+?)(?:_(\d+))?", str(name)) or ("", "", None) for name in names)
-    return [
-        {"filename": name[1], "page_number": name[2], "text": text} for name, text in zip(pages, texts, strict=True)
-    ]
+    parts = (re.fullmatch(r"(.+?)(?:_(\d+))?", str(name)) or ("", "", None) for name in names)
+    return [{"filename": p[1], "page_number": p[2], "text": text} for p, text in zip(parts, texts, strict=True)]
 
 
 # ---------------------------------------------------------------- values

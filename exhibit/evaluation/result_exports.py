@@ -81,33 +81,20 @@ def _write_every_eval_ever(
     # the same run always has the same names; the validator accepts only version 4
     stem = uuid.UUID(bytes=sha256(f"{model} {name} {run.provenance.started}".encode()).digest()[:16], version=4)
     path, samples_path = folder / f"{stem}.json", folder / f"{stem}_samples.jsonl"
+    origin = {"source_type": "evaluation_run", "source_organization_name": "Exhibit"}
+    unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
+    means = [(metric, estimate) for metric, estimate in run.means_of(name).items() if estimate.mean is not None]
+    samples_file = {"format": "jsonl", "file_path": samples_path.as_posix(), "total_rows": len(samples)}
     record = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": evaluation,
         "evaluation_timestamp": run.provenance.started,
         "retrieved_timestamp": created,
-        "source_metadata": {
-            "source_type": "evaluation_run",
-            "source_organization_name": "Exhibit",
-            "evaluator_relationship": "first_party",
-        },
+        "source_metadata": {**origin, "evaluator_relationship": "first_party"},
         "eval_library": {"name": "exhibit-rag", "version": run.provenance.version or "unknown"},
-        "model_info": {
-            "name": short_name,
-            "id": model,
-            "developer": developer,
-            "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
-        },
-        "evaluation_results": [
-            _describe_metric(name, metric, estimate, source)
-            for metric, estimate in run.means_of(name).items()
-            if estimate.mean is not None
-        ],
-        "detailed_evaluation_results": {
-            "format": "jsonl",
-            "file_path": samples_path.as_posix(),
-            "total_rows": len(samples),
-        },
+        "model_info": {"name": short_name, "id": model, "developer": developer, "additional_details": unknown},
+        "evaluation_results": [_describe_metric(name, metric, estimate, source) for metric, estimate in means],
+        "detailed_evaluation_results": samples_file,
     }
     write_json(out / path, record)
     write_whole(out / samples_path, "".join(f"{json.dumps(sample, ensure_ascii=False)}\n" for sample in samples))

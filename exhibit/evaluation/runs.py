@@ -79,9 +79,6 @@ class RunResults(RunFolder):
         means = {name: self.means_of(name) for name in self.datasets}
         return means | ({ALL: self.means} if len(means) > 1 else {})
 
-    def means_by_label(self, dataset: str) -> dict[str, dict[str, Means]]:
-        return compute_breakdown(self.tables[dataset])
-
     @property
     def report(self) -> Path:
         """The path of the report; the file exists only if a report was written."""

@@ -20,9 +20,8 @@ from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.metrics import K, Options, measure
 from exhibit.evaluation.statistics import compute_mean
 from exhibit.runtime.command import add_json, build_parser, guarded, parse_positive, print_note, print_results
-from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import format_faults
+from exhibit.schemas.parsing import format_faults, read_text
 from exhibit.storage.atomic import write_whole
 
 RULE = "=" * 26

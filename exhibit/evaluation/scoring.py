@@ -12,14 +12,14 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from exhibit.engine import track
-from exhibit.evaluation import outcomes
+from exhibit.evaluation import outcomes, statistics
 from exhibit.evaluation.cases import Case, Passage
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.metrics import CEILING, Options, describe_metric, find_needing, limit_gold, measure
 from exhibit.evaluation.metrics.retrieval import count_wrong_files, ranking_of
 from exhibit.evaluation.runs import compute_breakdown, make_summary_json
 from exhibit.evaluation.stages import FindPrepared, GoldStages, ceilings_of, find_first_loss, stages_of
-from exhibit.evaluation.statistics import Table, Values, compute_macro_mean, summarise, summarise_confidences
+from exhibit.evaluation.statistics import Table, Values
 from exhibit.evidence.place import MIN_SHARED_LETTERS, letters_of
 from exhibit.law.names import FileNames
 from exhibit.law.refusals import is_refusal
@@ -133,17 +133,17 @@ class Scored:
             for label, groups in compute_breakdown(table).items()
         }
         write_json(self._place / files.BREAKDOWN, breakdown)
-        means = summarise(table)
+        means = statistics.summarise_run([table])
         for name, counts in self._drm.items():
             if counts and name in means:  # also the share over all passages, and the mean over documents
                 pooled = counts["wrong"] / counts["known"] if counts["known"] else None
-                macro = compute_macro_mean(table.values[name], table.documents)
+                macro = statistics.compute_macro_mean(table.values[name], table.documents)
                 means[name] = replace(means[name], pooled=pooled, macro=macro)
         write_json(self._place / files.EVIDENCE, {"lines": self.evidence.lines(self.name)})
         if self._choices:
             write_json(self._place / outcomes.LABELS, outcomes.describe_choices(self._choices))
         answerable = [not case.is_impossible for case in self._dataset.cases]
-        if confidence := summarise_confidences(self._confidences, answerable, table.values):
+        if confidence := statistics.summarise_confidences(self._confidences, answerable, table.values):
             write_json(self._place / files.CONFIDENCE, confidence)
         write_json(self._place / files.SUMMARY, make_summary_json(means))
 
@@ -247,12 +247,7 @@ def format_row(
     """Return a question's row for the results file."""
     row: dict[str, Any] = {
         "trec": format_trec(case, tag=tag),
-        "id": case.id,
-        "question": case.question,
-        "truth": case.truth,
-        "is_impossible": case.is_impossible,
-        "filename": case.filename,
-        "labels": case.labels,
+        **{name: getattr(case, name) for name in ("id", "question", "truth", "is_impossible", "filename", "labels")},
         "gold": [{name: getattr(gold, name) for name in files.RunGold.model_fields} for gold in case.gold],
         "reply": format_reply(case),
         "scores": {},
@@ -294,10 +289,9 @@ def write_rows(folder: Path, rows: Iterable[Sequence[bytes]], table: Table, *, f
             replies = [json.loads(text) for text in texts]
             fields = next((reply for reply in replies if not reply["reply"]["error"]), replies[0])
             error = fields["reply"]["error"]
-            fields["scores"] = {
-                name: failed if error and name not in files.COUNTS_FAILED else column[number]
-                for name, column in table.values.items()
-            }
+            scores = {name: column[number] for name, column in table.values.items()}
+            other = {name: failed for name in scores if error and name not in files.COUNTS_FAILED}
+            fields["scores"] = scores | other
             if table.rounds:
                 fields["repeats"] = list(map(_make_repeat, replies, table.rounds, repeat(number)))
             for written, lines in zip(trec.values(), fields.pop("trec"), strict=True):
@@ -385,3 +379,35 @@ def list_passages_read(row: files.RunQuestion) -> list[files.RunPassage]:
     numbers = range(1, len(passages) + 1)
     read = numbers[: row.reply.selected] if context is None else context
     return [passages[number - 1] for number in read if number in numbers and passages[number - 1].text]
+
+
+# ---------------------------------------------------------------- direct evaluation
+
+DIRECT = "direct_evaluation_results.json"
+"""The file of the third seed about a search server whose answers a language model writes."""
+
+
+def write_direct_results(folder: Path) -> None:
+    """Write each question of a run with its sources and scores, and means by the seed's labels."""
+    rows = list(map(_make_direct_row, RunFolder(folder).rows))
+    groups: dict[str, dict[str, Any]] = {}
+    for label in ("source_type", "category"):
+        values = sorted({str(row[label]) for row in rows if row[label] is not None})
+        groups[f"by_{label}"] = {v: _compute_means([row for row in rows if str(row[label]) == v]) for v in values}
+    write_json(folder / DIRECT, {"overall": _compute_means(rows), **groups, "results": rows})
+
+
+def _make_direct_row(row: files.RunQuestion) -> dict[str, Any]:
+    reply = {"answer": row.reply.answer, "error": row.reply.error or None}
+    sources = [passage.filename for passage in row.reply.passages]
+    labels = {name: row.labels.get(name) for name in ("source_type", "category")}
+    fields = {"question": row.question, "truth": row.truth, **reply, "sources": sources}
+    return {**fields, **labels, "metrics": dict(row.scores)}
+
+
+def _compute_means(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the numbers of questions and of failed questions, and the mean of each metric over the other questions."""
+    scores = [row["metrics"] for row in rows if not row["error"]]
+    names = sorted({name for metrics in scores for name in metrics})
+    means = {name: statistics.compute_mean(metrics.get(name) for metrics in scores) for name in names}
+    return {"count": len(rows), "failed": len(rows) - len(scores), "metrics": means}

@@ -18,9 +18,8 @@ from jmespath.exceptions import JMESPathError, JMESPathTypeError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model
 
 from exhibit.runtime.secrets import HIDDEN, is_secret_name
-from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml, read_regular
+from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml, read_regular, read_text
 from exhibit.storage.http import strip_address
 
 _FOLDER = Path(__file__).with_name("targets")
@@ -201,25 +200,26 @@ def _parse_pairs(value: Any) -> Any:
     return dict(parse_pair(pair, example="X-Key=MY_KEY") for pair in ([value] if isinstance(value, str) else value))
 
 
-class ServerSettings(BaseModel, extra="forbid", frozen=True):
-    url: str = Field("", description="the server's address; for http, the address to which questions are posted")
-    key: str | None = Field(None, description="VARIABLE of the environment that holds the server's API key")
-    header: Annotated[dict[str, str], BeforeValidator(_parse_pairs)] = Field(
-        {}, description="NAME=VARIABLE: an HTTP header with its value from the environment"
-    )
-    parameters: Annotated[dict[str, Any], BeforeValidator(read_template)] = Field(
-        {}, description="JSON for the system's own settings, sent with every question"
-    )
+class ServerSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstrings=True):
+    url: str = ""
+    """the server's address; for http, the address to which questions are posted"""
+    key: str | None = None
+    """VARIABLE of the environment that holds the server's API key"""
+    header: Annotated[dict[str, str], BeforeValidator(_parse_pairs)] = {}
+    """NAME=VARIABLE: an HTTP header with its value from the environment"""
+    parameters: Annotated[dict[str, Any], BeforeValidator(read_template)] = {}
+    """JSON for the system's own settings, sent with every question"""
 
 
 class HttpSettings(ServerSettings, frozen=True):
     """The settings of a server without a TOML file."""
 
-    request: Annotated[Any, BeforeValidator(read_template)] = Field(
-        "", description="the request body, as JSON or a JSON file, with {question}, {as_of}, {parameters}"
-    )
-    response_answer_jmespath: JmesPath | None = Field(None, description="the JMESPath of the answer; '' = no answer")
-    response_context_jmespath: JmesPath | None = Field(None, description="the JMESPath of passages; '' = no passages")
+    request: Annotated[Any, BeforeValidator(read_template)] = ""
+    """the request body, as JSON or a JSON file, with {question}, {as_of}, {parameters}"""
+    response_answer_jmespath: JmesPath | None = None
+    """the JMESPath of the answer; '' = no answer"""
+    response_context_jmespath: JmesPath | None = None
+    """the JMESPath of passages; '' = no passages"""
 
 
 def settings_of(wanted: str) -> type[ServerSettings]:

@@ -20,14 +20,13 @@ from exhibit.engine import Limits, make_limits
 from exhibit.evaluation.datasets import Selection, write_testdata
 from exhibit.evaluation.metrics import OTHER_NAMES, split_requests
 from exhibit.evaluation.server_files import ServerSettings, hide_secrets
-from exhibit.evaluation.targets import TargetOptions, find_settings_model, list_targets, read_target_settings
+from exhibit.evaluation.targets import TargetOptions, find_target, list_targets, read_target_settings
 from exhibit.rag.config import DEFAULT, PLUGINS, Config, choose_given_settings, describe_settings
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.runtime.plugins import list_plugins
-from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import Positive
-from exhibit.schemas.parsing import format_faults, parse_json, parse_pair, parse_toml
+from exhibit.schemas.parsing import format_faults, parse_json, parse_pair, parse_toml, read_text
 
 TARGET = "target_"
 """The prefix of the keys of a target's own settings."""
@@ -251,7 +250,7 @@ def list_settings() -> dict[str, Setting]:
     """Return the settings of runs, of the built-in pipeline and of targets, by name, in the order of the help."""
     models: list[tuple[str, str, type[BaseModel] | None]] = [("run", "", Settings), ("pipeline", "", Config)]
     models += [("server", TARGET, ServerSettings)]
-    models += [(f"target {name}", TARGET, find_settings_model(name)) for name in list_targets()]
+    models += [(f"target {name}", TARGET, find_target(name)[1]) for name in list_targets()]
     settings: dict[str, Setting] = {}
     for group, prefix, model in models:
         for setting in _list_model_settings(model, group, prefix) if model is not None else ():

@@ -17,8 +17,7 @@ from exhibit.converters.tables.records import read_records
 from exhibit.engine import track
 from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.datasets import Dataset, list_names
-from exhibit.evaluation.metrics import CEILING
-from exhibit.evaluation.metrics import STAGE_TITLES as STAGE_TITLES
+from exhibit.evaluation.metrics import CEILING, STAGE_TITLES
 from exhibit.evaluation.outcomes import find_cited
 from exhibit.evaluation.placement import Documents, golds_of, rank_found
 from exhibit.evaluation.replies import FileNamer, ReplyError, read_passages
@@ -160,9 +159,7 @@ def _place_chunks(
             spans = placed.spans if stated else documents.find_all_spans(chunk.text, filename)
             by_file.setdefault(filename, []).append(spans)
     if not by_file:
-        raise SourceError(
-            f"{file}: no chunk was found in the documents of {dataset.name}; is the file from another bundle?"
-        )
+        raise SourceError(f"{file}: no chunk is in the documents of {dataset.name}; is the file from another bundle?")
     if unplaced:
         say(f"{dataset.name}: {unplaced} of {len(chunks)} chunks of {file} were not located in its documents")
     return by_file
@@ -187,10 +184,8 @@ def read_parsed_folder(folder: Path, names: FileNamer) -> tuple[dict[str, Docume
         else:
             paths[filename] = path
     if not paths:
-        raise SourceError(
-            f"{folder}: none of its {len(left_out)} files has the name of a document of the bundle and one of the "
-            f"endings {', '.join(_ENDINGS)}; name each file after its document"
-        )
+        needed = f"the name of a document of the bundle and one of the endings {', '.join(_ENDINGS)}"
+        raise SourceError(f"{folder}: none of its {len(left_out)} files has {needed}; name files after their documents")
     texts = {name: read_text(path, error=SourceError, most=LARGEST_FILE) for name, path in paths.items()}
     # replace markup by blanks
     return {name: Document(name, blank_markup(text)) for name, text in texts.items()}, sorted(left_out)

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.schemas.run import Estimate as Estimate
-from exhibit.schemas.run import Outcome
+from exhibit.schemas.run import Estimate, Outcome
 
 MIN_DOCUMENTS = 10
 """An interval needs at least this many documents; with fewer, the bootstrap's interval is too narrow."""
@@ -103,10 +102,6 @@ def compute_mean(values: Iterable[float | None]) -> float | None:
 # ---------------------------------------------------------------- means
 
 
-def summarise(table: Table) -> dict[str, Estimate]:
-    return summarise_run([table])
-
-
 def summarise_run(tables: Sequence[Table], *, intervals: bool = True) -> dict[str, Estimate]:
     """Return the mean of each metric over a run: the mean of its datasets' means."""
     names = dict.fromkeys(name for table in tables for name in table.values)
@@ -119,7 +114,7 @@ def summarise_by(table: Table, label: str) -> dict[str, dict[str, Estimate]]:
     for row, labels in enumerate(table.labels):
         value = labels.get(label)
         rows["" if value is None else str(value)].append(row)
-    return {value: summarise(table.only(rows[value])) for value in sorted(rows)}
+    return {value: summarise_run([table.only(rows[value])]) for value in sorted(rows)}
 
 
 def compute_macro_mean(values: Values, keys: Sequence[str]) -> float | None:

@@ -5,18 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from exhibit.evaluation.compare import NAMED
 from exhibit.evaluation.metrics import OTHER_NAMES, choose_headlines, describe_metric
-from exhibit.evaluation.runs import ALL as ALL
-from exhibit.evaluation.runs import RunResults, kinds_of
-from exhibit.evaluation.statistics import Difference, Estimate, Overlap, Table, summarise, summarise_by
+from exhibit.evaluation.runs import ALL, RunResults, kinds_of
+from exhibit.evaluation.statistics import Difference, Overlap, Table, summarise_by, summarise_run
 from exhibit.runtime.command import align_rows
-from exhibit.schemas.bundle import read_text
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import format_faults, parse_toml
-from exhibit.schemas.run import Confidence, Outcome
+from exhibit.schemas.parsing import format_faults, parse_toml, read_text
+from exhibit.schemas.run import Confidence, Estimate, Outcome
 
 NARROW = 80  # columns that every terminal has
 
@@ -38,12 +36,6 @@ class Bands(BaseModel):
 
     good: Bound
     poor: Bound
-
-    @model_validator(mode="after")
-    def _check_directions(self) -> "Bands":
-        if self.good[0] == self.poor[0]:
-            raise ValueError("good and poor have the same direction; use > for one and < for the other")
-        return self
 
     def band(self, value: float) -> Literal["Good", "Acceptable", "Poor"]:
         if _holds(self.good, value):
@@ -92,32 +84,27 @@ def choose_metrics(summary: Iterable[str], requested: Sequence[str] = ()) -> lis
 
 def table_of(columns: Columns, metrics: Sequence[str], *, width: int = NARROW) -> str:
     """Return a table of means with a column per dataset or run, or a block per column if they exceed the width."""
-    lines = align_rows(make_mean_rows(columns, metrics))
+    lines = align_rows(_make_mean_rows(columns, metrics))
     if max(map(len, lines)) > width:
         lines = []
         for name, means in columns.items():
-            _, *rows = make_mean_rows({name: means}, [metric for metric in metrics if metric in means])
+            _, *rows = _make_mean_rows({name: means}, [metric for metric in metrics if metric in means])
             lines += [_format_head(name, means), *(f"  {line}" for line in align_rows(rows))]
-    return "\n".join([*lines, *make_mean_notes(columns)])
-
-
-def make_mean_rows(columns: Columns, metrics: Sequence[str]) -> list[list[str]]:
-    rows, scale = [["", *(_format_head(name, means) for name, means in columns.items())]], read_scale()
-    for name in metrics:
-        bands = find_bands(scale, name)
-        rows.append([_format_title(name), *(format_cell(name, means.get(name), bands) for means in columns.values())])
-    return rows
-
-
-def make_mean_notes(columns: Columns) -> list[str]:
-    lines = []
     if any(_count_datasets(means) > 1 for means in columns.values()):
         lines.append("The mean over several datasets is the mean of their means: each dataset has the same weight.")
     failed = {name: max((estimate.errors for estimate in means.values()), default=0) for name, means in columns.items()}
     if any(failed.values()):
         counts = ", ".join(f"{name}: {count}" for name, count in failed.items() if count)
         lines.append(f"failed questions, which are excluded from every mean: {counts}")
-    return lines
+    return "\n".join(lines)
+
+
+def _make_mean_rows(columns: Columns, metrics: Sequence[str]) -> list[list[str]]:
+    rows, scale = [["", *(_format_head(name, means) for name, means in columns.items())]], read_scale()
+    for name in metrics:
+        bands = find_bands(scale, name)
+        rows.append([_format_title(name), *(format_cell(name, means.get(name), bands) for means in columns.values())])
+    return rows
 
 
 def format_cell(name: str, estimate: Estimate | None, bands: Bands | None = None) -> str:
@@ -199,7 +186,7 @@ def format_comparison(
             head = f"{table.name}: {name}" if len(having) > 1 else name
             columns[f"{head} ({_count(sizes[name], 'question')})"] = means
         if len(having) == 1:
-            columns[f"{ALL} ({_count(len(table.ids), 'question')})"] = summarise(table)
+            columns[f"{ALL} ({_count(len(table.ids), 'question')})"] = summarise_run([table])
     names = choose_metrics(dict.fromkeys(name for means in columns.values() for name in means), metrics)
     measured = [name for name in names if any(m.get(name) and m[name].mean is not None for m in columns.values())]
     return table_of(columns, measured, width=width).splitlines()
@@ -226,10 +213,9 @@ def describe_confidence(name: str, sure: Confidence) -> str:
 
 
 def describe_labels(name: str, rates: Mapping[str, Any]) -> str:
-    return (
-        f"{name}: {rates['questions']} labels: accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}; "
-        f"always the commonest label: accuracy {rates['majority']:.3f}"
-    )
+    shares = f"accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}"
+    commonest = f"always the commonest label: accuracy {rates['majority']:.3f}"
+    return f"{name}: {rates['questions']} labels: {shares}; {commonest}"
 
 
 def _format_value(labels: Mapping[str, Any], label: str) -> str:
@@ -245,15 +231,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def diff_lines(differences: Mapping[str, Difference], metrics: Sequence[str], overlap: Overlap) -> list[str]:
-    """Return the lines of a table that compares two runs, and notes on the questions that are not compared."""
-    lines = [*align_rows(diff_rows(differences, metrics, overlap)), *describe_not_compared(overlap)]
-    if any(differences[name].mean and not differences[name].ci95 for name in metrics):
-        lines.append("no interval: the questions are about fewer than ten documents, too few to estimate chance")
-    return lines
-
-
-def diff_rows(differences: Mapping[str, Difference], metrics: Sequence[str], overlap: Overlap) -> list[list[str]]:
-    """Return the rows of a table that compares two runs, one row per metric.
+    """Return the lines of a table that compares two runs, and notes on the questions that are not compared.
 
     A row has the values before and after, the paired change with its interval and p, n, and an arrow if the change is
     significant. The first row below the header has the numbers of failed questions, because more failures are worse
@@ -272,7 +250,10 @@ def diff_rows(differences: Mapping[str, Difference], metrics: Sequence[str], ove
         change = f"{metric.figure(difference.mean, signed=True)}{ends} {difference.chance}".strip()
         values = [metric.figure(difference.first), metric.figure(difference.second), change, str(difference.n)]
         rows.append([_format_title(name), *values, _format_direction(name, difference)])
-    return rows
+    lines = [*align_rows(rows), *describe_not_compared(overlap)]
+    if any(differences[name].mean and not differences[name].ci95 for name in metrics):
+        lines.append("no interval: the questions are about fewer than ten documents, too few to estimate chance")
+    return lines
 
 
 def _format_direction(name: str, difference: Difference) -> str:

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from exhibit.evaluation.metrics import CEILING, GROUPS, Metric, describe_metric, shorten_metrics
-from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.stages import STAGE_TITLES, StageCounts
+from exhibit.evaluation.metrics import CEILING, GROUPS, STAGE_TITLES, Metric, describe_metric, shorten_metrics
+from exhibit.evaluation.runs import RunResults, compute_breakdown
+from exhibit.evaluation.stages import StageCounts
 from exhibit.evaluation.statistics import Difference
 from exhibit.evaluation.text_tables import Scale, find_bands
 from exhibit.schemas.run import Estimate, Means
@@ -110,7 +110,7 @@ def make_breakdowns(run: RunResults, scale: Scale) -> list[Record]:
     """Return a table of means for each label that divides the questions into groups."""
     tables = []
     for dataset in run.datasets:
-        for label, values in run.means_by_label(dataset).items():
+        for label, values in compute_breakdown(run.tables[dataset]).items():
             sizes = {value: max((mean.n for mean in means.values()), default=0) for value, means in values.items()}
             names = shorten_metrics(dict.fromkeys(name for means in values.values() for name in means))
             chosen = [name for name in names if describe_metric(name).group in ("Retrieval", "Answers")]

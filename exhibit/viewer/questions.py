@@ -9,10 +9,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.evaluation.metrics import describe_metric
+from exhibit.evaluation.metrics import STAGE_TITLES, describe_metric
 from exhibit.evaluation.outcomes import GOOD
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.stages import KEPT, STAGE_TITLES, StageCounts, find_loss
+from exhibit.evaluation.stages import KEPT, StageCounts, find_loss
 from exhibit.evidence import subtract_spans
 from exhibit.schemas.run import Outcome, RunGold, RunPassage, RunQuestion
 from exhibit.viewer import drawing

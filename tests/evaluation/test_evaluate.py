@@ -503,7 +503,7 @@ def test_journal_restores_replies_and_rejects_damaged_data(tmp_path):
     with pytest.raises(BundleError, match="a.txt is no longer in the corpus; start a new run"):
         list(Journal(place, some, target))
     path.write_bytes(b"{\n")
-    with pytest.raises(BundleError, match="damaged"):
+    with pytest.raises(BundleError, match="not JSON"):
         Journal(place, some, target)
 
 

@@ -219,4 +219,4 @@ def test_recheck_needs_a_bundle_or_documents(tmp_path, capsys):
 
 def test_recheck_rejects_run_of_other_bundle(tmp_path, bundle, capsys):
     assert evaluate_rag.main([str(bundle), "--recheck", str(write_ragas_csv(tmp_path))]) == 1
-    assert "none has a question of leases" in capsys.readouterr().err
+    assert "no row has a question of leases" in capsys.readouterr().err

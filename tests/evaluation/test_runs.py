@@ -21,7 +21,7 @@ from exhibit.evaluation.compare import (
 )
 from exhibit.evaluation.outcomes import BAD, GOOD, describe_result, make_outcome_columns
 from exhibit.evaluation.runs import RunResults, make_summary_json
-from exhibit.evaluation.statistics import Difference, Table, summarise, summarise_run
+from exhibit.evaluation.statistics import Difference, Table, summarise_run
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.review import Review, ReviewedCase
 from exhibit.schemas.run import Outcome
@@ -65,7 +65,7 @@ def write_rows(run, **scores):
 def write_summary(run):
     tables = list(RunResults(run).tables.values())
     (run / "summary.json").write_text(json.dumps(make_summary_json(summarise_run(tables))))
-    (run / "leases" / "summary.json").write_text(json.dumps(make_summary_json(summarise(tables[0]))))
+    (run / "leases" / "summary.json").write_text(json.dumps(make_summary_json(summarise_run([tables[0]]))))
 
 
 def test_report_diff_trend_and_agreement_show_same_outcome_counts_for_run(folder, tmp_path, capsys):

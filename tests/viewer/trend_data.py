@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.runs import read_tables
-from exhibit.evaluation.statistics import summarise, summarise_run
+from exhibit.evaluation.statistics import summarise_run
 from exhibit.schemas.run_folder import RunFolder
 
 QUESTIONS = 40
@@ -48,7 +48,7 @@ def write_sums_again(run: Path) -> None:
     tables = read_tables(RunFolder(run))
     write(run / "summary.json", {name: one.as_json() for name, one in summarise_run(tables).items()})
     for table in tables:
-        write(run / table.name / "summary.json", {name: one.as_json() for name, one in summarise(table).items()})
+        write(run / table.name / "summary.json", {name: one.as_json() for name, one in summarise_run([table]).items()})
 
 
 def _row(id: int, broken: bool, wobble: Any) -> dict[str, Any]:

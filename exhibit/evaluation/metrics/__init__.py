@@ -164,10 +164,8 @@ class Metric:
         if value is None:
             return None
         if not isinstance(value, int | float) or not abs(value) <= MAX_SCORE:  # NaN fails this comparison, too
-            raise ToolkitError(
-                f"the metric {self.where} returned {value!r} for the question {case.id!r}; it must return a finite "
-                f"number of at most {MAX_SCORE:g}, or None where it does not apply"
-            )
+            right = f"it must return a finite number of at most {MAX_SCORE:g}, or None where it does not apply"
+            raise ToolkitError(f"the metric {self.where} returned {value!r} for the question {case.id!r}; {right}")
         return float(value)
 
     @property
@@ -328,10 +326,8 @@ def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Me
         if not depth:
             figures |= {figure: (definition, k) for figure, k in definition.list_figures(options)}
         elif not definition.at or not depth.isdecimal() or not 1 <= int(depth) <= max(options.ks):
-            raise ToolkitError(
-                f"--metrics {name}: write NAME, or NAME@K for a metric with a cutoff, such as ndcg@20; only "
-                f"{max(options.ks)} passages are ranked"
-            )
+            right = "write NAME, or NAME@K for a metric with a cutoff, such as ndcg@20"
+            raise ToolkitError(f"--metrics {name}: {right}; only {max(options.ks)} passages are ranked")
         else:
             figures[name] = definition, int(depth)
     return figures

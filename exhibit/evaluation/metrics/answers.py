@@ -50,12 +50,8 @@ def label_accuracy(case: Case) -> float:
     return float(find_chosen_label(case.reply.answer or "", case.choices) == case.label)
 
 
-@metric(
-    "Flagged for review",
-    "answers whose confidence is below the threshold",
-    needs=(),
-    higher_is_better=None,  # a system that is sure of everything has few flags
-)
+# neither direction is better: a system that is sure of everything has few flags
+@metric("Flagged for review", "answers whose confidence is below the threshold", needs=(), higher_is_better=None)
 def flagged(case: Case, options: Options) -> float | None:
     confidence = case.reply.confidence
     return None if options.flag_below is None or confidence is None else float(confidence < options.flag_below)
@@ -115,10 +111,7 @@ def _compare_with_truth(case: Case, score: Callable[[str, str], float]) -> float
     return score(answer, expected) if split_words(expected) else None
 
 
-@metric(
-    "Required text stated",
-    "share of the test set's required words, figures and dates that the answer contains",
-)
+@metric("Required text stated", "share of the test set's required words, figures and dates that the answer contains")
 def answer_must_contain(case: Case) -> float | None:
     return _share_stated(case, MUST_CONTAIN, strict=False)
 
@@ -174,12 +167,6 @@ Texts = dict[str, str]
 """The texts of a judge's prompt by their titles."""
 
 
-def make_prompt(metric: str, **texts: str) -> Prompt:
-    """Return the judge's prompt for a metric: its instruction in answers.toml, and texts between delimiters."""
-    fenced = "\n\n".join(_fence_text(title, text) for title, text in texts.items())
-    return Prompt(fenced, system=f"{_PROMPTS[metric]}\n{_PROMPTS['reply']}")
-
-
 def _fence_text(title: str, text: str) -> str:
     """Return a text between delimiters that do not occur in it."""
     fence = "~" * max([3, *(len(run) + 1 for run in re.findall("~+", text))])
@@ -222,7 +209,9 @@ def judged(title: str, meaning: str, *needs: Need) -> Callable[[Function], Funct
 
         def ask_judge(cases: Sequence[Case], options: Options) -> Values:
             chosen: list[Texts | None] = list(map(choose_texts, cases))
-            marks = iter(ask_marks([make_prompt(name, **texts) for texts in chosen if texts], options))
+            fenced = ("\n\n".join(map(_fence_text, texts, texts.values())) for texts in chosen if texts)
+            system = f"{_PROMPTS[name]}\n{_PROMPTS['reply']}"
+            marks = iter(ask_marks([Prompt(text, system=system) for text in fenced], options))
             return [next(marks) if texts else None for texts in chosen]
 
         version = f"{name}-{_PROMPTS_VERSION}"

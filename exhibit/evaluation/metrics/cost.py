@@ -5,27 +5,18 @@ from functools import partial
 from exhibit.evaluation import metrics
 from exhibit.evaluation.metrics import Case, Options
 
-metric = partial(metrics.metric, group="Cost")
+# not a gate: the time also depends on other work of the machine, and a more expensive answer may be better
+metric = partial(metrics.metric, group="Cost", higher_is_better=False, gate=False)
 _MILLION = 1_000_000  # prices are for this many tokens
 
 
-@metric(
-    "Time to reply",
-    "seconds from the question to the last word of the reply",
-    unit="seconds",
-    higher_is_better=False,
-    gate=False,  # the time also depends on other work of the machine
-)
+@metric("Time to reply", "seconds from the question to the last word of the reply", unit="seconds")
 def latency(case: Case) -> float | None:
     return case.reply.seconds
 
 
 @metric(
-    "Cost of a reply",
-    "cost of a question, as the system reports it or by the prices that you give",
-    unit="currency",
-    higher_is_better=False,
-    gate=False,  # prices change, and a more expensive answer may be better
+    "Cost of a reply", "cost of a question, as the system reports it or by the prices that you give", unit="currency"
 )
 def cost(case: Case, options: Options) -> float | None:
     usage = case.reply.usage
@@ -37,8 +28,9 @@ def cost(case: Case, options: Options) -> float | None:
     return float((usage.get("tokens_in", 0) * price_in + usage.get("tokens_out", 0) * price_out) / _MILLION)
 
 
-@metric(
-    "Answer length", "characters of an answer", unit="characters", higher_is_better=None, needs=("answer",), short=False
-)
+@metrics.metric(
+    "Answer length", "characters of an answer", group="Cost", unit="characters", higher_is_better=None,
+    needs=("answer",), short=False,
+)  # fmt: skip
 def answer_length(case: Case) -> float:
     return float(len(case.reply.answer or ""))

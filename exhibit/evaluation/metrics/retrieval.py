@@ -361,8 +361,7 @@ def _measure_gaps(case: Case, k: int) -> list[float]:
 
 
 @on_spans(
-    "Right law and paragraph first",
-    "questions on laws whose first passage is from the right paragraph, in any version",
+    "Right law and paragraph first", "questions on laws whose first passage is from the right paragraph, in any version"
 )
 def provision_first(case: Case) -> float | None:
     if "paragraph" not in case.labels:

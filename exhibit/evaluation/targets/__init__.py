@@ -101,7 +101,7 @@ def list_targets() -> list[str]:
     return sorted({*list_plugins(__name__), *list_systems()})
 
 
-def _find_target(wanted: str) -> tuple[Callable[..., Target], type[BaseModel] | None]:
+def find_target(wanted: str) -> tuple[Callable[..., Target], type[BaseModel] | None]:
     """Return the function that opens a target, by `NAME[:ARGUMENT]` or TOML file, and the model of its settings.
 
     All servers are opened by one module; their settings depend on the server's TOML file.
@@ -122,17 +122,12 @@ def _find_target(wanted: str) -> tuple[Callable[..., Target], type[BaseModel] | 
 def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | None = None) -> Target:
     """Open the target that `NAME[:ARGUMENT]` or a TOML file names; `given` has the target's own settings."""
     settings = read_target_settings(wanted, given or {})
-    return _find_target(wanted)[0](options, *([] if settings is None else [settings]))
-
-
-def find_settings_model(wanted: str) -> type[BaseModel] | None:
-    """Return the model of a target's own settings; None if it has none."""
-    return _find_target(wanted)[1]
+    return find_target(wanted)[0](options, *([] if settings is None else [settings]))
 
 
 def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | None:
     """Return a target's own settings, validated; raise one error that lists all unknown or all invalid settings."""
-    model = find_settings_model(wanted)
+    model = find_target(wanted)[1]
     known = {} if model is None else model.model_fields
     if unknown := [f"target_{key}" for key in given if key not in known]:
         there = ", ".join(f"target_{key}" for key in known) or "none"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 from exhibit.evaluation.cases import Case, Passage, Reply
 from exhibit.evaluation.datasets import Dataset
@@ -32,19 +33,12 @@ On ACORD nDCG@10 is 39.8 with 64 passages of `rcts`, 52.4 with 256, and 54.0 wit
 
 
 def open(argument: str | None, options: TargetOptions) -> "Builtin":
-    """Return the built-in pipeline with the config in the options; raise one error that names unknown components."""
-    problems = [f"--target builtin takes no argument, but got {argument!r}"] if argument else []
-    config = options.config
-    wanted = {"splitter": config.splitter, "store": config.store}
-    wanted |= {} if options.embedder else {"embedder": config.embedder}
-    wanted |= {} if options.llm or config.llm == "none" else {"llm": config.llm}
-    for kind, name in wanted.items():
-        try:
+    """Return the built-in pipeline with the config in the options; raise an error if it names an unknown component."""
+    if argument:
+        raise ToolkitError(f"--target builtin takes no argument, but got {argument!r}")
+    for kind in ("splitter", "store", "embedder", "llm"):
+        if (name := getattr(options.config, kind)) != "none":
             load_plugin(PLUGINS[kind], name)
-        except ToolkitError as error:
-            problems.append(str(error))
-    if problems:
-        raise ToolkitError("\n".join(problems))
     return Builtin(options)
 
 
@@ -54,17 +48,11 @@ class Builtin:
 
     def __init__(self, options: TargetOptions) -> None:
         self._options = options
-        self._pipeline = Pipeline(
-            options.config,
-            cache=options.cache,
-            engine=options.engine,
-            jobs=options.jobs,
-            limits=options.limits,
-            embedder=options.embedder,
-            llm=options.llm,
-            # if the user gives no value, OPENAI_TIMEOUT or the model's default of one minute applies
-            timeout=options.timeout if options.timeout != TargetOptions.timeout else None,
-        )
+        same = ("cache", "engine", "jobs", "limits", "embedder", "llm")
+        parts: dict[str, Any] = {name: getattr(options, name) for name in same}
+        # if the user gives no value, OPENAI_TIMEOUT or the model's default of one minute applies
+        timeout = options.timeout if options.timeout != TargetOptions.timeout else None
+        self._pipeline = Pipeline(options.config, timeout=timeout, **parts)
         self.text, self.chunks = self._pipeline.text, self._pipeline.chunk_spans
         self._sha256: dict[Location, str] = {}  # the checksums of the documents, which determine the name of the index
 
@@ -83,9 +71,7 @@ class Builtin:
             if self._options.ingest != "fresh" and (folder / MANIFEST).is_file():
                 return self._reuse(dataset, folder)
             if self._options.ingest == "never":
-                raise BundleError(
-                    f"{folder}: no index of {dataset.name} with these settings; to build it, omit --ingest never"
-                )
+                raise BundleError(f"{folder}: no index of {dataset.name} with these settings; omit --ingest never")
             return self._build(dataset, folder)
 
     def index_folder(self, dataset: Dataset) -> Path:
@@ -138,9 +124,7 @@ class Builtin:
             return [_make_reply(retrieved, seconds=searched) for retrieved in results]
         answered = self._pipeline.answer_from(results)
         each = (time.monotonic() - began) / len(results) - searched
-        return [
-            _make_answered_reply(result, searched + result.answer.usage.get("seconds", each)) for result in answered
-        ]
+        return [_make_answered_reply(item, searched + item.answer.usage.get("seconds", each)) for item in answered]
 
 
 def _make_reply(retrieved: Retrieved, *, seconds: float) -> Reply:

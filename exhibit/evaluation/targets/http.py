@@ -11,6 +11,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,12 +20,16 @@ import httpx
 
 from exhibit.engine import track
 from exhibit.evaluation import replies, server_files
-from exhibit.evaluation.answering import make_answerer
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.replies import FileNamer, Parts, ReplyError, search
 from exhibit.evaluation.server_files import DocumentInterface, ServerSettings, Step, fill, fill_path
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, choose_probed, count_only
+from exhibit.evaluation.targets.builtin import renumber
+from exhibit.evidence import Span
+from exhibit.rag.answerers import answer_all, assemble
+from exhibit.rag.pipeline import Pipeline
+from exhibit.rag.protocols import Hit
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage import http
 from exhibit.storage.http import Deadline, HttpError, Retries, UnreachableError, strip_address
@@ -61,7 +66,7 @@ class Server:
         self.add_answer: Callable[[Case, Reply], Reply] | None = None
         """Adds a language model's answer to the passages of a search server; None for other servers."""
         if options.answers and options.config.llm != "none" and self.paths.answer == ("",):
-            self.add_answer = make_answerer(options)
+            self.add_answer = _make_answerer(options)
             self.name += f" + {options.config.llm}"
         known = system.ask.body is not None or self._method == "GET"
         self._bodies: list[Any] = [system.ask.body] if known else []
@@ -221,11 +226,9 @@ class Server:
             others = f"; it has {', '.join(paths[:10])}" if paths else ""
             return f"{self._place}: no endpoint for questions at this address: {error}{others}. Check --target-url"
         sent = " or ".join(map(_shorten, self._bodies))
-        advice = (
-            '. Write the body as --set target_request=\'{"question": "{question}"}\' and the path of the answer as '
-            "--set target_response_answer_jmespath=PATH"
-        )
-        advice = advice if "request" in self.values else ""
+        body = '. Write the body as --set target_request=\'{"question": "{question}"}\''
+        path = "the path of the answer as --set target_response_answer_jmespath=PATH"
+        advice = f"{body} and {path}" if "request" in self.values else ""
         return f"{self._place}: no question was answered. Sent: {sent}. Received: {error}{advice}"
 
     def _check_passages(self, parts: Parts, names: FileNamer) -> list[str]:
@@ -289,6 +292,36 @@ class Server:
         """Send a request and return the reply's JSON; None if the reply is empty."""
         _, data = self._send(path, body, **given)
         return self._parse(data) if data.strip() else None
+
+
+# ---------------------------------------------------------------- the answers of a search server
+
+
+def _make_answerer(options: TargetOptions) -> Callable[[Case, Reply], Reply]:
+    """Return a function that adds the answer of the options' language model to the reply of a search server."""
+    config, llm = options.config, Pipeline(options.config, cache=options.cache, llm=options.llm).llm
+
+    def add_answer(case: Case, reply: Reply) -> Reply:
+        starts = list(accumulate((len(passage.text) + 1 for passage in reply.passages), initial=0))[: config.k]
+        hits = [
+            Hit(item.filename or item.told_filename or "", Span(at, at + len(item.text)), item.text, item.score or 0.0,
+                page=item.told_page)
+            for at, item in zip(starts, reply.passages, strict=False)
+        ]  # fmt: skip
+        context = assemble(hits, summaries={}, budget=config.budget_tokens)
+        [answer] = answer_all([(case.question, context)], config, llm)
+        # a source may combine several passages: it gets the number of the last passage that begins before it
+        ranks = {
+            source.number: max(rank for rank, at in enumerate(starts, 1) if at <= source.span.start)
+            for source in context.sources
+        }
+        read = tuple(ranks.values())
+        reply = replace(reply, usage=dict(answer.usage), selected=len(read), context=read)
+        if answer.error:
+            return replace(reply, error=answer.error)
+        return replace(reply, answer=renumber(answer.text, ranks))
+
+    return add_answer
 
 
 # ---------------------------------------------------------------- a server's documents
@@ -362,10 +395,8 @@ class _Collection:
         absent = "not among the system's documents"
         aside = [f"{name}: {refused.get(name, absent)}" for name in names if name not in (files or ())]
         if aside and len(aside) == len(names):
-            raise ToolkitError(
-                f"{dataset.name}: none of the {len(names)} files is ready in the system. The first file and "
-                f"the reason: {aside[0]}"
-            )
+            fault = f"none of the {len(names)} files is ready in the system. The first file and the reason: {aside[0]}"
+            raise ToolkitError(f"{dataset.name}: {fault}")
         seconds, pages = time.monotonic() - began if missing else None, count_only(dataset, self._options).pages
         speed = pages / seconds if pages and seconds and not aside else None
         count = len(names) - len(aside)

@@ -66,22 +66,16 @@ class Predictions:
         where = f"{self._path.name}: "
         sealed = {row["sealed"] for row in self._rows if row.get("sealed")}
         if sealed and dataset.digests.get(INFO) not in sealed:
-            raise ToolkitError(
-                f"{where}answers the questions of another version of {dataset.name}; ask for the questions again: "
-                f"exhibit export {dataset.root} --to questions"
-            )
+            advice = f"ask for the questions again: exhibit export {dataset.root} --to questions"
+            raise ToolkitError(f"{where}answers the questions of another version of {dataset.name}; {advice}")
         matched = self.match(dataset)
         rows = [(case, self._rows[matched[case.id]]) for case in cases if case.id in matched]
         if not rows:
-            raise ToolkitError(
-                f"{where}no row answers a question of {dataset.name}, such as question {cases[0].id!r} "
-                f"({cases[0].question:.80}); is the file for another bundle?"
-            )
+            first = f"question {cases[0].id!r} ({cases[0].question:.80}); is the file for another bundle?"
+            raise ToolkitError(f"{where}no row answers a question of {dataset.name}, such as {first}")
         if len(rows) >= _MIN_COPIED and all(_is_copied(case, row) for case, row in rows):
-            raise ToolkitError(
-                f"{where}contains the questions of {dataset.name} with the expected answers; give a file with the "
-                "system's replies"
-            )
+            fault = f"contains the questions of {dataset.name} with the expected answers"
+            raise ToolkitError(f"{where}{fault}; give a file with the system's replies")
         notes = [f"{where}{replies.describe_parts(rows[0][1])}"]
         if left := len(cases) - len(rows):
             notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
@@ -107,10 +101,9 @@ def _check_rows(path: Path, rows: Sequence[Row]) -> None:
     """Raise an error if no row is a reply, or if two rows have the same id."""
     known = any((parts := replies.find_parts(row)).answer or parts.passages for row in rows)
     if not known and not any(row.get("error") for row in rows):
-        raise ToolkitError(
-            f"{path}: not recognised as replies: {replies.describe(rows[0]) if rows else 'no rows'}; a row must be "
-            f'like {{"id" or "question", "answer", "passages": […]}}'
-        )
+        form = replies.describe(rows[0]) if rows else "no rows"
+        right = 'a row must be like {"id" or "question", "answer", "passages": […]}'
+        raise ToolkitError(f"{path}: not recognised as replies: {form}; {right}")
     numbers: dict[Any, int] = {}
     for number, row in enumerate(rows, 1):
         key = row.get("dataset"), id_of(row), question_of(row)
@@ -163,10 +156,8 @@ def match_rows(
         if texts[text] == 1 and case.id not in matched:
             matched[case.id] = number
         elif not prompts:
-            raise ToolkitError(
-                f"a question occurs twice ({text:.80}), and the rows have no matching ids: give each row the id of "
-                "train.json"
-            )
+            fault = f"a question occurs twice ({text:.80}), and the rows have no matching ids"
+            raise ToolkitError(f"{fault}: give each row the id of train.json")
     return matched
 
 

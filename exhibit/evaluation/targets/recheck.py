@@ -10,7 +10,7 @@ import math
 import shutil
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets.predictions import Predictions, Row, read_table
 from exhibit.evidence import Document, is_readable, locate
 from exhibit.evidence.read import read_within
-from exhibit.schemas.bundle import CORPUS, TRAIN, load_json, read_text
+from exhibit.schemas.bundle import CORPUS, TRAIN, load_json
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import list_files, replace_folder
 
@@ -39,16 +39,16 @@ def read_finished_run(path: Path) -> tuple[str, list[Row]]:
     A row has the fields `question`, `answer`, `passages`, `reference`, `golds`, `error` and `scores`.
     """
     content = _read_content(path)
-    for tool, (records_path, list_marks) in _TOOLS.items():
-        records = _list_objects(records_path, content) if records_path else _list_rows(content)
+    table = _list_rows(content)
+    forms = [(tool, _list_objects(records, content), _list_marks) for tool, records in _RECORDS.items()]
+    for tool, records, list_marks in [*forms, (_TABLE, table, _list_marks), ("ragas", table, _list_ragas_marks)]:
         scores = list(map(list_marks, records))
         rows = [_make_row(record, marks) for record, marks in zip(records, scores, strict=True)]
-        if (rows := [row for row in rows if row["question"]]) and (records_path or any(scores)):
+        if (rows := [row for row in rows if row["question"]]) and (tool in _RECORDS or any(scores)):
             return tool, rows
-    raise ToolkitError(
-        f"{path}: not recognised as a finished run of ragas, DeepEval, promptfoo, Inspect, Langfuse or LangSmith; a "
-        "file with a question and an answer per row is evaluated with --target predictions:FILE"
-    )
+    advice = "a file with a question and an answer per row is evaluated with --target predictions:FILE"
+    tools = "ragas, DeepEval, promptfoo, Inspect, Langfuse or LangSmith"
+    raise ToolkitError(f"{path}: not recognised as a finished run of {tools}; {advice}")
 
 
 # ---------------------------------------------------------------- the target
@@ -74,10 +74,8 @@ class Recheck(Predictions):
         """Return a note on the content of the file; raise an error if it answers no question of the dataset."""
         held = f"{self._tool}, {len(self._rows)} rows"
         if not self.match(dataset):
-            raise ToolkitError(
-                f"{self._path}: a run of {held}, but no row has a question of {dataset.name}, such as "
-                f"{cases[0].question:.80}; is the file for another bundle?"
-            )
+            fault = f"no row has a question of {dataset.name}, such as {cases[0].question:.80}"
+            raise ToolkitError(f"{self._path}: a run of {held}, but {fault}; is the file for another bundle?")
         return [f"{self._path.name}: {held}, {sum(bool(row['passages']) for row in self._rows)} with passages"]
 
     def read_reply(self, row: Row, dataset: Dataset) -> Reply:
@@ -118,10 +116,8 @@ def describe_account(folder: Path) -> list[str]:
     absent = f"; {missing:,} of the bundle's {questions:,} are not in the run" if missing else ""
     lines = [f"{tool} reported no score{absent}"] if not account["reported"] else []
     for reported in account["reported"]:
-        lines.append(
-            f"{tool} reported {reported['name']} {reported['mean']:.2f} over {reported['rows']:,} questions{absent}; "
-            f"on all {questions:,}: {reported['over_all']:.2f}"
-        )
+        mean = f"{reported['name']} {reported['mean']:.2f} over {reported['rows']:,} questions"
+        lines.append(f"{tool} reported {mean}{absent}; on all {questions:,}: {reported['over_all']:.2f}")
         absent = ""
     if unmatched:
         listed = "; ".join(f"“{question:.60}”" for question in unmatched[:_MAX_LISTED])
@@ -214,24 +210,15 @@ def _read_mark(value: Any) -> float | None:
 # ---------------------------------------------------------------- the tools
 
 
-def _list_deepeval_marks(record: Row) -> Row:
-    marks = _list_objects("metricsData || metrics_data", record)
-    return {str(mark["name"]): mark.get("score") for mark in marks if "name" in mark}
-
-
-def _list_promptfoo_marks(record: Row) -> Row:
-    return {"score": record.get("score"), **_find_object(record, "namedScores")}
-
-
-def _list_inspect_marks(record: Row) -> Row:
-    return {name: search("value", mark) for name, mark in _find_object(record, "scores").items()}
-
-
-def _list_column_marks(record: Row) -> Row:
-    """Return the marks of LangSmith or Langfuse, which are in columns such as `feedback.NAME`."""
+def _list_marks(record: Row) -> Row:
+    """Return the marks of DeepEval (a list), promptfoo, Inspect, and LangSmith or Langfuse (`feedback.NAME`)."""
+    listed = _list_objects("metricsData || metrics_data", record)
+    scores = {**_find_object(record, "scores"), **_find_object(record, "namedScores")}
+    scores = {name: mark.get("value") if isinstance(mark, Mapping) else mark for name, mark in scores.items()}
     parts = [(str(key).partition("."), value) for key, value in record.items()]
     columns = {name: value for (prefix, _, name), value in parts if name and prefix in _MARK_COLUMNS}
-    return {**_find_object(record, "scores"), **columns}
+    marks = {str(mark["name"]): mark.get("score") for mark in listed if "name" in mark}
+    return {**({"score": record.get("score")} if "vars" in record else {}), **marks, **scores, **columns}
 
 
 def _list_ragas_marks(record: Row) -> Row:
@@ -240,18 +227,16 @@ def _list_ragas_marks(record: Row) -> Row:
     return {name: value for name, value in marks.items() if has_question and _read_mark(value) is not None}
 
 
+_TABLE = "Langfuse or LangSmith"
 _MARK_COLUMNS = ("feedback", "score", "scores")
 _RAGAS_FIELDS = {
     "user_input", "question", "response", "answer", "retrieved_contexts", "contexts", "reference", "ground_truth",
     "reference_contexts", "rubrics", "multi_responses", "id", "error",
 }  # fmt: skip
-_TOOLS: dict[str, tuple[str, Callable[[Row], Row]]] = {
-    "DeepEval": ("testCases || test_results", _list_deepeval_marks),
-    "promptfoo": ("results.results[?vars]", _list_promptfoo_marks),
-    "Inspect": ("samples", _list_inspect_marks),
-    "Langfuse or LangSmith": ("", _list_column_marks),
-    "ragas": ("", _list_ragas_marks),
-}  # the JMESPath of a tool's records (empty for a table), and the function that returns a record's marks
+_RECORDS = {
+    "DeepEval": "testCases || test_results", "promptfoo": "results.results[?vars]", "Inspect": "samples",
+}  # fmt: skip
+"""The JMESPath of each tool's records; the other tools write tables."""
 
 
 def _find_object(record: Row, name: str) -> Row:
@@ -281,10 +266,10 @@ def _read_content(path: Path) -> Any:
     try:
         if path.suffix.lower() == ".eval":
             return {"samples": list(_read_inspect_archive(path))}
-        if path.suffix.lower() == ".json":
-            return json.loads(read_text(path))
     except (ValueError, RecursionError, KeyError, pa.ArrowException, zipfile.BadZipFile) as error:
         raise ToolkitError(f"{path}: cannot be read: {error}") from error
+    if path.suffix.lower() == ".json":
+        return load_json(path)
     return [_nest(row) for row in read_table(path)]
 
 
