@@ -39,7 +39,7 @@ VERBS = {
     ),
     "results": Verb("exhibit.viewer.results", "draw, compare and export runs, and follow them over time"),
     "view": Verb("exhibit.viewer.server.app", "show, review and evaluate bundles and runs in the browser"),
-    "review": Verb("exhibit.viewer.review.__main__", "let an expert check gold and answers"),
+    "review": Verb("exhibit.viewer.review.make", "let an expert check gold and answers"),
     "validate": Verb(
         "exhibit.storage.bundle",
         "check the files of bundles; --documents also reads the documents and checks the position of the gold",

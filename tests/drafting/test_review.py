@@ -9,8 +9,8 @@ import shutil
 import pytest
 
 from exhibit.schemas.validate import read_drafts, validate
-from exhibit.viewer.review.__main__ import main as review
-from exhibit.viewer.review.drafts import DraftedBundle
+from exhibit.viewer.review.make import main as review
+from exhibit.viewer.review.reviews import DraftedBundle
 from tests.drafting.test_draft import draft, write_contracts
 
 

@@ -27,7 +27,7 @@ from exhibit.schemas.review import Review, ReviewedCase
 from exhibit.schemas.run import Outcome
 from exhibit.viewer.report import write_report
 from exhibit.viewer.results import main as results
-from exhibit.viewer.review.runs import compute_agreements
+from exhibit.viewer.review.reviews import compute_agreements
 
 OUTCOMES = (
     [Outcome.RIGHT] * 9 + [Outcome.WRONG] * 4 + [Outcome.NOT_JUDGED] * 5 + [Outcome.WRONGLY_REFUSED] * 3

@@ -15,7 +15,7 @@ from exhibit.schemas.run import CONFIG, RESULTS
 from exhibit.schemas.run_folder import RunFolder, RunRows
 from exhibit.storage.bundle import main as validate
 from exhibit.viewer import results
-from exhibit.viewer.review.__main__ import main as review_main
+from exhibit.viewer.review.make import main as review_main
 from tests.rag.bundles import write_bundle
 
 

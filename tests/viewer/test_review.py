@@ -17,9 +17,15 @@ from exhibit.schemas.review import Review, digest_gold, read_patch, read_review
 from exhibit.schemas.run import SUMMARY
 from exhibit.schemas.validate import validate
 from exhibit.viewer.review import make
-from exhibit.viewer.review.__main__ import main
-from exhibit.viewer.review.make import make_review
-from exhibit.viewer.review.runs import ReviewedRun, compute_agreements, compute_kappa, correct, count_right, draw_sample
+from exhibit.viewer.review.make import main, make_review
+from exhibit.viewer.review.reviews import (
+    ReviewedRun,
+    compute_agreements,
+    compute_kappa,
+    correct,
+    count_right,
+    draw_sample,
+)
 from tests.rag.bundles import rows_of, write_bundle
 from tests.viewer.report_data import make_results, write
 from tests.viewer.watching import CONTRASTS, served, watched

@@ -28,7 +28,7 @@ from exhibit.schemas.bundle import read_questions
 from exhibit.schemas.review import read_review
 from exhibit.storage.bundle import open_bundle
 from exhibit.viewer.report import main as evaluate
-from exhibit.viewer.review.__main__ import main as review
+from exhibit.viewer.review.make import main as review
 from exhibit.viewer.server.app import main as view
 from exhibit.viewer.server.app import make_application
 from exhibit.viewer.server.jobs import Jobs

@@ -34,9 +34,8 @@ from exhibit.storage.cache import find_cache_folder
 from exhibit.viewer.compare import write_comparison
 from exhibit.viewer.page import as_json, format_page, render
 from exhibit.viewer.report import write_report
-from exhibit.viewer.review.drafts import DraftedBundle
 from exhibit.viewer.review.make import make_review, make_sheet
-from exhibit.viewer.review.runs import ReviewedRun
+from exhibit.viewer.review.reviews import DraftedBundle, ReviewedRun
 from exhibit.viewer.server import library
 from exhibit.viewer.server.jobs import Jobs, find_progress
 from exhibit.viewer.server.library import Library, RunLine, count_replies, key_of, list_questions
