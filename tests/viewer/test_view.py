@@ -30,11 +30,10 @@ from exhibit.storage.bundle import open_bundle
 from exhibit.viewer.report import main as evaluate
 from exhibit.viewer.review.make import main as review
 from exhibit.viewer.server.app import main as view
-from exhibit.viewer.server.app import make_application
+from exhibit.viewer.server.app import make_application, make_file_name, make_folder_name
 from exhibit.viewer.server.jobs import Jobs
 from exhibit.viewer.server.library import Library, count_replies, key_of
 from exhibit.viewer.server.search import TextSearch
-from exhibit.viewer.server.views import make_file_name, make_folder_name
 from tests.evaluation.loopback import System, imitating
 from tests.loopback import Request
 
@@ -132,7 +131,7 @@ def test_home_lists_bundles_and_runs_with_the_headline_of_the_report(client, ser
 @pytest.mark.parametrize(("missing", "words"), [("", "Scans are read by OCR."), ("gone", "Scans cannot be read yet")])
 def test_home_shows_whether_ocr_is_available(missing, words, client, monkeypatch):
     engine = SimpleNamespace(missing=lambda _: missing)
-    monkeypatch.setattr("exhibit.viewer.server.views.load_plugin", lambda *_: (engine, None))
+    monkeypatch.setattr("exhibit.viewer.server.app.load_plugin", lambda *_: (engine, None))
     assert words in client.get("").text
 
 
