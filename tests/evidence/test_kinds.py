@@ -189,6 +189,11 @@ def test_read_document_converts_old_office_files_with_libreoffice(write, office,
         read_document(write(f"other.{ending}", b"something else"))
 
 
+def test_read_document_converts_an_office_file_whose_name_has_no_suffix(write, office):
+    document = read_document(write("slides", b"PK\x03\x04ppt/<p>The tenant pays.</p>"))
+    assert document.text == "The tenant pays." and document.notes == ("converted by LibreOffice",)
+
+
 def test_read_document_explains_how_to_install_libreoffice_when_missing(write, monkeypatch):
     monkeypatch.setattr("exhibit.evidence.readers.libreoffice._COMMANDS", ("no-such-office",))
     with pytest.raises(DocumentError, match="needs LibreOffice, which is not installed: apt-get"):

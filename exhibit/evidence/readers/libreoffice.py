@@ -39,14 +39,17 @@ def find_command() -> str | None:
 
 def page(path: Path) -> Printable:
     """Convert a file with LibreOffice to a format with a reader, and return that reader's HTML."""
-    ending = _TARGETS[path.suffix.lower()]
+    from exhibit.evidence.read import ending_of  # which imports this module
+
+    suffix = ending_of(path)  # a name from a URL often has none
+    ending = _TARGETS[suffix]
     # check the signature: LibreOffice would print any bytes as text
-    head_of(path, kind=f"{path.suffix} file", starts=_HEADS)
+    head_of(path, kind=f"{suffix} file", starts=_HEADS)
     program = find_command()
     if program is None:
         raise DocumentError(f"{path}: {_MISSING}")
     with make_scratch_folder() as folder:
-        target = convert_file(path, ending, folder, program)
+        target = convert_file(path, suffix, ending, folder, program)
         try:
             made = Printable(cut_fragment(decode_file(target).text)) if ending == "html" else _READERS[ending](target)
         except DocumentError as error:
@@ -55,12 +58,12 @@ def page(path: Path) -> Printable:
     return made._replace(notes=("converted by LibreOffice", *made.notes))
 
 
-def convert_file(path: Path, ending: str, folder: Path, program: str) -> Path:
+def convert_file(path: Path, suffix: str, ending: str, folder: Path, program: str) -> Path:
     # a separate profile: a second LibreOffice with the same profile would only pass the file to the first
     profile = folder / "profile"
     (profile / "user").mkdir(parents=True)
     shutil.copyfile(_PROFILE, profile / "user" / "registrymodifications.xcu")
-    source = folder / f"document{path.suffix.lower()}"
+    source = folder / f"document{suffix}"
     shutil.copyfile(path, source)
     flags = ["--headless", "--norestore", f"-env:UserInstallation={profile.as_uri()}", "--convert-to", ending]
     command = [program, *flags, "--outdir", str(folder / "out"), str(source)]
