@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from exhibit.engine import Limits, open_engine, run_in_worker, track
 from exhibit.evidence import Span, read_document
-from exhibit.evidence.document import Page
+from exhibit.evidence.document import Page, unite_spans
 from exhibit.evidence.readers.pdf import find_boxes, render
 from exhibit.evidence.show import compress_image
 from exhibit.schemas.errors import DocumentError, ToolkitError
@@ -69,16 +69,11 @@ def overlaps(span: Span, others: Iterable[Span]) -> bool:
 
 def cut_windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list[list[Any]]:
     """Return the text around spans as `[start, text]`, cut at whole words; overlapping windows are joined."""
-    spans: list[Span] = []
-    for start, end in sorted(wanted):
-        first = text.rfind(" ", 0, max(0, start - around)) + 1
+    windows = []
+    for start, end in wanted:
         stop = text.find(" ", min(len(text), end + around))
-        last = len(text) if stop < 0 else stop
-        if spans and first <= spans[-1].end:
-            spans[-1] = Span(spans[-1].start, max(last, spans[-1].end))
-        else:
-            spans.append(Span(first, last))
-    return [[start, text[start:end]] for start, end in spans]
+        windows.append(Span(text.rfind(" ", 0, max(0, start - around)) + 1, len(text) if stop < 0 else stop))
+    return [[start, text[start:end]] for start, end in unite_spans(windows)]
 
 
 def choose_pages(row: RunQuestion, files: Mapping[str, FileSpans], *, most: int = _CASE_PAGES) -> list[PageKey]:
