@@ -266,7 +266,7 @@ def _list_model_settings(model: type[BaseModel], group: str, prefix: str) -> Ite
         shown = "none" if default in (None, "", [], {}) else str(default)
         shown = shown.lower() if isinstance(default, bool) else shown
         listed = any(kind.get("type") in ("array", "object") for kind in kinds)
-        many = listed and (group == "run" or "repeat" in meaning)
+        many = listed and (group == "run" or name == "header")
         choices = [value for kind in kinds for value in kind.get("enum", [kind.get("type", "text")]) if value]
         if name in PLUGINS:
             choices = [part.replace("_", "-") for part in list_plugins(PLUGINS[name])]

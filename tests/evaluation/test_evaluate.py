@@ -25,7 +25,7 @@ from exhibit.evaluation.metrics import Options
 from exhibit.evaluation.runs import RunResults, read_tables
 from exhibit.evaluation.scoring import BATCH, Scored, format_reply, list_passages_read
 from exhibit.evaluation.settings import main as settings_command
-from exhibit.evaluation.settings import parse_settings, read_config_file
+from exhibit.evaluation.settings import parse_set, parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
 from exhibit.evaluation.targets import TargetOptions, ask_all
 from exhibit.evaluation.text_tables import format_cell
@@ -363,6 +363,11 @@ def test_shipped_configs_parse_without_notes(name):
 def test_parse_settings_rejects_invalid_settings_by_name(told, match):
     with pytest.raises(ToolkitError, match=match):
         assert parse_settings(told).config is None
+
+
+def test_parse_set_collects_headers_and_takes_the_last_of_other_settings():
+    given = parse_set(["target_header=A=B", "target_header=C=D", "chunk_size=1", "chunk_size=2"])
+    assert given == {"target_header": ["A=B", "C=D"], "chunk_size": "2"}
 
 
 def test_parse_settings_accepts_none_for_threshold_and_llm():
