@@ -33,13 +33,13 @@ def main() -> None:
     options = parser.parse_args()
     from xllamacpp import CommonParams, Server  # installed in a separate environment
 
-    told = CommonParams()
-    told.model.path = str(weights())
-    told.model_alias = ["smollm2"]
-    told.hostnames, told.port = ["127.0.0.1"], options.port
-    told.n_ctx, told.n_parallel, told.verbosity = CONTEXT, 1, 0
-    told.cpuparams.n_threads = told.cpuparams_batch.n_threads = options.threads
-    server = Server(told)
+    parameters = CommonParams()
+    parameters.model.path = str(weights())
+    parameters.model_alias = ["smollm2"]
+    parameters.hostnames, parameters.port = ["127.0.0.1"], options.port
+    parameters.n_ctx, parameters.n_parallel, parameters.verbosity = CONTEXT, 1, 0
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = options.threads
+    server = Server(parameters)
     print(server.listening_address, flush=True)
     with suppress(KeyboardInterrupt):
         sys.stdin.read()

@@ -73,8 +73,8 @@ def rclone(folder: Path) -> AbstractContextManager[str]:
     if not program.is_file():
         pytest.fail(_AWAY)
     root.mkdir()
-    told = ["serve", "s3", "--config", "", "--auth-key", f"{KEY},{SECRET}", "--addr", f"127.0.0.1:{port}"]
-    return running([program, *told, root], port, folder / "rclone.log")
+    arguments = ["serve", "s3", "--config", "", "--auth-key", f"{KEY},{SECRET}", "--addr", f"127.0.0.1:{port}"]
+    return running([program, *arguments, root], port, folder / "rclone.log")
 
 
 def google(folder: Path) -> AbstractContextManager[str]:
@@ -85,8 +85,8 @@ def google(folder: Path) -> AbstractContextManager[str]:
     program, port = Path(sys.executable).with_name("gcp-storage-emulator"), free_port()
     if not program.is_file():
         pytest.fail(_AWAY)
-    told = ["start", "--host=127.0.0.1", f"--port={port}", "--in-memory", "--default-bucket=bucket", "--quiet"]
-    return running([program, *told], port, folder / "google.log")
+    arguments = ["start", "--host=127.0.0.1", f"--port={port}", "--in-memory", "--default-bucket=bucket", "--quiet"]
+    return running([program, *arguments], port, folder / "google.log")
 
 
 # ---------------------------------------------------------------- a network that fails
@@ -180,10 +180,10 @@ def _answer(
     handler: BaseHTTPRequestHandler, status: int, headers: list[tuple[str, str]], content: bytes, *, cut: bool = False
 ) -> None:
     handler.send_response_only(status)
-    told = {name.lower() for name, _ in headers}
+    names = {name.lower() for name, _ in headers}
     for name, value in headers:
         handler.send_header(name, value)
-    if "content-length" not in told:
+    if "content-length" not in names:
         handler.send_header("Content-Length", str(len(content)))
     handler.end_headers()
     if handler.command != "HEAD":

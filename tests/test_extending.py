@@ -53,9 +53,9 @@ def exhibit(folder: Path, *commands: list[str], last: int = 0) -> list[str]:
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "site"), str(ROOT)])}
     environment |= {"EXHIBIT_CACHE": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    told = [(code, out + err) for code, out, err in run_commands(folder, commands, folder, environment)]
-    assert [one[0] for one in told] == [*[0] * (len(commands) - 1), last], told
-    return [one[1] for one in told]
+    lines = [(code, out + err) for code, out, err in run_commands(folder, commands, folder, environment)]
+    assert [line[0] for line in lines] == [*[0] * (len(commands) - 1), last], lines
+    return [line[1] for line in lines]
 
 
 @pytest.mark.slow
@@ -64,19 +64,19 @@ def test_commands_on_page_extending_md_work_with_installed_plugins(installed):
     install, *commands = [shlex.split(line) for line in block.splitlines()]
     assert install == ["pip", "install", "./exhibit-leases"]
     said = exhibit(installed, *(words[1:] for words in commands))
-    told = {" ".join(words[1:3]): one for words, one in zip(commands, said, strict=True)}
-    assert re.search(r"^commas .* 1\.00", told["evaluate faq"], re.MULTILINE), told["evaluate faq"]
-    assert "1 chunks" in told["index house/hearing.trn"]
-    assert "THE COURT: Please be seated." in told["search index"]
+    outputs = {" ".join(words[1:3]): output for words, output in zip(commands, said, strict=True)}
+    assert re.search(r"^commas .* 1\.00", outputs["evaluate faq"], re.MULTILINE), outputs["evaluate faq"]
+    assert "1 chunks" in outputs["index house/hearing.trn"]
+    assert "THE COURT: Please be seated." in outputs["search index"]
     assert (installed / "pairs" / "pairs.csv").read_text(encoding="utf-8").startswith("When does the gate close?,")
 
 
 @pytest.mark.slow
 def test_broken_plugin_error_names_its_distribution(installed):
     wrong = ["evaluate", "faq", "--metrics", "comas"]
-    own, all_of_them, told = exhibit(installed, ["convert", "faq", "--help"], ["convert", "--help"], wrong, last=1)
-    assert "stamp" in own and "faq" in all_of_them and "commas" in told
+    own, all_of_them, message = exhibit(installed, ["convert", "faq", "--help"], ["convert", "--help"], wrong, last=1)
+    assert "stamp" in own and "faq" in all_of_them and "commas" in message
     (installed / "site" / "exhibit_leases" / "commas.py").write_text("import nowhere_to_be_found", encoding="utf-8")
-    [told] = exhibit(installed, ["evaluate", "faq", "--metrics", "commas"], last=1)
-    assert "error: commas (exhibit.metrics) of exhibit-leases cannot be loaded" in told
-    assert "uninstall exhibit-leases" in told and "Traceback" not in told
+    [message] = exhibit(installed, ["evaluate", "faq", "--metrics", "commas"], last=1)
+    assert "error: commas (exhibit.metrics) of exhibit-leases cannot be loaded" in message
+    assert "uninstall exhibit-leases" in message and "Traceback" not in message

@@ -105,10 +105,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def evaluate(bundle: Path, results: Path, name: str, *flags: str) -> int:
     """Answer two questions from one short passage each."""
-    told = ["--dataset-paths", bundle, "--output-dir", results, "--run-name", name, "--embedder", "hashing",
+    arguments = ["--dataset-paths", bundle, "--output-dir", results, "--run-name", name, "--embedder", "hashing",
             "--limit", "2", "--report-cases", "0", "--llm", "openai:smollm2", "--answerer", "llm", "--top-k", "1",
             "--budget-tokens", "250", *flags]  # fmt: skip
-    return evaluate_rag.main([str(flag) for flag in told])
+    return evaluate_rag.main([str(flag) for flag in arguments])
 
 
 JUDGED = ("--max-tokens", "24", "--price-in", "1", "--price-out", "2", "--judge", "openai:smollm2", "--metrics",
@@ -134,7 +134,7 @@ def test_second_evaluation_with_llm_sends_no_requests(recording_proxy, bundle, r
         assert row["scores"]["cost"] == pytest.approx(paid)
     said = [row["reply"]["answer"] for row in first]
     words = {
-        message["content"] for one in recording_proxy.asked for message in one["messages"] if message["role"] == "user"
+        message["content"] for r in recording_proxy.asked for message in r["messages"] if message["role"] == "user"
     }
     assert any(answer in prompt for prompt in words for answer in said), "the judge read what was generated"
     summary = json.loads((results / "first" / "summary.json").read_text(encoding="utf-8"))

@@ -23,12 +23,12 @@ pytestmark = [pytest.mark.extra, pytest.mark.server]
 
 def set_s3_environment(address: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the environment so that S3 clients use this address."""
-    told = {"AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
+    variables = {"AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
     # rclone sends the whole object's checksum with a part of the object, and newer clients would compare it
-    told |= {"AWS_RESPONSE_CHECKSUM_VALIDATION": "when_required"}
-    told |= {"AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
-    told |= {"AWS_CONFIG_FILE": str(folder / "none"), "AWS_SHARED_CREDENTIALS_FILE": str(folder / "none")}
-    for name, value in (told | {"EXHIBIT_CACHE": str(folder / "cache")}).items():
+    variables |= {"AWS_RESPONSE_CHECKSUM_VALIDATION": "when_required"}
+    variables |= {"AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
+    variables |= {"AWS_CONFIG_FILE": str(folder / "none"), "AWS_SHARED_CREDENTIALS_FILE": str(folder / "none")}
+    for name, value in (variables | {"EXHIBIT_CACHE": str(folder / "cache")}).items():
         monkeypatch.setenv(name, value)
     fsspec.get_filesystem_class("s3").clear_instance_cache()
     shutdown_idle()  # idle workers have clients of the previous server
@@ -85,8 +85,8 @@ def test_s3_evaluation_with_wrong_secret_reports_access_denied_without_secret(tm
         fsspec.get_filesystem_class("s3").clear_instance_cache()
         evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", "s3://bucket/lb", expect=1)
     fsspec.get_filesystem_class("s3").clear_instance_cache()
-    told = capsys.readouterr().err
-    assert "access denied" in told and "use credentials that allow it" in told and "secret-of-nobody" not in told
+    output = capsys.readouterr().err
+    assert "access denied" in output and "use credentials that allow it" in output and "secret-of-nobody" not in output
 
 
 # ---------------------------------------------------------------- a network that does not

@@ -66,8 +66,8 @@ def local(tmp_path_factory) -> Path:
 
 def test_convert_refuses_to_write_bundle_to_url_or_hub(memory, capsys):
     convert("cuad", memory, "--max-documents", "1", expect=1)
-    told = capsys.readouterr().err
-    assert f"{memory}: a bundle cannot be written to a URL; give a path, then copy the folder" in told
+    output = capsys.readouterr().err
+    assert f"{memory}: a bundle cannot be written to a URL; give a path, then copy the folder" in output
     assert list_files(memory) == {}
     convert("cuad", "hf://datasets/me/cuad", "--max-documents", "1", expect=1)
     assert (
@@ -120,8 +120,8 @@ def test_remote_bundle_gives_the_same_metrics_as_a_local_bundle(memory, local, t
 def test_evaluate_stops_when_remote_bundle_is_missing_or_incomplete(memory, tmp_path, monkeypatch, capsys):
     put(memory / "half/corpus/a.txt")
     evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", f"{memory}/half", f"{memory}/none*", expect=1)
-    told = capsys.readouterr().err
-    assert "half: no bundle.json there" in told and f"{memory}/none*: matches nothing" in told
+    output = capsys.readouterr().err
+    assert "half: no bundle.json there" in output and f"{memory}/none*: matches nothing" in output
 
 
 def test_evaluate_stops_when_store_connection_fails_and_can_be_resumed(memory, local, tmp_path, monkeypatch, capsys):
@@ -138,8 +138,8 @@ def test_evaluate_stops_when_store_connection_fails_and_can_be_resumed(memory, l
     monkeypatch.setattr(locations, "fetch", fail_at_second)
     flags = ["--limit", "2", "--report-cases", "0", "--engine", "serial", "--dataset-paths", f"{memory}/cuad"]
     evaluate(tmp_path, monkeypatch, "r", *flags, expect=1)
-    told = capsys.readouterr().err
-    assert "connection refused" in told and "set aside" not in told and len(documents) == 2
+    output = capsys.readouterr().err
+    assert "connection refused" in output and "set aside" not in output and len(documents) == 2
     assert evaluate(tmp_path, monkeypatch, "r", *flags, "--resume"), "the next one goes on"
 
 
@@ -156,10 +156,10 @@ def store(tmp_path_factory) -> Iterator[str]:
 @pytest.fixture
 def s3(store, tmp_path, monkeypatch) -> Iterator[Remote]:
     """A separate bucket for each test."""
-    told = {"AWS_ENDPOINT_URL": store, "AWS_ACCESS_KEY_ID": "loopback", "AWS_SECRET_ACCESS_KEY": SECRET}
-    told |= {"AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
-    told |= {"AWS_CONFIG_FILE": str(tmp_path / "none"), "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none")}
-    for name, value in (told | {"EXHIBIT_CACHE": str(tmp_path / "cache")}).items():
+    variables = {"AWS_ENDPOINT_URL": store, "AWS_ACCESS_KEY_ID": "loopback", "AWS_SECRET_ACCESS_KEY": SECRET}
+    variables |= {"AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
+    variables |= {"AWS_CONFIG_FILE": str(tmp_path / "none"), "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none")}
+    for name, value in (variables | {"EXHIBIT_CACHE": str(tmp_path / "cache")}).items():
         monkeypatch.setenv(name, value)
     client = fsspec.filesystem("s3", skip_instance_cache=True)
     bucket = f"b{time.monotonic_ns()}"

@@ -132,14 +132,14 @@ def test_score_script_runs_as_subprocess(tmp_path):
 
 def test_score_recall_of_run_predictions_equals_run_summary(tmp_path, run, capsys):
     bundle = write_bundle(tmp_path / "leases")
-    told = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "run_name": "r", "report_cases": 0}
-    done = evaluate(parse_settings(told), parts={"cache": tmp_path / "cache", "embedder": Hashing(64)})
+    settings = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "run_name": "r", "report_cases": 0}
+    done = evaluate(parse_settings(settings), parts={"cache": tmp_path / "cache", "embedder": Hashing(64)})
     predictions = json.loads((done.folder / "leases" / "predictions.json").read_text(encoding="utf-8"))
     tests = [
-        {"query": row["question"], "snippets": [{"file_path": one["filename"], "answer": one["text"]}]}
+        {"query": row["question"], "snippets": [{"file_path": context["filename"], "answer": context["text"]}]}
         for row in json.loads((bundle / "train.json").read_text(encoding="utf-8"))
-        for one in row["contexts"]
-        if one["text"]
+        for context in row["contexts"]
+        if context["text"]
     ]
     asked = {test["query"] for test in tests}
     kept = [prediction for prediction in predictions if prediction["query"] in asked]

@@ -15,13 +15,13 @@ FIELDS = ("id", "context", "filename", "how", "labels")
 
 def account_of(bundle: Path) -> str:
     """Return the parts of bundle.json that depend neither on printed pages nor on a version, as JSON."""
-    told = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
+    info = json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
     documents = [
-        [one["filename"], one["title"], one.get("source", ""), one.get("labels", {})] for one in told["documents"]
+        [doc["filename"], doc["title"], doc.get("source", ""), doc.get("labels", {})] for doc in info["documents"]
     ]
     kept = ("counts", "groups", "headline", "left_out", "noted", "account", "options")
     return (
-        json.dumps({"documents": documents, **{name: told.get(name) for name in kept}}, ensure_ascii=False, indent=1)
+        json.dumps({"documents": documents, **{name: info.get(name) for name in kept}}, ensure_ascii=False, indent=1)
         + "\n"
     )
 

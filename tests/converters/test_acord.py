@@ -66,7 +66,7 @@ def test_acord_fails_only_if_no_split_has_grades(source):
 def test_acord_fails_on_a_malformed_line_only_when_strict(source, file, line, reason):
     append(source / file, line)
     _, tally = read_source(acord, source)
-    assert sum(len(names) for told, names in tally.left_out.items() if told.startswith(reason)) == 1
+    assert sum(len(names) for text, names in tally.left_out.items() if text.startswith(reason)) == 1
     with pytest.raises(SourceError):
         read_source(acord, source, strict=True)
 

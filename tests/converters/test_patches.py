@@ -39,12 +39,12 @@ def bundle(tmp_path_factory, samples) -> Path:
     return folder / "bundle"
 
 
-def fix(id: int, was: tuple[tuple[str, str], ...], **told: object) -> dict[str, object]:
-    return {"id": id, "was": digest_gold(was), "contexts": [], "reviewers": ["Ada"], **told}
+def fix(id: int, was: tuple[tuple[str, str], ...], **fields: object) -> dict[str, object]:
+    return {"id": id, "was": digest_gold(was), "contexts": [], "reviewers": ["Ada"], **fields}
 
 
-def write(path: Path, **told: object) -> Path:
-    content = {"format": "exhibit-patch/1", "dataset": "rows", "about": "A test.", **told}
+def write(path: Path, **fields: object) -> Path:
+    content = {"format": "exhibit-patch/1", "dataset": "rows", "about": "A test.", **fields}
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
 
@@ -113,9 +113,9 @@ def test_apply_patches_excludes_documents_and_questions_with_reason(bundle, tmp_
 
 
 def test_apply_patches_refuses_a_patch_of_another_dataset_or_format(bundle, tmp_path):
-    for told, message in [({"dataset": "cuad"}, "is a patch for cuad, but this is rows"), ({"more": 1}, "more: Extra")]:
+    for row, message in [({"dataset": "cuad"}, "is a patch for cuad, but this is rows"), ({"more": 1}, "more: Extra")]:
         with pytest.raises(SourceError, match=message):
-            apply_patches([write(tmp_path / "p.json", **told)], bundle, tmp_path / "out")
+            apply_patches([write(tmp_path / "p.json", **row)], bundle, tmp_path / "out")
 
 
 def test_shipped_maud_patch_leaves_out_agreements_with_known_faults(convert, samples):

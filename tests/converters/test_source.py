@@ -134,8 +134,8 @@ BENCHMARKS = ("cuad", "contractnli", "maud", "privacyqa", "cpr", "legalbenchrag"
 def test_benchmark_info_has_pinned_downloads_or_manual_instructions(name):
     info = import_module(f"exhibit.converters.{name}").INFO
     assert bool(info.downloads) != bool(info.by_hand)
-    for one in info.downloads:
-        assert one.url.startswith("https://") and re.fullmatch(r"[0-9a-f]{64}", one.sha256) and one.bytes > 1 << 20
+    for file in info.downloads:
+        assert file.url.startswith("https://") and re.fullmatch(r"[0-9a-f]{64}", file.sha256) and file.bytes > 1 << 20
     if not info.downloads:
         with pytest.raises(SourceError, match=re.escape(info.by_hand)):
             fetch(info)

@@ -44,7 +44,7 @@ def test_squad_export_converts_back_to_the_same_rows_and_gold(name: str, convert
     flags = ["--source", str(source), "--out", str(tmp_path / "again"), "--jobs", "1"]
     assert main(["squad", *flags, "--documents", str(bundle / "corpus")]) == 0
     again = tmp_path / "again"
-    folded = [json.loads(json.dumps(list(read_rows(one).values())).replace("\\n", " ")) for one in (again, bundle)]
+    folded = [json.loads(json.dumps(list(read_rows(f).values())).replace("\\n", " ")) for f in (again, bundle)]
     assert folded[0] == folded[1]
     places = [[line[key] for key in ("filename", "spans", "pages")] for line in read_gold(again)]
     assert places == [[line[key] for key in ("filename", "spans", "pages")] for line in read_gold(bundle)]
@@ -80,7 +80,7 @@ def test_squad_leaves_out_malformed_rows_by_reason_and_reads_the_others(tmp_path
     ]  # fmt: skip
     malformed = tally.left_out.pop("record that is not in the release's format")
     assert len(malformed) == 5 + 8 and not tally.left_out, "paragraphs and questions"
-    kept = [item for one in (*benchmark.documents, *benchmark.rows) for item in one.items]
+    kept = [item for entry in (*benchmark.documents, *benchmark.rows) for item in entry.items]
     assert tally.account(kept)["rows"].given == len(odd) + len(sound)
     with pytest.raises(SourceError, match="--strict"):
         squad.read(tmp_path / "a.json", options_of(squad, "--source", tmp_path), Tally(strict=True))

@@ -99,8 +99,8 @@ def test_statutes_sample_questions_match_golden_rows(samples: Path, golden):
     for row in read(samples / "statutes", questions=50).rows:
         labels = {name: value for name, value in row.labels.items() if name not in ("language", "question_language")}
         gold = [[*quote.spans[0], *dict(quote.labels).values()] for quote in row.quotes]
-        told = [row.id, row.question, row.answer, row.filename, list(labels.values()), gold]
-        lines.append(json.dumps(told, ensure_ascii=False) + "\n")
+        values = [row.id, row.question, row.answer, row.filename, list(labels.values()), gold]
+        lines.append(json.dumps(values, ensure_ascii=False) + "\n")
     golden("statutes/rows.jsonl", "".join(lines))
 
 

@@ -372,8 +372,8 @@ def test_table_reads_a_sheet_with_merged_cells_and_empty_rows(leases, tmp_path):
     ]  # fmt: skip
     assert tally.left_out == {"the row has no question": ["row 8"]}, "as Excel counts"
     assert tally.noted["row above the header of the table"] == ["q.xlsx: row 1: Lease review, May 2026"]
-    told = tally.noted["column guessed from its name or its cells"]
-    assert {"document = Agreement", "text = Clause relied on"} <= set(told)
+    guesses = tally.noted["column guessed from its name or its cells"]
+    assert {"document = Agreement", "text = Clause relied on"} <= set(guesses)
     copy = tmp_path / "q.csv"
     text = "\n".join(",".join("" if cell is None else f'"{cell}"' for cell in row) for row in rows)
     copy.write_text(text.replace('"£900",,', '"£900","Alder",'), encoding="utf-8")

@@ -56,8 +56,8 @@ def test_split_filed_text_keeps_page_breaks(tmp_path):
 def test_printing_environment_has_only_bundled_fonts_and_no_desktop_settings(tmp_path, monkeypatch):
     monkeypatch.setenv("GTK_THEME", "dark")
     monkeypatch.setenv("KEPT", "yes")
-    told = make_sealed_environment(tmp_path)
-    assert told["LANG"] == "C.UTF-8" and "GTK_THEME" not in told and told["KEPT"] == "yes"
-    assert Path(told["FONTCONFIG_FILE"]).read_text(encoding="utf-8").count("<dir>") == len(
+    environment = make_sealed_environment(tmp_path)
+    assert environment["LANG"] == "C.UTF-8" and "GTK_THEME" not in environment and environment["KEPT"] == "yes"
+    assert Path(environment["FONTCONFIG_FILE"]).read_text(encoding="utf-8").count("<dir>") == len(
         {find_font(name).parent for name in read_font_hashes()}
     )

@@ -99,7 +99,7 @@ def test_web_sample_converts_to_golden_bundle(sample, golden):
     golden("web/gold.jsonl", (sample.bundle / GOLD).read_text(encoding="utf-8"))
     info = json.loads((sample.bundle / INFO).read_text(encoding="utf-8"))
     shown = {
-        "documents": [{name: one[name] for name in ("filename", "title", "source")} for one in info["documents"]],
+        "documents": [{name: doc[name] for name in ("filename", "title", "source")} for doc in info["documents"]],
         "left_out": info["left_out"],
         "noted": info["noted"],
         "options": info["options"],

@@ -47,11 +47,11 @@ def test_construct_questions_matches_golden_file(tmp_path, golden, name):
     (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
     document = read_document(tmp_path / f"{name}.txt")
     made = construct_questions(document, read_structure(document), read_profile(document))
-    told = [
-        [one.kind, one.status, one.name, word_question(one, "Paper"), [list(span) for span in one.spans]]
-        for one in made
+    drafts = [
+        [draft.kind, draft.status, draft.name, word_question(draft, "Paper"), [list(span) for span in draft.spans]]
+        for draft in made
     ]
-    golden(f"drafting/{name}.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in told))
+    golden(f"drafting/{name}.jsonl", "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in drafts))
 
 
 def construct(text: str, *sections: Section, parties: tuple[str, ...] = ()) -> dict[tuple[str, str], list[str]]:

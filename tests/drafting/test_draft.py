@@ -146,11 +146,11 @@ def test_draft_reports_a_folder_without_legal_documents(tmp_path, contracts, cap
 
 
 @pytest.mark.parametrize(
-    ("wrong", "judged", "told"), [(0, 0, "no person has checked"), (2, 40, "5% of the sure drafts")]
+    ("wrong", "judged", "message"), [(0, 0, "no person has checked"), (2, 40, "5% of the sure drafts")]
 )
-def test_draft_info_states_review_count_and_error_rate(wrong, judged, told):
+def test_draft_info_states_review_count_and_error_rate(wrong, judged, message):
     info = DraftInfo(reviewed=40, judged_sure=judged, wrong=wrong)
-    assert told in info.words(200) and info.words(200).startswith("drafted, 40 of 200 reviewed by a person")
+    assert message in info.words(200) and info.words(200).startswith("drafted, 40 of 200 reviewed by a person")
 
 
 def test_asker_uses_the_seek_wording_and_thresholds_of_the_playbook():
@@ -252,12 +252,12 @@ def judge(told, monkeypatch, embedder=None, again=True, count=20, absent=0.1):
 
 
 def test_asker_reads_chunks_with_the_best_vector_scores_first(monkeypatch):
-    told = StubEmbedder(odds=4.0)
-    judged = judge(told, monkeypatch)
+    stub = StubEmbedder(odds=4.0)
+    judged = judge(stub, monkeypatch)
     assert judged.status == "sure" and judged.confidence == 0.982
-    assert told.read_texts[0].startswith("clause 7 ") and len(told.read_texts) == MAX_READ_CHUNKS
-    assert told.read_texts[1].startswith("clause 0 "), "then those that are near the wordings"
-    assert told.hints == ["which clause is the seventh?"] * MAX_READ_CHUNKS, "it is read beside its kind's own words"
+    assert stub.read_texts[0].startswith("clause 7 ") and len(stub.read_texts) == MAX_READ_CHUNKS
+    assert stub.read_texts[1].startswith("clause 0 "), "then those that are near the wordings"
+    assert stub.hints == ["which clause is the seventh?"] * MAX_READ_CHUNKS, "it is read beside its kind's own words"
 
 
 @pytest.mark.parametrize(
@@ -273,17 +273,17 @@ def test_asker_reads_chunks_with_the_best_vector_scores_first(monkeypatch):
     ],
 )
 def test_asker_stops_reading_when_no_answer_is_possible(monkeypatch, odds, likely, options, expected):
-    told = StubEmbedder(odds=0.0, again=options.get("again", 0.0))
-    told.then = {0: options.get("vectors", 0.5), 1: likely}
-    monkeypatch.setattr(told, "answers", lambda kind, passages: np.array([0.0, *odds, *[-9.0] * 17]))
-    judged = judge(told, monkeypatch, again="again" in options, absent=options.get("absent", 0.1))
-    assert (len(told.read_texts), judged.status, judged.confidence) == expected
+    embedder = StubEmbedder(odds=0.0, again=options.get("again", 0.0))
+    embedder.then = {0: options.get("vectors", 0.5), 1: likely}
+    monkeypatch.setattr(embedder, "answers", lambda kind, passages: np.array([0.0, *odds, *[-9.0] * 17]))
+    judged = judge(embedder, monkeypatch, again="again" in options, absent=options.get("absent", 0.1))
+    assert (len(embedder.read_texts), judged.status, judged.confidence) == expected
 
 
 def test_asker_marks_absence_as_unsure_when_the_reranker_disagrees(monkeypatch):
-    told = StubEmbedder(odds=-3.0, again=0.9)
-    judged = judge(told, monkeypatch)
-    assert (judged.status, judged.confidence) == ("unsure", 0.5) and told.hints, "it is read to propose its passages"
+    stub = StubEmbedder(odds=-3.0, again=0.9)
+    judged = judge(stub, monkeypatch)
+    assert (judged.status, judged.confidence) == ("unsure", 0.5) and stub.hints, "it is read to propose its passages"
     assert judge(StubEmbedder(odds=-3.0, again=0.9), monkeypatch, again=False).status == "absent"
     assert judge(StubEmbedder(odds=-3.0, again=0.2), monkeypatch).status == "absent"
     doubted = judge(StubEmbedder(odds=-3.0, again=0.21), monkeypatch)
@@ -291,42 +291,42 @@ def test_asker_marks_absence_as_unsure_when_the_reranker_disagrees(monkeypatch):
 
 
 def test_asker_proposes_the_best_chunk_when_a_likely_answer_has_no_marked_words(monkeypatch):
-    told = StubEmbedder(odds=0.0)
-    told.spans = ()
-    judged = judge(told, monkeypatch)
+    embedder = StubEmbedder(odds=0.0)
+    embedder.spans = ()
+    judged = judge(embedder, monkeypatch)
     [span] = judged.spans
     assert judged.status == "unsure" and span == Span(*prepared_span(7)), "the best chunk is proposed whole"
 
 
 def test_asker_locates_marked_words_across_a_running_head(monkeypatch):
-    told = StubEmbedder(odds=2.5)
-    told.spans = ((9, 19),)
-    monkeypatch.setattr(asked, "shared_kinds", lambda: told)
+    embedder = StubEmbedder(odds=2.5)
+    embedder.spans = ((9, 19),)
+    monkeypatch.setattr(asked, "shared_kinds", lambda: embedder)
     head = "Page 3 of 9\n"
     text = f"the tenant pays {head}all of the rent."
     chunk = text.replace(head, "")
     prepared = prepare(text, [(0, len(text))], (chunk,))
     for words, expected in [("nt pays al", []), ("all of the", ["all of the"])]:
-        told.spans = ((chunk.index(words), chunk.index(words) + len(words)),)
-        judged = Asker(told, told, told).judge(["Rent?"], prepared, told.embed([chunk], "passage"))
+        embedder.spans = ((chunk.index(words), chunk.index(words) + len(words)),)
+        judged = Asker(embedder, embedder, embedder).judge(["Rent?"], prepared, embedder.embed([chunk], "passage"))
         assert [text[span.start : span.end] for span in judged.spans] == (expected or [text]), "else the whole chunk"
 
 
 def test_asker_reports_absence_for_a_document_without_chunks(monkeypatch):
-    told = StubEmbedder(odds=4.0)
-    monkeypatch.setattr(told, "embed", lambda texts, role: np.empty((0, 20), np.float32))
-    assert judge(told, monkeypatch) == ("absent", (), 1.0) and told.hints == []
+    embedder = StubEmbedder(odds=4.0)
+    monkeypatch.setattr(embedder, "embed", lambda texts, role: np.empty((0, 20), np.float32))
+    assert judge(embedder, monkeypatch) == ("absent", (), 1.0) and embedder.hints == []
 
 
 def test_asker_limits_only_unsure_drafts_to_3_passages(monkeypatch):
-    told = StubEmbedder(odds=2.5)
-    told.scores, told.spans = {0: 1.4, 1: 3.0, 2: 1.5}, ((9, 11),)
-    second, third = judge(told, monkeypatch).spans
+    embedder = StubEmbedder(odds=2.5)
+    embedder.scores, embedder.spans = {0: 1.4, 1: 3.0, 2: 1.5}, ((9, 11),)
+    second, third = judge(embedder, monkeypatch).spans
     assert second == Span(9, 11) and third.start == prepared_span(1)[0] + 9, "by their scores"
     unsure = StubEmbedder(odds=0.0)
     unsure.spans = (9, 11), (12, 15)
     judged = judge(unsure, monkeypatch)
     assert judged.status == "unsure" and len(judged.spans) == 3
-    told = StubEmbedder(odds=2.5)
-    told.spans = unsure.spans
-    assert len(judge(told, monkeypatch).spans) == 6, "a sure one has all of its gold"
+    embedder = StubEmbedder(odds=2.5)
+    embedder.spans = unsure.spans
+    assert len(judge(embedder, monkeypatch).spans) == 6, "a sure one has all of its gold"

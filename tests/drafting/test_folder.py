@@ -27,9 +27,9 @@ USUAL = {
 }  # fmt: skip
 
 
-def read(source, **told):
+def read(source, **options):
     tally = Tally()
-    return folder.read(source, Namespace(**{**USUAL, **told}), tally), tally
+    return folder.read(source, Namespace(**{**USUAL, **options}), tally), tally
 
 
 class StubDrafter:

@@ -129,8 +129,8 @@ def test_generator_counts_a_model_failure_and_continues_with_the_next_part(prepa
     model = Model(*[json.dumps({"questions": [KEPT]})] * 2)
     complete = model.complete
 
-    def failing(prompts, **told):
-        first, *others = complete(prompts, **told)
+    def failing(prompts, **options):
+        first, *others = complete(prompts, **options)
         return [first if not others else Completion("", error="busy"), *others]
 
     model.complete = failing

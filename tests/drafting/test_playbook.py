@@ -34,9 +34,9 @@ def test_shipped_playbooks_are_valid():
 def test_playbook_questions_use_known_kinds():
     known = set(json.loads(KINDS.with_suffix(".json").read_text(encoding="utf-8"))["kinds"].values())
     contract, nda = find_playbooks(["contract", "nda"])
-    assert {one.seek for one in contract.questions} <= known
-    assert {one.seek.casefold() for one in nda.questions} <= {words.casefold() for words in known}
-    assert not {one.seek for one in nda.questions} & known
+    assert {question.seek for question in contract.questions} <= known
+    assert {question.seek.casefold() for question in nda.questions} <= {words.casefold() for words in known}
+    assert not {question.seek for question in nda.questions} & known
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_playbook_file_of_a_user_is_read_and_printed(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("title = ", "not TOML"),
         (OWN.replace("ask = ", "ask = []  #"), "questions.0.ask"),
@@ -74,10 +74,10 @@ def test_playbook_file_of_a_user_is_read_and_printed(tmp_path, capsys):
         (OWN + OWN[OWN.index("[[") :], "several questions have the same name \\(fuel\\)"),
     ],
 )
-def test_read_playbook_reports_an_error_with_its_position(text, told, tmp_path):
+def test_read_playbook_reports_an_error_with_its_position(text, message, tmp_path):
     path = tmp_path / "boats.toml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(SourceError, match=told):
+    with pytest.raises(SourceError, match=message):
         read_playbook(path)
 
 

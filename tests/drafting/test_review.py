@@ -101,7 +101,7 @@ def test_review_apply_reopens_only_rows_whose_gold_changed(contracts, tmp_path, 
     words = changed.read_text("utf-8").replace("within thirty days", "within ninety days")
     changed.write_text(words.replace("SUPPLY AGREEMENT", "SUPPLY AGREEMENT\n\nwith annexes"), encoding="utf-8")
     draft(source, out, "--force")
-    after = {id: [one.text for one in row.contexts] for id, (row, _) in DraftedBundle(out).rows.items()}
+    after = {id: [c.text for c in row.contexts] for id, (row, _) in DraftedBundle(out).rows.items()}
     moved = {id for id in after.keys() & before.keys() if before[id] != after[id]}
     assert moved and len(moved) < len(before) / 2
     capsys.readouterr()
@@ -118,16 +118,16 @@ def test_review_apply_reopens_only_rows_whose_gold_changed(contracts, tmp_path, 
 def test_review_apply_combines_several_review_files(drafted, tmp_path):
     out, *_ = drafted
     first = page_of(out, tmp_path, "--sample", "4")
-    one = save_review(tmp_path, first, lambda case: {"gold": "right", "was": case["was"]})
+    file = save_review(tmp_path, first, lambda case: {"gold": "right", "was": case["was"]})
     second = page_of(out, tmp_path, "--sample", "500")
     fresh = [case for case in second["cases"] if case["id"] not in {case["id"] for case in first["cases"]}]
     two = save_review(
         tmp_path, {**second, "cases": fresh[:3]}, lambda case: {"gold": "right", "was": case["was"]}, "Ben"
     )
     final = tmp_path / "final"
-    assert review(["apply", str(one), str(two), "--bundle", str(out), "--out", str(final)]) == 0
+    assert review(["apply", str(file), str(two), "--bundle", str(out), "--out", str(final)]) == 0
     assert json.loads((final / "bundle.json").read_text("utf-8"))["draft"]["reviewed"] == 7
-    assert review(["apply", str(one), str(one), "--bundle", str(out), "--out", str(final), "--force"]) == 1
+    assert review(["apply", str(file), str(file), "--bundle", str(out), "--out", str(final), "--force"]) == 1
 
 
 def read_applied(folder):
@@ -144,34 +144,34 @@ def test_review_of_a_reviewed_bundle_keeps_earlier_judgments(drafted, tmp_path):
     first = page_of(out, tmp_path, "--sample", "12")
     shown = [case["id"] for case in first["cases"]]
     bad = shown[-1]  # a sure draft, because sure drafts come last
-    one, two = tmp_path / "one", tmp_path / "two"
+    first_bundle, second_bundle = tmp_path / "one", tmp_path / "two"
     path = save_review(
         tmp_path, first, lambda case: {"gold": "wrong" if case["id"] == bad else "right", "was": case["was"]}
     )
-    assert review(["apply", str(path), "--bundle", str(out), "--out", str(one)]) == 0
-    labels, kept, info = read_applied(one)
+    assert review(["apply", str(path), "--bundle", str(out), "--out", str(first_bundle)]) == 0
+    labels, kept, info = read_applied(first_bundle)
     approved = set(shown) - {bad}
     assert {id for id in labels if labels[id]["draft"] == "judged"} == approved <= kept
     checks = len(set(shown) - unsure)
     assert checks > 1 and approved & unsure
     assert (info["reviewed"], info["judged_sure"], info["wrong"]) == (11, checks, 1)
 
-    second = page_of(one, tmp_path, "--sample", "500")
+    second = page_of(first_bundle, tmp_path, "--sample", "500")
     assert {case["id"] for case in second["cases"]} == labels.keys() - approved, "nothing twice"
     asked = sorted(id for id in labels.keys() - approved if labels[id]["drafted"] == "playbook")
     wrong = set(asked[::2])  # enough wrong drafts that the confidence of the others is fitted, and falls
     second["cases"] = [case for case in second["cases"] if case["id"] in wrong]
     assert len(wrong) >= 20
     path = save_review(tmp_path, second, lambda case: {"gold": "wrong", "was": case["was"]}, "Ben")
-    assert review(["apply", str(path), "--bundle", str(one), "--out", str(two)]) == 0
-    assert validate(two) == []
-    before, (labels, kept, info) = labels, read_applied(two)
+    assert review(["apply", str(path), "--bundle", str(first_bundle), "--out", str(second_bundle)]) == 0
+    assert validate(second_bundle) == []
+    before, (labels, kept, info) = labels, read_applied(second_bundle)
     assert approved <= kept and not wrong & labels.keys()
     assert {labels[id]["judged_by"] for id in approved} == {"Ada"}
     assert {labels[id]["draft"] for id in approved} == {"judged"}
     sure = sum(before[id]["draft"] != "unsure" for id in wrong)
     assert sure and (info["reviewed"], info["judged_sure"], info["wrong"]) == (11, checks + sure, 1 + sure)
-    third = page_of(two, tmp_path, "--sample", "500")
+    third = page_of(second_bundle, tmp_path, "--sample", "500")
     assert {case["id"] for case in third["cases"]} == labels.keys() - approved
 
 

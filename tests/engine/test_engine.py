@@ -79,8 +79,8 @@ def test_map_returns_outcomes_and_errors_in_order(name):
 def test_map_raises_a_programming_error_with_its_traceback(name):
     with pytest.raises(ZeroDivisionError) as caught:
         list(run(name, divide_by_item, [1, 0, 1]))
-    told = "".join([str(caught.value), str(caught.value.__cause__), *(str(line) for line in caught.traceback)])
-    assert "return 1 // item" in told
+    message = "".join([str(caught.value), str(caught.value.__cause__), *(str(line) for line in caught.traceback)])
+    assert "return 1 // item" in message
     assert [outcome.value for outcome in run(name, divide_by_item, [1])] == [1]  # the other items succeed
 
 

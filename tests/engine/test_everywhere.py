@@ -29,8 +29,8 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def drop_times(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: drop_times(one) for key, one in value.items() if not key.startswith(TIMED)}
-    return [drop_times(one) for one in value] if isinstance(value, list) else value
+        return {key: drop_times(item) for key, item in value.items() if not key.startswith(TIMED)}
+    return [drop_times(item) for item in value] if isinstance(value, list) else value
 
 
 def read_results(folder: Path) -> dict[str, Any]:

@@ -78,8 +78,8 @@ def no_tokens() -> Iterator[None]:
 def head(bucket, no_tokens) -> Iterator[Nodes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        told = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False}
-        cluster = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=told)
+        options = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False}
+        cluster = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=options)
         by_value = import_module("ray.cloudpickle")
         # send the product to the cluster, without its tests
         by_value.register_pickle_by_value(sys.modules[__name__])
@@ -99,10 +99,10 @@ def three_nodes(head: Nodes) -> Nodes:
 
 
 def start_thread(work: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
-    told: list[object] = []
-    thread = threading.Thread(target=lambda: told.append(work()))
+    results: list[object] = []
+    thread = threading.Thread(target=lambda: results.append(work()))
     thread.start()
-    return thread, told
+    return thread, results
 
 
 @dataclass(frozen=True)
@@ -120,14 +120,14 @@ class WaitForGate:
 
 def test_map_repeats_items_of_a_dead_node_on_other_nodes(three_nodes, tmp_path):
     engine = open_engine(three_nodes.engine, limits=Limits(PATIENCE))
-    thread, told = start_thread(lambda: [outcome.unwrap() for outcome in engine.map(WaitForGate(tmp_path), range(9))])
+    thread, done = start_thread(lambda: [outcome.unwrap() for outcome in engine.map(WaitForGate(tmp_path), range(9))])
     lost = three_nodes.raylet(0)
     wait_until(lambda: list(tmp_path.glob(f"*.{lost}")) or not thread.is_alive())
     [begun] = tmp_path.glob(f"*.{lost}")
     three_nodes.kill(0)
     (tmp_path / "open").touch()
     thread.join(PATIENCE)
-    assert told == [[number * number for number in range(9)]]
+    assert done == [[number * number for number in range(9)]]
     again = [path for path in tmp_path.glob(f"{begun.stem}.*") if path != begun]
     assert again, "the item that died with its node was not done anew"
 
@@ -153,9 +153,9 @@ def build_index(source: Remote, folder: Path, engine: str) -> int:
 def test_index_of_bucket_documents_is_identical_when_node_dies(three_nodes, documents, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     assert build_index(documents, tmp_path / "here", "serial") == 9
-    thread, told = start_thread(lambda: build_index(documents, tmp_path / "there", three_nodes.engine))
-    wait_until(lambda: told or not thread.is_alive() or any((tmp_path / "there").rglob("texts/*")))
+    thread, results = start_thread(lambda: build_index(documents, tmp_path / "there", three_nodes.engine))
+    wait_until(lambda: results or not thread.is_alive() or any((tmp_path / "there").rglob("texts/*")))
     three_nodes.kill(0)
     thread.join(PATIENCE)
-    assert told == [9]
+    assert results == [9]
     assert contents(tmp_path / "there" / "index") == contents(tmp_path / "here" / "index")

@@ -111,8 +111,8 @@ def start_with_memory_limit(code: str) -> int:
 class SealedError(Exception):
     """An error that cannot be unpickled, because its constructor needs two arguments."""
 
-    def __init__(self, one: str, two: str) -> None:
-        super().__init__(f"{one} {two}")
+    def __init__(self, first: str, two: str) -> None:
+        super().__init__(f"{first} {two}")
 
 
 def return_unpicklable(what: str) -> object:

@@ -66,13 +66,13 @@ def imitating(
     """Yield a running imitation of a system; its server is stopped when the block ends."""
     system = System(reply, {case.question: case for case in cases}, stream)
 
-    def answer(asked: Request) -> Reply | Callable[[Handler], object]:
-        system.asked.append(asked)
-        form = isinstance(asked.body, dict) and "fields" in asked.body
-        fault = system.fault() if QUESTIONS.search(asked.path) and not form else None
+    def answer(request: Request) -> Reply | Callable[[Handler], object]:
+        system.asked.append(request)
+        form = isinstance(request.body, dict) and "fields" in request.body
+        fault = system.fault() if QUESTIONS.search(request.path) and not form else None
         if isinstance(fault, int):
             return Reply({"detail": "not now"}, fault)
-        reply = system.reply(system, asked)
+        reply = system.reply(system, request)
         if isinstance(reply, Stream):
             return lambda handler: _send_stream(handler, reply, fault)
         if callable(reply):  # the function writes to the connection
@@ -133,12 +133,12 @@ class RagServer:
         """The received questions, in order."""
         return [question_of(body) for body in self.bodies]
 
-    def answer(self, _: System, asked: Request) -> Any:
-        if asked.method == "GET":
+    def answer(self, _: System, request: Request) -> Any:
+        if request.method == "GET":
             return 404
-        self.bodies.append(asked.body)
-        self.headers.append(asked.headers)
-        reply = self.reply(question_of(asked.body))
+        self.bodies.append(request.body)
+        self.headers.append(request.headers)
+        reply = self.reply(question_of(request.body))
         if isinstance(reply, str):
             return partial(self._fail, reply)
         status, body = reply if isinstance(reply, tuple) else (reply, b"") if isinstance(reply, int) else (200, reply)

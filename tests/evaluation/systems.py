@@ -60,8 +60,8 @@ def haystack(case: Case) -> Shaped:
 def ragas(case: Case) -> Shaped:
     """Return a row of a Ragas evaluation dataset."""
     contexts = [text for _, text in quotes(case)]
-    told = {"user_input": case.question, "response": case.truth, "retrieved_contexts": contexts}
-    return {**told, "reference": "THE TRUTH", "reference_contexts": ["THE GOLD"]}
+    row = {"user_input": case.question, "response": case.truth, "retrieved_contexts": contexts}
+    return {**row, "reference": "THE TRUTH", "reference_contexts": ["THE GOLD"]}
 
 
 def evaltools(case: Case) -> Shaped:
@@ -123,7 +123,7 @@ def write_file(path: Path, rows: Sequence[Shaped]) -> Path:
 
 def events(*data: Any, done: bool = True) -> list[str]:
     """Return the data as server-sent events, with a final `[DONE]` unless `done` is false."""
-    return [f"data: {json.dumps(one)}\n\n" for one in data] + (["data: [DONE]\n\n"] if done else [])
+    return [f"data: {json.dumps(item)}\n\n" for item in data] + (["data: [DONE]\n\n"] if done else [])
 
 
 def halves(text: str) -> tuple[str, str]:
@@ -134,11 +134,11 @@ def halves(text: str) -> tuple[str, str]:
 # ---------------------------------------------------------------- NVIDIA's blueprint
 
 
-def nvidia(system: System, asked: Request) -> Any:
+def nvidia(system: System, request: Request) -> Any:
     """Reply like NVIDIA's RAG server and its ingestor."""
-    if asked.path == "/v1/generate":
-        assert asked.body["collection_names"] == ["leases"] and asked.body["enable_citations"]
-        case = system.case(asked.body["messages"][-1]["content"])
+    if request.path == "/v1/generate":
+        assert request.body["collection_names"] == ["leases"] and request.body["enable_citations"]
+        case = system.case(request.body["messages"][-1]["content"])
         first, rest = halves(case.truth)
         results = [_nvidia(*quote) for quote in quotes(case)]
         spent = {"total_tokens": 30, "prompt_tokens": 20, "completion_tokens": 10}
@@ -147,7 +147,7 @@ def nvidia(system: System, asked: Request) -> Any:
         last = {**_nvidia_event("", []), "usage": spent}
         last["choices"][0]["finish_reason"] = "stop"
         return Stream(events(_nvidia_event(first, results), _nvidia_event(rest, []), last, done=False))
-    return _nvidia_documents(system, asked)
+    return _nvidia_documents(system, request)
 
 
 def _nvidia(file: str, text: str) -> dict[str, Any]:
@@ -164,19 +164,19 @@ def _nvidia_event(text: str, results: list[Any]) -> dict[str, Any]:
     return {"choices": [{**choice, "finish_reason": None}], "citations": citations, "usage": spent}
 
 
-def _nvidia_documents(system: System, asked: Request) -> Any:
-    match asked.method, asked.path:
+def _nvidia_documents(system: System, request: Request) -> Any:
+    match request.method, request.path:
         case "GET", "/v1/collections":
             return {"collections": [{"collection_name": "leases"}] if system.exists else []}
         case "POST", "/v1/collection":
             system.exists = True
-            return {"message": "made", "collection_name": asked.body["collection_name"]}
+            return {"message": "made", "collection_name": request.body["collection_name"]}
         case "DELETE", "/v1/collections":
             system.exists, system.files = False, {}
-            return {"message": "gone", "successful": asked.body}
+            return {"message": "gone", "successful": request.body}
         case "POST", "/v1/documents":
-            assert json.loads(asked.body["fields"]["data"]) == {"collection_name": "leases", "blocking": True}
-            name = asked.body["name"]
+            assert json.loads(request.body["fields"]["data"]) == {"collection_name": "leases", "blocking": True}
+            name = request.body["name"]
             if name in system.unreadable:
                 return {"message": "done", "failed_documents": [{"document_name": name, "error_message": "no text"}]}
             system.files[name] = "read"
@@ -189,34 +189,34 @@ def _nvidia_documents(system: System, asked: Request) -> Any:
 # ---------------------------------------------------------------- Azure
 
 
-def azure(system: System, asked: Request) -> Any:
+def azure(system: System, request: Request) -> Any:
     """Reply like the Azure chat demo and an Azure AI Search index."""
-    if asked.path == "/indexes/contracts/docs/search":
-        case = system.case(asked.body["search"])
+    if request.path == "/indexes/contracts/docs/search":
+        case = system.case(request.body["search"])
         hits = [{"content": text, "sourcepage": f"{file}#page=1", "sourcefile": file} for file, text in quotes(case)]
         return {"value": [{**hit, "@search.score": 0.03} for hit in hits]}
-    if asked.path in ("/chat", "/ask", "/chat/stream"):
-        case = system.case(asked.body["messages"][-1]["content"])
+    if request.path in ("/chat", "/ask", "/chat/stream"):
+        case = system.case(request.body["messages"][-1]["content"])
         texts = [f"{file}: {text}" for file, text in quotes(case)]
         steps = [{"title": "Prompt", "props": {"token_usage": {"prompt_tokens": 20, "completion_tokens": 10}}}]
-        told = {"data_points": {"text": texts, "images": []}, "thoughts": steps, "followup_questions": None}
-        if asked.path != "/chat/stream":
+        context = {"data_points": {"text": texts, "images": []}, "thoughts": steps, "followup_questions": None}
+        if request.path != "/chat/stream":
             message = {"content": case.truth, "role": "assistant"}
-            return {"message": message, "context": told, "session_state": None}
+            return {"message": message, "context": context, "session_state": None}
         first, rest = halves(case.truth)
-        pieces = [{"delta": {"role": "assistant"}, "context": told}, {"delta": {"content": first}},
-                  {"delta": {"content": rest}}, {"delta": {"role": "assistant"}, "context": told}]  # fmt: skip
+        pieces = [{"delta": {"role": "assistant"}, "context": context}, {"delta": {"content": first}},
+                  {"delta": {"content": rest}}, {"delta": {"role": "assistant"}, "context": context}]  # fmt: skip
         return Stream([json.dumps(piece) + "\n" for piece in pieces], LINES)
-    match asked.method, asked.path:
+    match request.method, request.path:
         case "GET", "/list_uploaded":
             return list(system.files)
         case "POST", "/upload":
-            if asked.body["name"] in system.unreadable:
+            if request.body["name"] in system.unreadable:
                 return 400, {"message": "Error uploading file, check server logs for details.", "status": "failed"}
-            system.files[asked.body["name"]] = "read"
+            system.files[request.body["name"]] = "read"
             return {"message": "File uploaded successfully"}
         case "POST", "/delete_uploaded":
-            del system.files[asked.body["filename"]]
+            del system.files[request.body["filename"]]
             return {"message": "File deleted"}
     return 404
 
@@ -224,29 +224,29 @@ def azure(system: System, asked: Request) -> Any:
 # ---------------------------------------------------------------- OpenAI
 
 
-def openai(system: System, asked: Request) -> Any:
+def openai(system: System, request: Request) -> Any:
     """Reply like OpenAI's Responses API."""
-    return _response(system, asked) if asked.path == "/v1/responses" else 404
+    return _response(system, request) if request.path == "/v1/responses" else 404
 
 
-def _response(system: System, asked: Request) -> Any:
-    assert asked.body["tools"][0]["vector_store_ids"] == ["vs_1"]
-    assert asked.body["include"] == ["file_search_call.results"]
-    case = system.case(asked.body["input"][-1]["content"])
+def _response(system: System, request: Request) -> Any:
+    assert request.body["tools"][0]["vector_store_ids"] == ["vs_1"]
+    assert request.body["include"] == ["file_search_call.results"]
+    case = system.case(request.body["input"][-1]["content"])
     results = [{"file_id": f"file-{file}", "filename": file, "text": text, "score": 0.9} for file, text in quotes(case)]
     cited = [{"type": "file_citation", "index": 3, "file_id": "file-1", "filename": quotes(case)[0][0]}]
     said = {"type": "output_text", "text": case.truth, "annotations": cited}
     output = [{"type": "file_search_call", "status": "completed", "results": results},
               {"type": "message", "role": "assistant", "content": [said]}]  # fmt: skip
     whole = {"id": "resp_1", "output": output, "usage": {"input_tokens": 20, "output_tokens": 10, "total_tokens": 30}}
-    if not asked.body.get("stream"):
+    if not request.body.get("stream"):
         return whole
     first, rest = halves(case.truth)
     pieces = [{"type": "response.created", "response": {"output": []}},
               {"type": "response.output_text.delta", "delta": first},
               {"type": "response.output_text.delta", "delta": rest},
               {"type": "response.completed", "response": whole}]  # fmt: skip
-    return Stream([f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in pieces])
+    return Stream([f"event: {piece['type']}\ndata: {json.dumps(piece)}\n\n" for piece in pieces])
 
 
 # ---------------------------------------------------------------- Azure AI Search with Azure OpenAI, and OpenAI
@@ -270,41 +270,41 @@ WIDTH = 3072
 """The dimensions of text-embedding-3-large."""
 
 
-def reply_as_azure(_: System, asked: Request) -> object:
+def reply_as_azure(_: System, request: Request) -> object:
     """Reply like the REST interface of a search service, and like a deployment of Azure OpenAI."""
-    if asked.path.endswith("/chat/completions"):
-        words = re.findall(r"governed by the law of (\w+)", asked.body["messages"][-1]["content"])
+    if request.path.endswith("/chat/completions"):
+        words = re.findall(r"governed by the law of (\w+)", request.body["messages"][-1]["content"])
         text = (
             f"This Agreement is governed by the law of {words[0]} [1]." if words else "Not found in provided documents"
         )
         usage = {"prompt_tokens": 40, "completion_tokens": 9}
         return {"choices": [{"message": {"content": text}, "finish_reason": "stop"}], "usage": usage}
-    if asked.headers.get("api-key") != KEY or asked.query.get("api-version") != "2024-07-01":
+    if request.headers.get("api-key") != KEY or request.query.get("api-version") != "2024-07-01":
         return 403, {"error": {"code": "", "message": "Access denied due to invalid key"}}
-    if asked.path != f"/indexes/{INDEX}/docs/search":
+    if request.path != f"/indexes/{INDEX}/docs/search":
         return 404, {"error": {"code": "", "message": "The index was not found"}}
-    wanted = re.fullmatch(r"category eq '(.*)'", asked.body.get("filter", "category eq ''"))
+    wanted = re.fullmatch(r"category eq '(.*)'", request.body.get("filter", "category eq ''"))
     name = wanted[1].replace("''", "'") if wanted else ""
     rows = [row for row in ROWS if name in ("", row["category"])]
-    if asked.body["search"] != "*":
-        words = set(re.findall(r"\w{3,}", asked.body["search"].lower()))
+    if request.body["search"] != "*":
+        words = set(re.findall(r"\w{3,}", request.body["search"].lower()))
         score = {
             id(row): len(words & set(re.findall(r"\w{3,}", f"{row['sourcefile']} {row['content']}".lower())))
             for row in rows
         }
         rows = sorted(rows, key=lambda row: -score[id(row)])
-    skip, top = asked.body.get("skip", 0), asked.body["top"]
-    chosen = asked.body.get("select", "sourcefile,sourcepage,category,content").split(",")
+    skip, top = request.body.get("skip", 0), request.body["top"]
+    chosen = request.body.get("select", "sourcefile,sourcepage,category,content").split(",")
     value = [
         {"@search.score": 1.0, **{field: row[field] for field in chosen}} for row in rows[skip : skip + min(top, MOST)]
     ]
     return {"@odata.count": len(rows), "value": value}
 
 
-def reply_as_openai(_: System, asked: Request) -> object:
+def reply_as_openai(_: System, request: Request) -> object:
     """Reply like OpenAI: with vectors of each text's letter counts, or with a fixed text."""
-    if asked.path.endswith("/embeddings"):
-        rows = [[1.0 + text.count(chr(97 + place % 26)) for place in range(WIDTH)] for text in asked.body["input"]]
+    if request.path.endswith("/embeddings"):
+        rows = [[1.0 + text.count(chr(97 + place % 26)) for place in range(WIDTH)] for text in request.body["input"]]
         return {"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]}
-    words = "A supply agreement." if asked.body["model"] == "gpt-4o-mini" else "The law of Ohio governs [1]."
+    words = "A supply agreement." if request.body["model"] == "gpt-4o-mini" else "The law of Ohio governs [1]."
     return {"choices": [{"message": {"content": words}, "finish_reason": "stop"}], "usage": {}}

@@ -52,8 +52,8 @@ def test_evaluate_rag_prints_metric_table_and_report_path(run_command, tmp_path,
 
 def test_evaluate_rag_flags_override_config_file(run_command, tmp_path, capsys):
     folder = write_bundle(tmp_path / "leases")
-    told = {"dataset_paths": [str(folder)], "limit": 5, "preset": "naive", "chunk_size": 200, "metrics": ["drm@1"]}
-    (tmp_path / "c.json").write_text(json.dumps(told))
+    settings = {"dataset_paths": [str(folder)], "limit": 5, "preset": "naive", "chunk_size": 200, "metrics": ["drm@1"]}
+    (tmp_path / "c.json").write_text(json.dumps(settings))
     assert (
         run_command("--config", tmp_path / "c.json", "--limit", "2", "--chunk-size", "150", "--where", "clause=law")
         == 0
@@ -165,7 +165,7 @@ def test_report_counts_outcomes_when_gold_has_no_quotes(server, tmp_path, capsys
     flags = ["--target-url", server.url, "--output-dir", str(tmp_path), "--run-name", "r", "--report-cases", "0"]
     assert evaluate_rag.main([str(bundle), *flags]) == 0
     found = rows_of(tmp_path / "r" / "cpr" / "eval_results.jsonl")
-    assert [one["outcome"] for one in found] == ["right", "right"]
+    assert [r["outcome"] for r in found] == ["right", "right"]
     report = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     counts = dict(re.findall(r'data-pick="([^"]+)".*?<b>(\d+)</b>', report))
     assert counts == {"right": "2"}
@@ -246,8 +246,8 @@ def test_flag_below_writes_flags_to_rows_summary_and_terminal(command, tmp_path,
     rows = [json.loads(line) for line in (place / "eval_results.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["scores"]["flagged"] for row in rows] == [0.0, 1.0, 0.0, 1.0, None, 0.0]
     assert [row["reply"]["confidence"] for row in rows] == [0.9, 0.2, 0.5, 0.1, None, 0.7]
-    told = json.loads((place / "summary.json").read_text(encoding="utf-8"))["flagged"]
-    assert (told["mean"], told["n"]) == (0.4, 5)
+    flagged = json.loads((place / "summary.json").read_text(encoding="utf-8"))["flagged"]
+    assert (flagged["mean"], flagged["n"]) == (0.4, 5)
 
 
 def test_flag_below_reports_when_no_reply_has_confidence(command, tmp_path, capsys):
@@ -358,7 +358,7 @@ def evals(tmp_path, monkeypatch):
     (folder / "ground_truth_cpr.jsonl").write_text("".join(json.dumps(r) + "\n" for r in TRUTH), encoding="utf-8")
     with imitating(answer, [Case(0, question, "") for question in REPLIES]) as system:
         for name, metrics in CONFIGS.items():
-            told = {
+            settings = {
                 "testdata_path": "ground_truth_cpr.jsonl",
                 "results_dir": "results/legal-domain",
                 "requested_metrics": metrics,
@@ -367,7 +367,7 @@ def evals(tmp_path, monkeypatch):
                 "target_response_answer_jmespath": "message.content",
                 "target_response_context_jmespath": "context.data_points.text",
             }
-            (folder / name).write_text(json.dumps(told, indent=4), encoding="utf-8")
+            (folder / name).write_text(json.dumps(settings, indent=4), encoding="utf-8")
         yield folder, system
 
 
@@ -408,17 +408,17 @@ def test_builtin_target_rejects_testdata_without_documents(evals, capsys):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ('{"question": "Why?"}\n', "line 1: 'question' and 'truth' must be"),
         ('{"question": "Why?", "truth": "So."}\n[1]\n', "line 2: 'question' and 'truth' must be"),
         ("\n", "has no questions"),
     ],
 )
-def test_write_testdata_names_line_without_question_or_truth(tmp_path, monkeypatch, content, told):
+def test_write_testdata_names_line_without_question_or_truth(tmp_path, monkeypatch, content, message):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     (tmp_path / "t.jsonl").write_text(content, encoding="utf-8")
-    with pytest.raises(SourceError, match=told):
+    with pytest.raises(SourceError, match=message):
         write_testdata(tmp_path / "t.jsonl")
 
 

@@ -57,8 +57,8 @@ def test_where_selects_questions_that_match_every_label(tmp_path):
     unlabelled = write_bundle(tmp_path / "b", gold=False)
     datasets, warnings = load_datasets([folder, unlabelled], Selection(where={"clause": ("law",)}))
     assert [dataset.name for dataset in datasets] == ["leases"] and "no question is selected" in warnings[0]
-    told = r"did you mean --where clause=term\?\); the values are clause: law, none, term; court: no such label"
-    with pytest.raises(BundleError, match=told):
+    message = r"did you mean --where clause=term\?\); the values are clause: law, none, term; court: no such label"
+    with pytest.raises(BundleError, match=message):
         load_datasets([folder], Selection(where={"clause": ("Term",), "court": ("TCC",)}))
 
 
@@ -91,10 +91,10 @@ def test_load_datasets_reports_all_problems_together(tmp_path):
     paths = [tmp_path / "good", tmp_path / "empty", bad, tmp_path / "other" / "good", tmp_path / "none*"]
     with pytest.raises(BundleError) as caught:
         load_datasets(paths, Selection(file_type=("pdf",)))
-    told = str(caught.value)
+    message = str(caught.value)
     for part in ("none*: matches nothing", "empty/train.json: missing", "bad/train.json: row 0: question",
                  "another dataset has the name 'good'", "good: no pdf file in corpus/; it has 3 .txt"):  # fmt: skip
-        assert part in told
+        assert part in message
 
 
 def test_load_datasets_skips_files_and_partial_folders_from_shell_glob(tmp_path):

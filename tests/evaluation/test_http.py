@@ -33,10 +33,10 @@ def ask(url, dataset, settings=None, *, target="http", count=1, **options):
 def answering(accepts, reply=None):
     """Return a server that answers if `accepts` returns true for the body, and otherwise replies 422."""
 
-    def serve(system, asked):
-        if asked.method == "GET" and asked.path == "/openapi.json":
+    def serve(system, request):
+        if request.method == "GET" and request.path == "/openapi.json":
             return 404, {"detail": "Not Found"}
-        if not accepts(asked.body or {}):
+        if not accepts(request.body or {}):
             return 422, {"detail": [{"type": "missing", "loc": ["body", "x"], "msg": "Field required"}]}
         return reply or {"answer": RENT, "passages": [{"text": RENT, "filename": "alder.txt"}]}
 
@@ -54,7 +54,7 @@ def answering(accepts, reply=None):
 def test_http_target_tries_common_request_bodies_until_accepted(dataset, accepts, requests):
     with imitating(answering(accepts), dataset.cases) as system:
         notes, reply = ask(f"{system.url}/ask", dataset)
-        assert reply.answer == RENT and len([one for one in system.asked if one.method == "POST"]) == requests + 1
+        assert reply.answer == RENT and len([r for r in system.asked if r.method == "POST"]) == requests + 1
     assert any("the server answers requests of the form" in note for note in notes) is (requests > 1)
     assert not any("http:http" in note for note in notes) and all(note.startswith("http://") for note in notes)
 
@@ -106,10 +106,10 @@ def test_make_body_finds_question_field_in_openapi_schema(name, body):
 
 
 def test_http_target_uses_openapi_description_of_server(dataset):
-    def serve(system, asked):
-        if asked.path == "/openapi.json":
+    def serve(system, request):
+        if request.path == "/openapi.json":
             return SCHEMA
-        return {"answer": asked.body["user_query"]} if asked.body.get("mode") == "fast" else (422, {})
+        return {"answer": request.body["user_query"]} if request.body.get("mode") == "fast" else (422, {})
 
     with imitating(serve, dataset.cases) as system:
         notes, reply = ask(f"{system.url}/ask", dataset)
@@ -118,8 +118,8 @@ def test_http_target_uses_openapi_description_of_server(dataset):
 
 
 def test_http_target_fills_question_in_address(dataset):
-    def serve(system, asked):
-        return {"answer": asked.query["q"]}
+    def serve(system, request):
+        return {"answer": request.query["q"]}
 
     with imitating(serve, dataset.cases) as system:
         _, reply = ask(f"{system.url}/ask?q={{question}}", dataset)
@@ -139,28 +139,28 @@ def test_fill_replaces_placeholders_in_template():
     ("serve", "settings", "message"),
     [
         (
-            lambda system, asked: {"weather": "It is fine today"},
+            lambda system, request: {"weather": "It is fine today"},
             {},
             r"Sent: \{\"question\".* or .*messages.*Received: no answer in the reply; its form is \{weather: text\}\. "
             r"Write the body as --set target_request=.* and .* --set target_response_answer_jmespath=PATH",
         ),
         (answering(lambda body: False), {}, "Received: HTTP 422 .*Field required.* --set target_request="),
-        (lambda system, asked: (401, {"detail": "no key"}), {}, "does not accept the key: .*no key"),
-        (lambda system, asked: (404, {}), {}, "no endpoint for questions at this address"),
-        (lambda system, asked: (500, {"detail": "boom"}), {}, "Received: HTTP 500 .*boom"),
-        (lambda system, asked: {"error": "overloaded"}, {}, "the server reports an error: overloaded"),
+        (lambda system, request: (401, {"detail": "no key"}), {}, "does not accept the key: .*no key"),
+        (lambda system, request: (404, {}), {}, "no endpoint for questions at this address"),
+        (lambda system, request: (500, {"detail": "boom"}), {}, "Received: HTTP 500 .*boom"),
+        (lambda system, request: {"error": "overloaded"}, {}, "the server reports an error: overloaded"),
         (
-            lambda system, asked: {"say": RENT},
+            lambda system, request: {"say": RENT},
             {"request": {"q": "{question}"}, "response_answer_jmespath": "text"},
             r"Sent: \{\"q\".* Received: no answer in the reply at text",
         ),
         (
-            lambda system, asked: {"answer": RENT},
+            lambda system, request: {"answer": RENT},
             {"response_context_jmespath": "hits"},
             r"no passages at hits in the reply: \{answer: text\}",
         ),
         (
-            lambda system, asked: {"answer": RENT, "passages": [{"key": 7}]},
+            lambda system, request: {"answer": RENT, "passages": [{"key": 7}]},
             {},
             r"Sent: .* Received: passages without text, of the form .*\{key: number\}",
         ),
@@ -250,7 +250,7 @@ def test_http_target_returns_numbers_of_context_and_reranked_passages(dataset):
     first, second = {"text": "one two", "filename": "alder.txt"}, {"text": "three", "filename": "birch.txt"}
     body = {"answer": RENT, "passages": [first, second], "retrieved": [second, first]}
     body |= {"context": [second], "reranked": [2, 1]}
-    with imitating(lambda system, asked: body, dataset.cases) as system:
+    with imitating(lambda system, request: body, dataset.cases) as system:
         _, reply = ask(f"{system.url}/ask", dataset)
     assert (reply.context, reply.reranked) == ((2,), (2, 1))
     assert [passage.text for passage in reply.retrieved] == ["three", "one two"]
@@ -275,7 +275,7 @@ def events(*items):
     ],
 )  # fmt: skip
 def test_http_target_joins_streamed_answer_and_passages(dataset, pieces, kind):
-    with imitating(lambda system, asked: Stream(pieces, kind), dataset.cases) as system:
+    with imitating(lambda system, request: Stream(pieces, kind), dataset.cases) as system:
         _, reply = ask(f"{system.url}/ask", dataset)
     assert reply.answer == RENT and [passage.text for passage in reply.passages] == [RENT]
     assert reply.confidence == (0.2 if "confidence" in pieces[-1] else None)
@@ -284,7 +284,7 @@ def test_http_target_joins_streamed_answer_and_passages(dataset, pieces, kind):
 def test_http_target_retries_stream_without_end_mark(dataset):
     whole = [*events({"delta": RENT}), "data: [DONE]\n\n"]
 
-    def serve(system, asked):
+    def serve(system, request):
         return Stream(whole if len(system.asked) != 4 else whole[:1])
 
     with imitating(serve, dataset.cases) as system:
@@ -326,7 +326,7 @@ shelf = { default = "http://127.0.0.2:9" }
 """
 
 
-def nested_reply(system, asked):
+def nested_reply(system, request):
     return {"data": {"say": RENT, "found": [{"words": RENT, "place": "alder.txt", "page": 0}]}}
 
 
@@ -380,8 +380,8 @@ def test_target_file_uploads_to_other_host_only_with_user_setting(tmp_path, data
 def test_http_target_sends_key_and_hides_key_in_errors_and_settings(dataset, monkeypatch):
     monkeypatch.setenv("MY_KEY", "planted-secret-1234")
 
-    def echo(system, asked):
-        return 400, {"detail": f"bad {asked.headers.get('Authorization')}"}
+    def echo(system, request):
+        return 400, {"detail": f"bad {request.headers.get('Authorization')}"}
 
     with imitating(echo, dataset.cases) as system:
         with pytest.raises(ToolkitError) as error:

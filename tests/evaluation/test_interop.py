@@ -30,9 +30,9 @@ def runs(tmp_path_factory):
     for name, truthful in (("good", True), ("poor", False)):
         rows = [_row(case, truthful or case.id > 3) for case in dataset.cases if truthful or case.id != 3]
         (tmp_path / f"{name}.json").write_text(json.dumps(rows), encoding="utf-8")
-        told = {"dataset_paths": [str(bundle)], "target": f"predictions:{tmp_path / f'{name}.json'}"}
-        told |= {"output_dir": str(tmp_path / "results"), "run_name": name, "report_cases": 0}
-        evaluate(parse_settings(told))
+        settings = {"dataset_paths": [str(bundle)], "target": f"predictions:{tmp_path / f'{name}.json'}"}
+        settings |= {"output_dir": str(tmp_path / "results"), "run_name": name, "report_cases": 0}
+        evaluate(parse_settings(settings))
     return tmp_path / "results"
 
 
@@ -103,32 +103,32 @@ def test_nvidia_target_requests_and_imitated_replies_match_openapi_schemas(tmp_p
     )
     replies = []
 
-    def reply(system, asked):
-        replies.append((asked, systems.nvidia(system, asked)))
+    def reply(system, request):
+        replies.append((request, systems.nvidia(system, request)))
         return replies[-1][1]
 
     with imitating(reply, dataset.cases, stream=True) as system:
-        told = {"url": system.url, "ingestor": system.url, "parameters": {"reranker_top_k": 5, "temperature": 0.2}}
-        target = open_target("nvidia", TargetOptions(ingest="auto"), told)
+        settings = {"url": system.url, "ingestor": system.url, "parameters": {"reranker_top_k": 5, "temperature": 0.2}}
+        target = open_target("nvidia", TargetOptions(ingest="auto"), settings)
         target.probe(dataset, dataset.cases)
         target.ingest(dataset)
         assert all(not reply.error for _, reply in target.ask(dataset, dataset.cases))
-        open_target("nvidia", TargetOptions(ingest="fresh"), told).ingest(dataset)
+        open_target("nvidia", TargetOptions(ingest="fresh"), settings).ingest(dataset)
     seen = set()
     for asked, answered in replies:
         spec = rag if asked.path in rag["paths"] else ingestor
         path = asked.path if spec is rag else asked.path.removeprefix("/v1")
         operation = spec["paths"][path][asked.method.lower()]
         seen.add((asked.method, path))
-        assert set(asked.query) <= {one["name"] for one in operation.get("parameters", [])}
+        assert set(asked.query) <= {item["name"] for item in operation.get("parameters", [])}
         if isinstance(asked.body, dict) and "fields" in asked.body:
             continue
         if asked.body is not None:
             _check(spec, operation["requestBody"]["content"]["application/json"]["schema"], asked.body)
         schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
         pieces = answered.pieces if isinstance(answered, systems.Stream) else []
-        for one in [json.loads(piece.removeprefix("data: ")) for piece in pieces] or [answered]:
-            _check(spec, schema, one)
+        for item in [json.loads(piece.removeprefix("data: ")) for piece in pieces] or [answered]:
+            _check(spec, schema, item)
     assert len(seen) == 6
 
 
@@ -172,12 +172,12 @@ def test_every_eval_ever_export_has_every_metric_and_question(runs, tmp_path):
     required = {"schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "eval_library"}
     assert required < set(content) and content["model_info"]["id"] == MODEL
     summary = json.loads((runs / "poor" / "summary.json").read_text(encoding="utf-8"))
-    scores = {one["metric_config"]["metric_id"]: one["score_details"]["score"] for one in content["evaluation_results"]}
-    assert scores == {f"exhibit.{name}": one["mean"] for name, one in summary.items() if one["mean"] is not None}
-    for one in content["evaluation_results"]:
-        config = one["metric_config"]
+    scores = {e["metric_config"]["metric_id"]: e["score_details"]["score"] for e in content["evaluation_results"]}
+    assert scores == {f"exhibit.{name}": e["mean"] for name, e in summary.items() if e["mean"] is not None}
+    for e in content["evaluation_results"]:
+        config = e["metric_config"]
         assert config.get("score_type") != "continuous" or {"min_score", "max_score"} < set(config)
     samples = [json.loads(line) for line in (folder / f"{record.stem}_samples.jsonl").read_text().splitlines()]
-    assert len(samples) == 9 and {one["evaluation_id"] for one in samples} == {content["evaluation_id"]}
-    correct = [one["evaluation"]["is_correct"] for one in samples]
+    assert len(samples) == 9 and {e["evaluation_id"] for e in samples} == {content["evaluation_id"]}
+    correct = [e["evaluation"]["is_correct"] for e in samples]
     assert samples[3]["error"] and not any(correct[:4]) and all(correct[4:])

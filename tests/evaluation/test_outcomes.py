@@ -194,14 +194,14 @@ def test_offers_of_returns_choices_for_each_subquestion_of_a_compound_label():
 
 
 def test_describe_choices_computes_accuracy_macro_f1_and_confusion():
-    told = describe_choices([("h1", "Yes", "Yes"), ("h1", "No", "Yes"), ("h2", "No", "No"), ("h2", "No", "")])
+    description = describe_choices([("h1", "Yes", "Yes"), ("h1", "No", "Yes"), ("h2", "No", "No"), ("h2", "No", "")])
     assert (
-        told["accuracy"] == 0.5
-        and told["majority"] == 0.75
-        and "commonest label: accuracy 0.750" in describe_labels("x", told)
+        description["accuracy"] == 0.5
+        and description["majority"] == 0.75
+        and "commonest label: accuracy 0.750" in describe_labels("x", description)
     )
-    assert told["macro_f1"] == pytest.approx((2 / 3 + 2 / 4) / 2)
-    assert told["confusion"] == {"h1": {"Yes": {"Yes": 1}, "No": {"Yes": 1}}, "h2": {"No": {"No": 1, "none": 1}}}
+    assert description["macro_f1"] == pytest.approx((2 / 3 + 2 / 4) / 2)
+    assert description["confusion"] == {"h1": {"Yes": {"Yes": 1}, "No": {"Yes": 1}}, "h2": {"No": {"No": 1, "none": 1}}}
 
 
 def test_ask_label_scores_contractnli_labels_of_replies(converted, tmp_path, capsys):

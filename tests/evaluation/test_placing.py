@@ -62,8 +62,8 @@ def gold_of(documents: Documents, words: str) -> GoldPassage:
 def asked(documents: Documents, gold: str, *passages: Passage | str) -> Case:
     """Return a case on a clause whose reply has these passages, located in the documents."""
     golds = (gold_of(documents, gold),)
-    given = [one if isinstance(one, Passage) else Passage(one, "mill.txt") for one in passages]
-    reply = Reply("As the Lease says.", tuple(documents.place(one, golds) for one in given))
+    given = [passage if isinstance(passage, Passage) else Passage(passage, "mill.txt") for passage in passages]
+    reply = Reply("As the Lease says.", tuple(documents.place(passage, golds) for passage in given))
     return Case(0, "What does the lease say?", "As it says.", golds, filename="mill.txt", reply=reply)
 
 
@@ -214,9 +214,9 @@ def measure_replies(dataset, passages, respell=lambda name: name):
     """
     cases = []
     for case in dataset.cases:
-        told = [{**one, "filename": respell(one["filename"])} for one in passages(case)]
-        told = [{key: value for key, value in one.items() if value is not None} for one in told]
-        read = read_passages(told, names=dataset.documents.named)
+        shown = [{**hit, "filename": respell(hit["filename"])} for hit in passages(case)]
+        shown = [{key: value for key, value in hit.items() if value is not None} for hit in shown]
+        read = read_passages(shown, names=dataset.documents.named)
         placed = tuple(dataset.documents.place(passage, case.gold) for passage in read)
         cases.append(replace(case, reply=Reply("By 90 days' notice.", placed)))
     return measure(cases), cases
@@ -259,16 +259,16 @@ def test_evaluate_notes_missing_file_names_in_terminal_and_report(folder, datase
             file.write(json.dumps({"id": case.id, "answer": "By 90 days' notice.", "passages": passages}) + "\n")
     flags = ["--dataset-paths", str(folder), "--target", f"predictions:{path}", "--output-dir", str(tmp_path)]
     assert evaluate_rag.main([*flags, "--run-name", "r", "--metrics", "char-recall,document-hit,answer-contained"]) == 0
-    told = capsys.readouterr()
-    assert "templates: 15 of 30 passages name files that the bundle lacks: doc-0, doc-1, doc-2" in told.err
-    assert "templates: 15 of 30 passages have no name" in told.err and "30 of 30 passages have words" in told.err
-    assert "no passage has a known file (15 of 15 questions)" in told.err
-    assert "1.000 [1.000, 1.000] SD 0.000 (n 15)" in told.out
+    output = capsys.readouterr()
+    assert "templates: 15 of 30 passages name files that the bundle lacks: doc-0, doc-1, doc-2" in output.err
+    assert "templates: 15 of 30 passages have no name" in output.err and "30 of 30 passages have words" in output.err
+    assert "no passage has a known file (15 of 15 questions)" in output.err
+    assert "1.000 [1.000, 1.000] SD 0.000 (n 15)" in output.out
     report = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     assert report.index("passages name files that the bundle lacks: doc-0, doc-1, doc-2") < report.index('id="outcome"')
     [first, *_] = rows_of(tmp_path / "r" / "templates" / "eval_results.jsonl")
     named = first["reply"]["passages"]
-    assert [one.get("told_filename") for one in named] == ["", "doc-0"] and named[0]["filename"] is None
+    assert [passage.get("told_filename") for passage in named] == ["", "doc-0"] and named[0]["filename"] is None
     assert named[0]["also_in"][0] == "Alder Freight.txt" and len(named[0]["also_in"]) == 15
     assert first["scores"]["document_hit@1"] is None and first["scores"]["answer_contained"] == 1.0
 

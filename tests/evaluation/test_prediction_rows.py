@@ -216,8 +216,8 @@ def documents(tmp_path):
 
 def test_documents_locate_passage_by_span_or_text(documents):
     def locate_passage(*given, golds=(), **fields):
-        one = documents.place(Passage(*given, **fields), golds)
-        return one.filename, one.span, one.also_in
+        located = documents.place(Passage(*given, **fields), golds)
+        return located.filename, located.span, located.also_in
 
     assert locate_passage("The roof leaks.") == ("a.txt", Span(96, 111), ())
     assert locate_passage("The roof leaks.", "a.txt", Span(96, 111)) == ("a.txt", Span(96, 111), ())
@@ -261,7 +261,7 @@ def test_load_datasets_refuses_question_with_gold_beyond_document_end(tmp_path):
     size = len((bundle / "corpus" / lines[0]["filename"]).read_text(encoding="utf-8"))
     for end, refused in ((size, False), (size + 1, True)):
         lines[0]["spans"] = [[0, end]]
-        (bundle / "gold.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
+        (bundle / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
         [dataset], warnings = load_datasets([bundle], Selection())
         assert list(dataset.refused) == [0] * refused and len(warnings) == refused
     assert dataset.refused[0] == "alder.txt: shorter than the offsets of the gold; convert the bundle again"

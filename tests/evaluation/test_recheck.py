@@ -119,7 +119,7 @@ WRITERS = [
 ]
 
 
-@pytest.mark.parametrize(("write", "tool"), WRITERS, ids=lambda one: getattr(one, "__name__", ""))
+@pytest.mark.parametrize(("write", "tool"), WRITERS, ids=lambda value: getattr(value, "__name__", ""))
 def test_read_finished_run_finds_question_answer_passages_and_scores(tmp_path, write, tool):
     found, [row, *_] = read_finished_run(write(tmp_path))
     assert found == tool and RENT in row["question"]
@@ -176,8 +176,8 @@ def test_recheck_scores_over_all_questions_of_the_bundle(tmp_path, bundle, capsy
     for row, answer in zip(rows, (rows[0]["answer"], "", rows[2]["answer"]), strict=False):
         gold = [context["text"] for context in row["contexts"]]
         cases.append({"input": row["question"], "actualOutput": answer, "retrievalContext": gold})
-    for score, one in zip((1.0, 0.5, 1.0, 1.0), cases, strict=True):
-        one["metricsData"] = [{"name": "Faithfulness", "score": score}]
+    for score, c in zip((1.0, 0.5, 1.0, 1.0), cases, strict=True):
+        c["metricsData"] = [{"name": "Faithfulness", "score": score}]
     run = recheck(bundle, write_json(tmp_path / "run.json", {"testCases": cases}), tmp_path)
     # (0.5 + 1 + 1 + 1) / 4 is reported; the three matched rows have 2.5 of the bundle's 9 questions
     assert len(rows) == 9

@@ -110,10 +110,10 @@ def serve_registers() -> Iterator[Registers]:
     """Run the registers for the length of a test."""
     registers = Registers()
 
-    def reply(_: System, asked: Request) -> tuple[int, str, dict[str, str]]:
-        registers.asked.append(asked.target)
-        registers.agents.add(asked.headers.get("User-Agent", ""))
-        status, headers, text = registers.answer(asked.target)
+    def reply(_: System, request: Request) -> tuple[int, str, dict[str, str]]:
+        registers.asked.append(request.target)
+        registers.agents.add(request.headers.get("User-Agent", ""))
+        status, headers, text = registers.answer(request.target)
         return status, text, headers
 
     with imitating(reply, []) as system:
@@ -372,5 +372,5 @@ def test_check_references_offline_notes_unchecked_references_in_single_line(tmp_
     with serve_registers() as gone:
         url = gone.url
     assert evaluate_rag.main([*flags(tmp_path, url), "--check-references"]) == 0
-    told = [line for line in capsys.readouterr().err.splitlines() if "not checked" in line]
-    assert len(told) == 1 and "3 of 4 references not checked" in told[0] and "127.0.0.1" in told[0]
+    notes = [line for line in capsys.readouterr().err.splitlines() if "not checked" in line]
+    assert len(notes) == 1 and "3 of 4 references not checked" in notes[0] and "127.0.0.1" in notes[0]

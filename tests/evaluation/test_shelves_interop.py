@@ -49,7 +49,7 @@ def check(path, tool, rows, *, score, passages=True):
     assert found == tool and len(read) == len(rows)
     by_question = {row["question"]: row for row in read}
     for row in rows:
-        given = next(one for question, one in by_question.items() if row["question"] in question)
+        given = next(case for question, case in by_question.items() if row["question"] in question)
         assert given["answer"] == row["reply"]
         assert not passages or list(given["passages"] or ()) == row["texts"]
     marks = [row["scores"][score] for row in read]

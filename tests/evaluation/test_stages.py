@@ -297,10 +297,10 @@ def run(tmp_path: Path) -> Run:
     rows = [row(id, *answer, {"filename": "tack.txt", "text": clause}) for id, (answer, clause) in asked]
     (bundle / "train.json").write_text(json.dumps(rows), encoding="utf-8")
 
-    def start(function: Any = answer_alone, *, name: str = "run", notes: Any = None, **told: Any) -> RunResults:
+    def start(function: Any = answer_alone, *, name: str = "run", notes: Any = None, **options: Any) -> RunResults:
         target = {"target": "function"} if function else {"llm": "extractive", "chunk_size": 90}
         places = {"dataset_paths": [str(bundle)], "output_dir": tmp_path / "results", "run_name": name}
-        settings = parse_settings({**places, "report_cases": 0, "threads": 1, **target, **told})
+        settings = parse_settings({**places, "report_cases": 0, "threads": 1, **target, **options})
         parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)} | ({"function": function} if function else {})
         return evaluate(settings, parts=parts, warn=(notes if notes is not None else []).append)
 
@@ -309,7 +309,7 @@ def run(tmp_path: Path) -> Run:
 
 def stages_in(done: RunResults) -> list[dict[str, Any]]:
     """Return the stages of the single gold passage of each question."""
-    return [one["gold_stages"][0] for one in rows_of(done.folder / "ferry" / "eval_results.jsonl")]
+    return [row["gold_stages"][0] for row in rows_of(done.folder / "ferry" / "eval_results.jsonl")]
 
 
 def losses(done: RunResults) -> list[str | None]:
@@ -376,9 +376,9 @@ def test_builtin_pipeline_reports_every_gold_stage(run: Run) -> None:
     done = run(None, preset="routed", reranker="legal")
     known = {stage for gold in stages_in(done) for stage in gold}
     assert {"page", "text", "chunks", "retrieved", "reranked", "context", "cited"} <= known
-    for one in rows_of(done.folder / "ferry" / "eval_results.jsonl"):
-        (gold,) = one["gold_stages"]
-        assert ("answered" in gold) == (one["outcome"] in ("right", "wrong"))
+    for r in rows_of(done.folder / "ferry" / "eval_results.jsonl"):
+        (gold,) = r["gold_stages"]
+        assert ("answered" in gold) == (r["outcome"] in ("right", "wrong"))
         assert gold["text"] == {"share": 1.0}
         assert "before" in gold["reranked"]
     stages = ("text", "chunks", "retrieved", "reranked", "context")

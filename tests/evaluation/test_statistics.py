@@ -158,8 +158,8 @@ def test_compare_detects_small_steady_gain_but_not_noise():
     chance = random.Random(1)
     before, noise = ([chance.random() for _ in range(60)] for _ in range(2))
     after = [value + 0.02 + chance.uniform(-0.02, 0.02) for value in before]
-    one, other = estimate(table(before)), estimate(table(after))
-    assert one.ci95[1] > other.ci95[0]
+    first, second = estimate(table(before)), estimate(table(after))
+    assert first.ci95[1] > second.ci95[0]
     found = difference(table(before), table(after))
     assert found.beyond_chance and found.ci95[0] > 0
     assert difference(table(after), table(before)).ci95 == pytest.approx((-found.ci95[1], -found.ci95[0]), abs=2e-3)
@@ -170,8 +170,8 @@ def test_compare_detects_small_steady_gain_but_not_noise():
 
 
 def test_compare_uses_only_datasets_and_questions_in_both_runs():
-    one, other = table([1.0, 0.0, 0.5, None], ids=[1, 2, 3, 4]), table([1.0, 1.0, None, 0.0, 0.5], ids=[3, 2, 1, 4, 9])
-    found = difference(one, other)
+    a, b = table([1.0, 0.0, 0.5, None], ids=[1, 2, 3, 4]), table([1.0, 1.0, None, 0.0, 0.5], ids=[3, 2, 1, 4, 9])
+    found = difference(a, b)
     assert (found.first, found.second, found.mean, found.n) == (0.25, 1.0, 0.75, 2)
     first = [table([0.0, 0.0]), table([0.5, 0.5], name="maud")]
     second = [table([1.0, 1.0], name="maud"), table([1.0, 1.0], name="nli")]

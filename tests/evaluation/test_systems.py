@@ -102,7 +102,7 @@ STREAM_ERRORS = {
 
 @pytest.mark.parametrize("name", STREAM_ERRORS)
 def test_system_target_returns_no_answer_after_error_in_stream(dataset, name):
-    with imitating(lambda system, asked: systems.Stream(STREAM_ERRORS[name], SSE), dataset.cases) as system:
+    with imitating(lambda system, request: systems.Stream(STREAM_ERRORS[name], SSE), dataset.cases) as system:
         target = open_system_target(name, system.url, retries=1)
         [(_, reply)] = target.ask(dataset, dataset.cases[:1])
     assert reply.answer is None and "the server reports an error: " in reply.error
@@ -110,7 +110,7 @@ def test_system_target_returns_no_answer_after_error_in_stream(dataset, name):
 
 def test_nvidia_target_error_explains_an_unknown_reply_format(dataset):
     with (
-        imitating(lambda system, asked: {"weather": "fine today"}, dataset.cases) as system,
+        imitating(lambda system, request: {"weather": "fine today"}, dataset.cases) as system,
         pytest.raises(ToolkitError, match=r"Sent: .* Received: no answer in the reply.*; its form is ") as caught,
     ):
         open_system_target("nvidia", system.url).probe(dataset, dataset.cases)
@@ -192,9 +192,9 @@ def test_ingest_names_setting_with_invalid_address(dataset):
 
 
 def test_ingest_notes_replies_without_passages(imitation, dataset):
-    def without_citations(system, asked):
-        reply = systems.nvidia(system, asked)
-        return {**reply, "citations": {}} if asked.path == "/v1/generate" else reply
+    def without_citations(system, request):
+        reply = systems.nvidia(system, request)
+        return {**reply, "citations": {}} if request.path == "/v1/generate" else reply
 
     with imitation("nvidia") as system:
         system.reply = without_citations
@@ -292,9 +292,9 @@ def test_azure_search_target_answers_from_retrieved_passages_with_llm(service, t
     direct = json.loads((tmp_path / "results/direct/direct_evaluation_results.json").read_text(encoding="utf-8"))
     assert direct["overall"]["count"] == len(direct["results"]) == 9 and direct["overall"]["failed"] == 0
     assert next(row["sources"][0] for row in direct["results"] if row["question"] == law["question"]) == "birch.txt"
-    asked = [one for one in service.asked if one.path.endswith("/chat/completions")]
+    asked = [request for request in service.asked if request.path.endswith("/chat/completions")]
     azure = llm.startswith("azure")
-    assert {one.path for one in asked} == {
+    assert {request.path for request in asked} == {
         "/openai/deployments/gpt-4o/chat/completions" if azure else "/v1/chat/completions"
     }
     config = json.loads((tmp_path / "results" / "direct" / "config.json").read_text(encoding="utf-8"))

@@ -69,11 +69,11 @@ def test_builtin_target_without_answers_returns_only_passages(builtin, dataset):
 
 def test_builtin_target_reuses_index_until_settings_or_documents_change(builtin, dataset, tmp_path):
     first = builtin()
-    told = first.ingest(dataset)
+    ingestion = first.ingest(dataset)
     folder = first.index_folder(dataset)
     before = (folder / "manifest.json").stat().st_mtime_ns
     again = builtin(ingest="never").ingest(dataset)
-    assert (again.files, again.pages, again.chunks) == (told.files, told.pages, told.chunks)
+    assert (again.files, again.pages, again.chunks) == (ingestion.files, ingestion.pages, ingestion.chunks)
     assert again.seconds is again.pages_per_second is None and not again.set_aside
     assert (folder / "manifest.json").stat().st_mtime_ns == before
     builtin(ingest="fresh").ingest(dataset)
@@ -138,9 +138,9 @@ def test_open_target_rejects_unknown_target_and_lists_targets():
 def http(server, monkeypatch):
     common = ("timeout", "threads", "retries", "backoff")
 
-    def make(**told):
-        options = {"timeout": 60.0, "threads": 3, "backoff": 0.01, **{k: told.pop(k) for k in common if k in told}}
-        return open_target("http", TargetOptions(**options), {"url": server.url, **told})
+    def make(**more):
+        options = {"timeout": 60.0, "threads": 3, "backoff": 0.01, **{k: more.pop(k) for k in common if k in more}}
+        return open_target("http", TargetOptions(**options), {"url": server.url, **more})
 
     return make
 
@@ -169,16 +169,16 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_http_target_error_fails_only_its_question(http, server, dataset, fault):
-    wrong, told = FAULTS[fault]
+    wrong, message = FAULTS[fault]
     bad = dataset.cases[1].question
     server.reply = lambda question: wrong if question == bad else chat("fine", [])
     # no other questions, because a short timeout might be too short for them
     if wrong in ("hang", "drip", "drip headers"):
         [slow] = ask(http(timeout=0.3), dataset, dataset.cases[1:2])
-        assert slow.error == told and slow.answer is None
+        assert slow.error == message and slow.answer is None
         return
     replies = ask(http(timeout=60.0, retries=2), dataset, dataset.cases[:3])
-    assert replies[1].error.startswith(told) and replies[1].answer is None
+    assert replies[1].error.startswith(message) and replies[1].answer is None
     assert [reply.answer for reply in (replies[0], replies[2])] == ["fine", "fine"]
 
 
@@ -321,7 +321,7 @@ def test_function_target_passes_as_of_when_requested(dataset):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         (None, "returned no answer: null"),
         (7, "returned no answer: number"),
@@ -331,7 +331,7 @@ def test_function_target_passes_as_of_when_requested(dataset):
         (KeyError("answers"), "KeyError: 'answers'"),
     ],
 )
-def test_function_target_error_fails_only_its_question(dataset, wrong, told):
+def test_function_target_error_fails_only_its_question(dataset, wrong, message):
     def answer(question):
         if question == dataset.cases[1].question:
             if isinstance(wrong, Exception):
@@ -340,7 +340,7 @@ def test_function_target_error_fails_only_its_question(dataset, wrong, told):
         return "fine"
 
     replies = ask_function(answer, dataset, dataset.cases[:3])
-    assert told in replies[1].error and [replies[0].answer, replies[2].answer] == ["fine", "fine"]
+    assert message in replies[1].error and [replies[0].answer, replies[2].answer] == ["fine", "fine"]
 
 
 def test_empty_answer_of_a_function_is_a_reply_without_error(dataset):
@@ -384,6 +384,6 @@ def test_function_target_that_returns_gold_scores_1(dataset, tmp_path):
         case = by_question[question]
         return {"answer": case.truth, "passages": [{"filename": f, "text": t} for f, t in quotes(case)]}
 
-    told = {"dataset_paths": [str(dataset.root)], "target": "function", "output_dir": tmp_path / "out"}
-    run = evaluate(parse_settings({**told, "run_name": "r", "report_cases": 0}), parts={"function": answer})
+    settings = {"dataset_paths": [str(dataset.root)], "target": "function", "output_dir": tmp_path / "out"}
+    run = evaluate(parse_settings({**settings, "run_name": "r", "report_cases": 0}), parts={"function": answer})
     assert run.means["answer_f1"].mean == run.means["char_recall@8"].mean == 1.0 and not run.first_error

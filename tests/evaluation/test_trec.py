@@ -17,12 +17,12 @@ from tests.evaluation.metrics.build import at, case, gold, quote, table_of
 
 
 def write_replies(folder: Path, questions: list[list[Case]]) -> None:
-    rows = [[format_row(one, find_outcome(one), [], tag="my run") for one in replies] for replies in questions]
+    rows = [[format_row(case, find_outcome(case), [], tag="my run") for case in replies] for replies in questions]
     write_rows(folder, rows, table_of([replies[0] for replies in questions], {}))
 
 
 def write_trec(folder: Path, cases: list[Case]) -> tuple[list[str], list[str]]:
-    write_replies(folder, [[one] for one in cases])
+    write_replies(folder, [[case] for case in cases])
     return (folder / RUN).read_text(encoding="utf-8").splitlines(), (folder / QRELS).read_text().splitlines()
 
 

@@ -157,8 +157,8 @@ def ole(tree: dict[str, object]) -> bytes:
             else:
                 inner = numbers[-1]
                 entries[inner][4] = add(content)  # type: ignore[arg-type]
-        for one, other in itertools.pairwise(numbers):
-            entries[one][3] = other
+        for number, other in itertools.pairwise(numbers):
+            entries[number][3] = other
         return numbers[0] if numbers else _FREE
 
     entries[0][4] = add(tree)

@@ -106,8 +106,8 @@ def question(*quotes: str) -> Question:
 
 
 def gold(**fields: object) -> Gold:
-    told = {"id": 1, "filename": "a.txt", "context": 0, "spans": [[0, 4]], "alternatives": [], "pages": []}
-    return Gold.model_validate_json(json.dumps({**told, "how": "exact", **fields}))
+    row = {"id": 1, "filename": "a.txt", "context": 0, "spans": [[0, 4]], "alternatives": [], "pages": []}
+    return Gold.model_validate_json(json.dumps({**row, "how": "exact", **fields}))
 
 
 def faults(line: Gold, text: str = "rent is due", quote: str = "rent") -> list[str]:
@@ -134,15 +134,15 @@ def test_gold_check_requires_equal_words_only_for_exact_gold():
 
 
 def test_gold_check_requires_a_section_to_begin_with_its_heading():
-    told = {"how": "section", "spans": [[0, 11]], "labels": {"heading": "Rent"}}
-    assert faults(gold(**told), quote="rent is due") == []
-    assert "does not begin with the heading" in faults(gold(**{**told, "spans": [[5, 11]]}), quote="is due")[0]
-    loud = faults(gold(**{**told, "labels": {"heading": "Re-nt"}}), "RENT is due", "rent is due")
+    fields = {"how": "section", "spans": [[0, 11]], "labels": {"heading": "Rent"}}
+    assert faults(gold(**fields), quote="rent is due") == []
+    assert "does not begin with the heading" in faults(gold(**{**fields, "spans": [[5, 11]]}), quote="is due")[0]
+    loud = faults(gold(**{**fields, "labels": {"heading": "Re-nt"}}), "RENT is due", "rent is due")
     assert loud == [], "neither case nor a hyphen makes another heading"
-    short = faults(gold(**{**told, "spans": [[0, 3], [5, 11]]}), quote="ren<omitted>is due")
+    short = faults(gold(**{**fields, "spans": [[0, 3], [5, 11]]}), quote="ren<omitted>is due")
     assert short == ["span (0, 3) does not begin with the heading 'Rent'"], "the heading is whole in its first span"
-    assert faults(gold(**{**told, "spans": [[0, 4], [5, 11]]}), quote="rent<omitted>is due") == []
-    assert faults(gold(**{**told, "labels": {}}), quote="rent is due") == [], "a provision has no heading"
+    assert faults(gold(**{**fields, "spans": [[0, 4], [5, 11]]}), quote="rent<omitted>is due") == []
+    assert faults(gold(**{**fields, "labels": {}}), quote="rent is due") == [], "a provision has no heading"
 
 
 def test_gold_check_accepts_a_quote_that_continues_in_a_running_foot():

@@ -17,7 +17,7 @@ TEXT = st.text(alphabet=st.one_of(st.sampled_from(ODD), st.characters(codec="utf
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("the ﬁrst ﬂoor", "the first floor"),
         ("agree\u00adment", "agreement"),
@@ -33,14 +33,14 @@ TEXT = st.text(alphabet=st.one_of(st.sampled_from(ODD), st.characters(codec="utf
         ("① and ½", "1 and 1⁄2"),
     ],
 )
-def test_fold_is_equal_for_two_renderings_of_the_same_words(one, other):
-    assert fold(one) == fold(other)
+def test_fold_is_equal_for_two_renderings_of_the_same_words(first, second):
+    assert fold(first) == fold(second)
 
 
-@pytest.mark.parametrize(("one", "other"), [("Company", "company"), ("non-exclusive", "nonexclusive")])
-def test_fold_keeps_case_and_hyphens_unless_loose(one, other):
-    assert fold(one) != fold(other)
-    assert fold(one, loose=True) == fold(other, loose=True)
+@pytest.mark.parametrize(("first", "second"), [("Company", "company"), ("non-exclusive", "nonexclusive")])
+def test_fold_keeps_case_and_hyphens_unless_loose(first, second):
+    assert fold(first) != fold(second)
+    assert fold(first, loose=True) == fold(second, loose=True)
 
 
 def test_fold_keeps_different_words_different():
@@ -57,7 +57,7 @@ def test_fold_is_idempotent(text, loose):
 def test_fold_is_equal_for_all_unicode_normal_forms(text):
     # folding keeps the order of several marks on one letter
     marks = [unicodedata.combining(character) > 0 for character in unicodedata.normalize("NFKD", text)]
-    assume(not any(one and following for one, following in pairwise(marks)))
+    assume(not any(mark and following for mark, following in pairwise(marks)))
     assert fold(unicodedata.normalize("NFC", text)) == fold(unicodedata.normalize("NFD", text))
 
 
@@ -120,8 +120,8 @@ def compute_textbook_distance(first: str, second: str) -> int:
 
 
 @given(WORDS, WORDS)
-def test_edit_distance_equals_textbook_distance(one, other):
-    assert edit_distance(one, other) == compute_textbook_distance(one, other)
+def test_edit_distance_equals_textbook_distance(first, second):
+    assert edit_distance(first, second) == compute_textbook_distance(first, second)
 
 
 @given(WORDS.filter(bool), WORDS)

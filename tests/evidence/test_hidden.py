@@ -24,7 +24,7 @@ def draw(write):
 
 
 def list_hidden(document):
-    return [(document.text[slice(*one.span)], one.why) for one in find_hidden_spans(document)]
+    return [(document.text[slice(*hidden.span)], hidden.why) for hidden in find_hidden_spans(document)]
 
 
 @pytest.mark.parametrize(

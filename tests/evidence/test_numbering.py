@@ -29,8 +29,8 @@ def test_format_numeral_follows_the_form(form, numbers):
 
 
 def level(depth: int, text: str, form: str = "decimal", more: str = "") -> str:
-    told = f'<w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/>{more}'
-    return f'<w:lvl w:ilvl="{depth}">{told}</w:lvl>'
+    xml = f'<w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/>{more}'
+    return f'<w:lvl w:ilvl="{depth}">{xml}</w:lvl>'
 
 
 def numbering(*levels: str, nums: str = '<w:num w:numId="1"><w:abstractNumId w:val="9"/></w:num>') -> Any:
@@ -99,7 +99,7 @@ def styles(*rows: tuple[str, str, str]) -> Any:
 
 
 def test_numbering_uses_the_style_of_a_paragraph_or_the_base_style():
-    told = styles(
+    style_sheet = styles(
         ("Clause", "Base", ""),
         ("Base", "", '<w:numId w:val="1"/>'),
         ("Sub", "Base", '<w:ilvl w:val="1"/>'),
@@ -107,7 +107,7 @@ def test_numbering_uses_the_style_of_a_paragraph_or_the_base_style():
         ("Pool", "Loop", ""),
         ("Plain", "", ""),
     )
-    lists = Numbering(numbering(*THREE), told)
+    lists = Numbering(numbering(*THREE), style_sheet)
 
     def label(style: str, depth: int | None = None, num: str | None = None) -> str:
         return lists.label(paragraph(depth, num=num, style=style))

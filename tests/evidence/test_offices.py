@@ -170,9 +170,9 @@ def test_outlook_attachments_without_name_get_a_number(tmp_path):
         "__attach_version1.0_#00000000": {"__substg1.0_37010102": b"data"},
         "__attach_version1.0_#00000001": {"__substg1.0_3701000D": inner, "__substg1.0_3001001F": encode_utf16("fwd")},
     }
-    one, two = mails.attachments(mail(tree, tmp_path))
-    assert (one.name, one.data.rstrip(b"\0")) == ("attachment 1", b"data")
-    assert two.name == "fwd.html" and b"Inner" in two.data and b"1601-01-01 00:05 UTC" in two.data
+    first, second = mails.attachments(mail(tree, tmp_path))
+    assert (first.name, first.data.rstrip(b"\0")) == ("attachment 1", b"data")
+    assert second.name == "fwd.html" and b"Inner" in second.data and b"1601-01-01 00:05 UTC" in second.data
 
 
 def test_eml_mail_with_unknown_charset_is_read(tmp_path):
@@ -187,7 +187,7 @@ def test_eml_mail_with_unknown_charset_is_read(tmp_path):
     path.write_bytes(message.as_bytes())
     html = mails.page(path).html
     assert "<td>Subject</td><td>Notice</td>" in html and "<td>From</td>" not in html and "plain" in html
-    assert [one.name for one in mails.attachments(path)] == ["attachment 1", "mail 2.eml"]
+    assert [attachment.name for attachment in mails.attachments(path)] == ["attachment 1", "mail 2.eml"]
     assert b"Inner" in mails.attachments(path)[1].data
     odd = b"Subject: x\nContent-Type: text/plain; charset=klingon\n\ncaf\xe9"
     path.write_bytes(odd)

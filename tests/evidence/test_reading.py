@@ -61,10 +61,10 @@ def list_located(document: Document) -> Iterator[str]:
     for number, words in enumerate(quotes):
         for name, quote in variants(words[:400]):
             matches = locate(quote, document)
-            told = [
+            lines = [
                 f"{match.how} {match.score} {match.whole} {[tuple(span) for span in match.spans]}" for match in matches
             ]
-            yield f"{number} {name}: {len(prefer_whole_words(matches))} of {'; '.join(told[:4]) or 'none'}"
+            yield f"{number} {name}: {len(prefer_whole_words(matches))} of {'; '.join(lines[:4]) or 'none'}"
 
 
 @pytest.mark.parametrize(("name", "lines"), [("agreement.txt", 24), ("skeleton.txt", 3), ("outline.txt", 40)])
@@ -89,6 +89,6 @@ def test_read_printable_and_attachments_match_golden_file(name, tmp_path, golden
     (tmp_path / name).write_bytes(FILES[name])
     page = read_printable(tmp_path / name)
     assert page is not None
-    told = [f"{field}: {value!r}" for field, value in page._asdict().items()]
-    told += [f"attached {one.name} {len(one.data)} {one.data[:20]!r}" for one in read_attachments(tmp_path / name)]
-    golden(f"evidence/{name}.txt", "\n".join(told).replace(str(tmp_path), "") + "\n")
+    lines = [f"{field}: {value!r}" for field, value in page._asdict().items()]
+    lines += [f"attached {part.name} {len(part.data)} {part.data[:20]!r}" for part in read_attachments(tmp_path / name)]
+    golden(f"evidence/{name}.txt", "\n".join(lines).replace(str(tmp_path), "") + "\n")

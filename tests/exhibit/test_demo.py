@@ -59,8 +59,8 @@ def test_demo_runs_each_step_on_output_of_previous_step(steps, samples, tmp_path
         ("show", [str(bundle), "33", "--out", str(picture)]),
         ("evaluate", [str(bundle), *flags]),
     ]
-    told = capsys.readouterr().err
-    assert "converting the sample of cuad" in told and f"open {tmp_path / 'results' / 'first' / 'report.html'}" in told
+    out = capsys.readouterr().err
+    assert "converting the sample of cuad" in out and f"open {tmp_path / 'results' / 'first' / 'report.html'}" in out
     (tmp_path / "results" / "first").mkdir(parents=True)
     assert demo.main(["--only", "maud", "--out", str(tmp_path), "--run-name", "first"]) == 1
     assert "this run exists already; remove it, or choose another --run-name" in capsys.readouterr().err

@@ -87,21 +87,21 @@ def test_convert_rejects_unknown_option_or_converter(samples, tmp_path, capsys):
 
 
 def test_convert_passes_arguments_as_converter_options(converted, tmp_path, monkeypatch):
-    told = []
-    monkeypatch.setattr(conversion.command, "convert", lambda _, options: told.append(options) or converted.info)
+    arguments = []
+    monkeypatch.setattr(conversion.command, "convert", lambda _, options: arguments.append(options) or converted.info)
     monkeypatch.chdir(tmp_path)
     clock = iter([10.0, 12.5])
     monkeypatch.setattr(conversion.time, "monotonic", lambda: next(clock))
     made = exhibit.convert("cuad")
     assert (str(made.out), made.seconds) == ("datasets_out/cuad", 2.5) and "2.5 s" in repr(made)
-    usual = vars(told[0])
+    usual = vars(arguments[0])
     assert str(usual["out"]) == "datasets_out/cuad" and not usual["force"] and not usual["strict"]
     assert not usual["ocr"] and not usual["answerable_only"] and usual["patch"] == []
     monkeypatch.undo()
-    monkeypatch.setattr(conversion.command, "convert", lambda _, options: told.append(options) or converted.info)
+    monkeypatch.setattr(conversion.command, "convert", lambda _, options: arguments.append(options) or converted.info)
     flags = {"force": True, "strict": True, "ocr": True, "answerable_only": True, "jobs": 3, "engine": "serial"}
     exhibit.convert("cuad", out=tmp_path / "x", patch=["a.jsonl", "b.jsonl"], titles="llm", **flags)
-    given = vars(told[1])
+    given = vars(arguments[1])
     assert {name: given[name] for name in flags} == flags and given["titles"] == "llm"
     assert given["patch"] == ["a.jsonl", "b.jsonl"] and str(given["out"]) == str(tmp_path / "x")
 
@@ -158,13 +158,13 @@ def test_evaluate_on_two_datasets_adds_all_column_and_reports_failures(tmp_path,
     row = run.questions.loc[("alder", failed[0].id)]
     assert "out of order" in row["error"]
     assert (row["file"], row["question"]) == (failed[0].filename, failed[0].question)
-    one = exhibit.evaluate(exhibit.load(folders[0]), target=answer, metrics="answer_length", run_name="one", **fixed)
-    assert _datasets_of(one) == {"alder"} and "ALL" not in repr(one)
+    single = exhibit.evaluate(exhibit.load(folders[0]), target=answer, metrics="answer_length", run_name="one", **fixed)
+    assert _datasets_of(single) == {"alder"} and "ALL" not in repr(single)
     two = exhibit.evaluate(folders[1], target=answer, metrics="answer_f1", run_name="other", **fixed)
     with pytest.raises(exhibit.ToolkitError, match="exists already; continue it"):
         exhibit.evaluate(folders[1], target=answer, metrics="answer_f1", run_name="other", **fixed)
     with pytest.raises(exhibit.ToolkitError, match="have no dataset and metric in common"):
-        exhibit.compare(one, two)
+        exhibit.compare(single, two)
 
 
 def _datasets_of(run: exhibit.Run) -> set[str]:
@@ -255,8 +255,8 @@ def test_notebook_file_contains_output_of_its_cells():
     marked = sum(count for count, colour in page.getcolors(page.width * page.height) if max(colour) - min(colour) > 60)
     assert marked > 500
     assert sum("<table" in "".join(data.get("text/html", "")) for data in shown) >= 4
-    told = json.dumps(json.loads(NOTEBOOK.read_text(encoding="utf-8")), ensure_ascii=False)
-    assert not re.search(r'file:///|"/(home|tmp|work|root|Users)/|Traceback', told)
+    notebook = json.dumps(json.loads(NOTEBOOK.read_text(encoding="utf-8")), ensure_ascii=False)
+    assert not re.search(r'file:///|"/(home|tmp|work|root|Users)/|Traceback', notebook)
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1)), "run once, from the top"
 
 

@@ -93,8 +93,8 @@ def test_user_modules_stay_importable_beside_installed_wheel(programs, order, tm
     code = f"import {', '.join(order)}\nimport exhibit.rag, exhibit.evaluation.metrics, sys\n"
     code += "assert schemas.MINE and rag.MINE and evaluation.MINE and not hasattr(exhibit.rag, 'MINE')\n"
     code += "print(exhibit.load, exhibit.schemas.__file__, sum('exhibit' in path for path in sys.path))"
-    told = run(programs / "python", "-c", code, cwd=folder)
-    assert str(programs.parent) in told and told.split()[-1] == "0", "and nothing touches sys.path"
+    output = run(programs / "python", "-c", code, cwd=folder)
+    assert str(programs.parent) in output and output.split()[-1] == "0", "and nothing touches sys.path"
 
 
 def test_installed_wheel_converts_evaluates_and_publishes_from_empty_folder(programs, hub, hub_env, tmp_path):  # noqa: F811

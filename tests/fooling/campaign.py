@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import json
 
-from tests.fooling.contracts import ANSWERABLE, Asked, passage
+from tests.fooling.contracts import ANSWERABLE, QuestionCase, passage
 from tests.fooling.table import ANSWERED_IMPOSSIBLE, NOT_JUDGED, REFUSED, UNKNOWN, WRONG, Row, chunk, others
 
 
-def ends(asked: Asked) -> str:
+def ends(case: QuestionCase) -> str:
     """Return the first and the last eight words of a clause, with an ellipsis between them."""
-    words = asked.clause.split()
+    words = case.clause.split()
     return f"{' '.join(words[:8])} … {' '.join(words[-8:])}"
 
 
@@ -30,9 +30,9 @@ def add_noise(words: str) -> str:
     return "".join("#" if at % 40 == 39 and sign.isalpha() else sign for at, sign in enumerate(words))
 
 
-def two_clauses(asked: Asked) -> str:
+def two_clauses(case: QuestionCase) -> str:
     """Return the clause, followed by a clause of another document."""
-    return f"{asked.clause}\n\n{next(one.clause for one in ANSWERABLE if one.file == others(asked)[0])}"
+    return f"{case.clause}\n\n{next(one.clause for one in ANSWERABLE if one.file == others(case)[0])}"
 
 
 MOON = "The moon rose late over the empty harbour, and nobody spoke of contracts again."
@@ -50,11 +50,11 @@ ANSWERS = [
     Row("the amount as Germans write it", {"cap": "250.000,00 €"}),
     Row("the amount as the Swiss write it", {"cap": "EUR 250'000.–"}),
     Row("an OCR error in the amount", {"cap": "EUR 25O,OOO"}),
-    Row("the answer in a table", lambda asked: f"| Matter | Answer |\n|---|---|\n| Answer | {asked.truth} |"),
-    Row("nested JSON", lambda asked: json.dumps({"result": {"answer": asked.truth, "confidence": 0.9}})),
-    Row("a block of code", lambda asked: f"```\n{asked.truth}\n```"),
-    Row("a block of JSON", lambda asked: "```json\n" + json.dumps({"answer": asked.truth}) + "\n```"),
-    Row("YAML", lambda asked: f"answer: {asked.truth}"),
+    Row("the answer in a table", lambda case: f"| Matter | Answer |\n|---|---|\n| Answer | {case.truth} |"),
+    Row("nested JSON", lambda case: json.dumps({"result": {"answer": case.truth, "confidence": 0.9}})),
+    Row("a block of code", lambda case: f"```\n{case.truth}\n```"),
+    Row("a block of JSON", lambda case: "```json\n" + json.dumps({"answer": case.truth}) + "\n```"),
+    Row("YAML", lambda case: f"answer: {case.truth}"),
     Row("the answer in German", {
         "law": "Es gilt schottisches Recht.", "risk": "Der Lieferant versichert das Holz während der Beförderung.",
     }, gets=NOT_JUDGED),
@@ -84,21 +84,21 @@ ANSWERS = [
         "cap": "The agreement deals with deliveries, invoices and insurance. It sets out who insures the timber. As to "
                "the question that you ask, the agreement does not specify any cap on liability. Please consult a "
                "lawyer."}, gets=REFUSED),
-    Row("the answer with a disclaimer", lambda asked: (
-        f"{asked.truth} I am not a lawyer, and this is not legal advice.")),
+    Row("the answer with a disclaimer", lambda case: (
+        f"{case.truth} I am not a lawyer, and this is not legal advice.")),
     Row("it appears that", {"law": "It appears that the law of Scotland governs it."}),
     Row("it is unclear whether", {"law": "It is unclear whether the law of Scotland governs it."}, gets=REFUSED),
     Row("an invented condition", {"law": "If the parties so agree, the law of Scotland governs it."}, gets=NOT_JUDGED),
-    Row("several citations", lambda asked: f"{asked.truth} [1][2][7]"),
+    Row("several citations", lambda case: f"{case.truth} [1][2][7]"),
     Row("citations in the middle", {
         "pay": "The Buyer [1] must pay within 30 days [1] of receipt of the invoice [1]."}),
-    Row("reasoning first", lambda asked: f"<think>The question asks about the contract.</think>{asked.truth}"),
+    Row("reasoning first", lambda case: f"<think>The question asks about the contract.</think>{case.truth}"),
     Row("wrong reasoning before the right answer", {
         "law": "<think>The law of Norway governs it.</think>The law of Scotland governs it."}),
     Row("right reasoning and a wrong answer", {
         "law": "<think>The law of Scotland governs it.</think>The law of Norway governs it."}, gets=WRONG),
-    Row("question and answer", lambda asked: f"Q: {asked.question}\nA: {asked.truth}"),
-    Row("the question before the answer", lambda asked: f"{asked.question} {asked.truth}"),
+    Row("question and answer", lambda case: f"Q: {case.question}\nA: {case.truth}"),
+    Row("the question before the answer", lambda case: f"{case.question} {case.truth}"),
     Row("words of a definition", {
         "grant": "“Licence” means the licence granted to the Grower under this Agreement."}, gets=NOT_JUDGED),
     Row("the other party and not this one", {
@@ -120,15 +120,15 @@ ANSWERS = [
 PASSAGES = [
     Row("the chunk in base64", passages=chunk(lambda words: base64.b64encode(words.encode()).decode()), gets=UNKNOWN),
     Row("line numbers", passages=chunk(number_lines)),
-    Row("an ellipsis in the chunk", passages=lambda asked: [passage(ends(asked), asked.file)],
-        gets={"char_recall@8": lambda asked: (len(ends(asked)) - 3) / len(asked.clause)}, only=("law",)),
+    Row("an ellipsis in the chunk", passages=lambda case: [passage(ends(case), case.file)],
+        gets={"char_recall@8": lambda case: (len(ends(case)) - 3) / len(case.clause)}, only=("law",)),
     Row("noise in the chunk", passages=chunk(add_noise)),
-    Row("fields before the chunk", passages=lambda asked: [passage(
-        f"Title: {asked.file}\nSource: archive\nPage: 3\nScore: 0.83\n\n{asked.clause}", asked.file)]),
-    Row("clauses of two documents in one passage", passages=lambda asked: [passage(two_clauses(asked), asked.file)]),
+    Row("fields before the chunk", passages=lambda case: [passage(
+        f"Title: {case.file}\nSource: archive\nPage: 3\nScore: 0.83\n\n{case.clause}", case.file)]),
+    Row("clauses of two documents in one passage", passages=lambda case: [passage(two_clauses(case), case.file)]),
     Row("the clause twice in one passage", passages=chunk(lambda words: f"{words}\n\n{words}")),
-    Row("invented words before the clause", passages=lambda asked: [
-        passage(MOON, asked.file), passage(asked.clause, asked.file)]),
+    Row("invented words before the clause", passages=lambda case: [
+        passage(MOON, case.file), passage(case.clause, case.file)]),
 ]
 # fmt: on
 

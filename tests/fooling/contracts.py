@@ -28,7 +28,7 @@ _DEEDS = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionCase:
     """A question with the reply of an honest system: the expected answer, and the clause that supports it."""
 
     key: str
@@ -46,28 +46,28 @@ class Asked:
 QUESTIONS = {
     one.key: one
     for one in (
-        Asked(
+        QuestionCase(
             "pay",
             "When must the Buyer pay an invoice?",
             "The Buyer must pay within 30 days of receipt of the invoice.",
             "The Buyer shall pay each invoice within thirty (30) days of its receipt, provided that the Buyer may "
             "withhold any amount that it disputes in good faith and in writing.",
         ),
-        Asked(
+        QuestionCase(
             "cap",
             "What is the cap on the liability of the Supplier?",
             "EUR 250,000",
             "The total liability of the Supplier under this Agreement shall not exceed EUR 250,000 in any calendar "
             "year, whether in contract, in tort or otherwise.",
         ),
-        Asked(
+        QuestionCase(
             "risk",
             "Who insures the timber during carriage?",
             "The Supplier insures the timber during carriage.",
             "The Supplier shall insure the timber during carriage from the sawmill at Umnäs to the quay at Leith, and "
             "shall hand over the policy on request.",
         ),
-        Asked(
+        QuestionCase(
             "grant",
             "What kind of licence does the Grower receive?",
             "The Grower receives an exclusive licence.",
@@ -75,7 +75,7 @@ QUESTIONS = {
             "and Cornwall during the Term.",
             PEAR,
         ),
-        Asked(
+        QuestionCase(
             "sublet",
             "May the Grower grant sublicences?",
             "No, the Grower may not grant sublicences.",
@@ -83,7 +83,7 @@ QUESTIONS = {
             "owns and for as long as it owns it.",
             PEAR,
         ),
-        Asked(
+        QuestionCase(
             "vote",
             "Which shares carry votes at a general meeting?",
             "Class A shares carry votes.",
@@ -91,7 +91,7 @@ QUESTIONS = {
             "on a poll.",
             SHARES,
         ),
-        Asked(
+        QuestionCase(
             "law",
             "Which law governs the shareholders' agreement?",
             "The law of Scotland governs it.",
@@ -99,7 +99,7 @@ QUESTIONS = {
             "of Session alone hears such disputes.",
             SHARES,
         ),
-        Asked("training", "How many hours of safety training does the Supplier owe each year?", ""),
+        QuestionCase("training", "How many hours of safety training does the Supplier owe each year?", ""),
     )
 }
 ANSWERABLE = [one for one in QUESTIONS.values() if one.clause]
@@ -154,11 +154,11 @@ def passage(text: str, file: str | None) -> dict[str, Any]:
     return {"text": text} if file is None else {"text": text, "filename": file}
 
 
-def reply_honestly(asked: Asked) -> Reply:
+def reply_honestly(case: QuestionCase) -> Reply:
     """Return the expected answer and its clause; a refusal if the documents do not answer."""
-    if not asked.clause:
-        return "The documents do not say.", [passage(asked.document[:300], asked.file)]
-    return asked.truth, [passage(asked.clause, asked.file)]
+    if not case.clause:
+        return "The documents do not say.", [passage(case.document[:300], case.file)]
+    return case.truth, [passage(case.clause, case.file)]
 
 
 RETRIEVAL = ("recall@10", "char_recall@8", "char_precision@8", "document_hit@1", "drm@8")
@@ -173,11 +173,13 @@ class Evaluation:
         self.dataset: Dataset = dataset
         self._folder, self._runs = folder, 0
 
-    def figures(self, reply: Callable[[Asked], Reply], asked: Sequence[Asked] = ()) -> dict[str, Figures]:
+    def figures(
+        self, reply: Callable[[QuestionCase], Reply], selected: Sequence[QuestionCase] = ()
+    ) -> dict[str, Figures]:
         """Return the figures of the given questions, or of all: the retrieval metrics and the outcome of each."""
-        keys = [key for key, one in QUESTIONS.items() if one in asked or not asked]
+        keys = [key for key, q in QUESTIONS.items() if q in selected or not selected]
         chosen = [case for key, case in zip(QUESTIONS, self.dataset.cases, strict=True) if key in keys]
-        by_question = {one.question: one for one in QUESTIONS.values()}
+        by_question = {q.question: q for q in QUESTIONS.values()}
 
         def answer(question: str) -> dict[str, Any]:
             said, passages = reply(by_question[question])

@@ -19,15 +19,15 @@ from tests.fooling.contracts import (
     CONTRACTS,
     QUESTIONS,
     TIMBER,
-    Asked,
     Figures,
+    QuestionCase,
     Reply,
     passage,
     reply_honestly,
 )
 
-Expected = float | str | None | Callable[[Asked], float]
-Passages = Callable[[Asked], Sequence[dict[str, Any]]]
+Expected = float | str | None | Callable[[QuestionCase], float]
+Passages = Callable[[QuestionCase], Sequence[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -35,57 +35,57 @@ class Row:
     """A system: its name, its replies, and the figures that differ from those of an honest system."""
 
     name: str
-    answers: Mapping[str, str] | Callable[[Asked], str] | None = None
+    answers: Mapping[str, str] | Callable[[QuestionCase], str] | None = None
     passages: Passages | None = None
     gets: Mapping[str, Expected] = field(default_factory=dict)
     only: tuple[str, ...] = ()
     """The questions with a changed reply, if `answers` does not name them."""
 
     @property
-    def questions(self) -> list[Asked]:
+    def questions(self) -> list[QuestionCase]:
         """The questions to which the system's reply differs from an honest reply."""
         keys = self.answers if isinstance(self.answers, Mapping) else self.only
         return [QUESTIONS[key] for key in keys] if keys else ANSWERABLE
 
-    def figures(self, asked: Asked, honest: Figures) -> Figures:
+    def figures(self, case: QuestionCase, honest: Figures) -> Figures:
         """Return the expected figures of a question, given the figures of an honest reply."""
-        if asked not in self.questions:
+        if case not in self.questions:
             return honest
-        return honest | {name: value(asked) if callable(value) else value for name, value in self.gets.items()}
+        return honest | {name: value(case) if callable(value) else value for name, value in self.gets.items()}
 
-    def reply(self, asked: Asked) -> Reply:
+    def reply(self, case: QuestionCase) -> Reply:
         """Return the system's reply."""
-        answer, passages = reply_honestly(asked)
-        if asked not in self.questions:
+        answer, passages = reply_honestly(case)
+        if case not in self.questions:
             return answer, passages
         if self.answers is not None:
-            answer = self.answers[asked.key] if isinstance(self.answers, Mapping) else self.answers(asked)
-        return answer, passages if self.passages is None else self.passages(asked)
+            answer = self.answers[case.key] if isinstance(self.answers, Mapping) else self.answers(case)
+        return answer, passages if self.passages is None else self.passages(case)
 
 
 def chunk(change: Callable[[str], str]) -> Passages:
     """Return a function that returns the clause in a changed form, with the right file name."""
-    return lambda asked: [passage(change(asked.clause), asked.file)]
+    return lambda case: [passage(change(case.clause), case.file)]
 
 
 def name(change: Callable[[str], str | None]) -> Passages:
     """Return a function that returns the clause with a changed file name."""
-    return lambda asked: [passage(asked.clause, change(asked.file))]
+    return lambda case: [passage(case.clause, change(case.file))]
 
 
-def others(asked: Asked) -> list[str]:
+def others(case: QuestionCase) -> list[str]:
     """Return the names of the documents that do not answer the question."""
-    return [file for file in CONTRACTS if file != asked.file]
+    return [file for file in CONTRACTS if file != case.file]
 
 
-def share_of_document(asked: Asked) -> float:
+def share_of_document(case: QuestionCase) -> float:
     """Return the clause's share of the characters in its document."""
-    return len(asked.clause) / len(asked.document)
+    return len(case.clause) / len(case.document)
 
 
-def proviso(asked: Asked) -> int:
+def proviso(case: QuestionCase) -> int:
     """Return the offset after the first comma of a clause, where its second part begins."""
-    return asked.clause.index(",") + 1
+    return case.clause.index(",") + 1
 
 
 RIGHT: dict[str, Expected] = {}
@@ -151,14 +151,14 @@ WRONG_ANSWERS = [
     Row("yes and no", {"sublet": "Yes and no."}, gets=NOT_JUDGED),
     Row("the answer called untrue", {"law": "It is not true that the law of Scotland governs it."}, gets=WRONG),
     Row("the answer as a false belief", {"law": "Contrary to belief, the law of Scotland governs it."}, gets=WRONG),
-    Row("the question repeated", lambda asked: asked.question, gets=WRONG),
+    Row("the question repeated", lambda case: case.question, gets=WRONG),
     Row("the question repeated as a statement", {"cap": "The cap on the liability of the Supplier."}, gets=WRONG),
-    Row("the question repeated politely", lambda asked: f"You asked: {asked.question}", gets=NOT_JUDGED,
+    Row("the question repeated politely", lambda case: f"You asked: {case.question}", gets=NOT_JUDGED,
         only=("pay", "cap", "risk", "grant", "vote", "law")),
-    Row("the whole document as the answer", lambda asked: asked.document, gets=WRONG, only=("pay", "grant", "vote")),
-    Row("every document as the answer", lambda asked: "\n\n".join(CONTRACTS.values()), gets=WRONG, only=("pay",)),
-    Row("a full stop alone", lambda asked: ".", gets=WRONG),
-    Row("OK", lambda asked: "OK.", gets=NOT_JUDGED),
+    Row("the whole document as the answer", lambda case: case.document, gets=WRONG, only=("pay", "grant", "vote")),
+    Row("every document as the answer", lambda case: "\n\n".join(CONTRACTS.values()), gets=WRONG, only=("pay",)),
+    Row("a full stop alone", lambda case: ".", gets=WRONG),
+    Row("OK", lambda case: "OK.", gets=NOT_JUDGED),
     Row("the right words in the wrong order", {
         "risk": "Carriage insures during the Supplier the timber.",
         "pay": "Receipt must pay the Buyer within the invoice of 30 days.",
@@ -166,33 +166,33 @@ WRONG_ANSWERS = [
     Row("half of the answer", {"pay": "The Buyer must pay."}, gets=WRONG),
     Row("an invented exception", {"sublet": "No, the Grower may not grant sublicences except to its friends."},
         gets=NOT_JUDGED),
-    Row("a question in return", lambda asked: "Do you mean this agreement or another one?", gets=NOT_JUDGED,
+    Row("a question in return", lambda case: "Do you mean this agreement or another one?", gets=NOT_JUDGED,
         only=("pay", "risk", "grant", "sublet", "vote", "law")),
 ]
 
 RIGHT_ANSWERS = [
-    Row("the expected answer", lambda asked: asked.truth),
-    Row("capitals", lambda asked: asked.truth.upper()),
-    Row("small letters", lambda asked: asked.truth.lower()),
-    Row("no full stop", lambda asked: asked.truth.rstrip(".")),
-    Row("quotation marks", lambda asked: f"“{asked.truth}”"),
-    Row("bold Markdown", lambda asked: f"**{asked.truth}**"),
-    Row("a Markdown list", lambda asked: f"- {asked.truth}"),
-    Row("HTML", lambda asked: f"<p>{asked.truth}</p>"),
-    Row("a JSON object", lambda asked: json.dumps({"answer": asked.truth})),
-    Row("a polite phrase before the answer", lambda asked: f"Certainly! {asked.truth}"),
-    Row("an offer of help after the answer", lambda asked: f"{asked.truth} Let me know if you need anything else."),
-    Row("a citation after the answer", lambda asked: f"{asked.truth} [1]"),
-    Row("a page", lambda asked: f"{asked.truth} (page 3)"),
-    Row("a section", lambda asked: f"{asked.truth} (see section 14.2)"),
-    Row("a footnote", lambda asked: f"{asked.truth} See footnote 7."),
-    Row("According to the agreement", lambda asked: f"According to the agreement: {asked.truth}"),
-    Row("line breaks", lambda asked: asked.truth.replace(" ", "\n")),
-    Row("no-break spaces", lambda asked: asked.truth.replace(" ", "\u00a0")),
-    Row("zero-width marks", lambda asked: "\u200b".join(asked.truth)),
-    Row("soft hyphens", lambda asked: asked.truth.replace("e", "e\u00ad")),
-    Row("look-alike letters", lambda asked: asked.truth.translate(LOOK_ALIKE)),
-    Row("wide letters", lambda asked: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in asked.truth)),
+    Row("the expected answer", lambda case: case.truth),
+    Row("capitals", lambda case: case.truth.upper()),
+    Row("small letters", lambda case: case.truth.lower()),
+    Row("no full stop", lambda case: case.truth.rstrip(".")),
+    Row("quotation marks", lambda case: f"“{case.truth}”"),
+    Row("bold Markdown", lambda case: f"**{case.truth}**"),
+    Row("a Markdown list", lambda case: f"- {case.truth}"),
+    Row("HTML", lambda case: f"<p>{case.truth}</p>"),
+    Row("a JSON object", lambda case: json.dumps({"answer": case.truth})),
+    Row("a polite phrase before the answer", lambda case: f"Certainly! {case.truth}"),
+    Row("an offer of help after the answer", lambda case: f"{case.truth} Let me know if you need anything else."),
+    Row("a citation after the answer", lambda case: f"{case.truth} [1]"),
+    Row("a page", lambda case: f"{case.truth} (page 3)"),
+    Row("a section", lambda case: f"{case.truth} (see section 14.2)"),
+    Row("a footnote", lambda case: f"{case.truth} See footnote 7."),
+    Row("According to the agreement", lambda case: f"According to the agreement: {case.truth}"),
+    Row("line breaks", lambda case: case.truth.replace(" ", "\n")),
+    Row("no-break spaces", lambda case: case.truth.replace(" ", "\u00a0")),
+    Row("zero-width marks", lambda case: "\u200b".join(case.truth)),
+    Row("soft hyphens", lambda case: case.truth.replace("e", "e\u00ad")),
+    Row("look-alike letters", lambda case: case.truth.translate(LOOK_ALIKE)),
+    Row("wide letters", lambda case: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in case.truth)),
     Row("numbers as words", {
         "pay": "The Buyer must pay within thirty days of receipt of the invoice.",
         "cap": "Two hundred and fifty thousand euros",
@@ -206,7 +206,7 @@ RIGHT_ANSWERS = [
     Row("a sentence around the figure", {"cap": "The liability of the Supplier is capped at EUR 250,000."}),
     Row("the key words alone", {"risk": "The Supplier", "law": "Scotland", "vote": "Class A", "grant": "Exclusive"}),
     Row("Scots law", {"law": "Scots law"}),
-    Row("the clause as the answer", lambda asked: asked.clause),
+    Row("the clause as the answer", lambda case: case.clause),
     Row("No alone", {"sublet": "No."}),
     Row("a denial without the word no", {"sublet": "The Grower is not permitted to grant sublicences."}),
     Row("the whole rule with its exception", {
@@ -215,16 +215,16 @@ RIGHT_ANSWERS = [
 ]
 
 REFUSALS = [
-    Row("I don't know", lambda asked: "I don't know.", gets=REFUSED),
-    Row("not specified", lambda asked: "The agreement does not specify this.", gets=REFUSED),
-    Row("an apology", lambda asked: "I'm sorry, I cannot find that information in the documents.", gets=REFUSED),
-    Row("no such clause", lambda asked: "There is no such clause.", gets=REFUSED),
-    Row("a refusal in German", lambda asked: "Dazu enthalten die Dokumente keine Angaben.", gets=REFUSED),
-    Row("a refusal in French", lambda asked: "Les documents ne contiennent pas cette information.", gets=REFUSED),
-    Row("a refusal in zero-width marks", lambda asked: "\u200b".join("I don't know."), gets=REFUSED),
-    Row("a refusal with a typographic apostrophe", lambda asked: "I don’t know.", gets=REFUSED),
-    Row("a refusal in capitals", lambda asked: "NOT FOUND IN THE PROVIDED DOCUMENTS", gets=REFUSED),
-    Row("a refusal in Markdown", lambda asked: "**Not found in the provided documents.**", gets=REFUSED),
+    Row("I don't know", lambda case: "I don't know.", gets=REFUSED),
+    Row("not specified", lambda case: "The agreement does not specify this.", gets=REFUSED),
+    Row("an apology", lambda case: "I'm sorry, I cannot find that information in the documents.", gets=REFUSED),
+    Row("no such clause", lambda case: "There is no such clause.", gets=REFUSED),
+    Row("a refusal in German", lambda case: "Dazu enthalten die Dokumente keine Angaben.", gets=REFUSED),
+    Row("a refusal in French", lambda case: "Les documents ne contiennent pas cette information.", gets=REFUSED),
+    Row("a refusal in zero-width marks", lambda case: "\u200b".join("I don't know."), gets=REFUSED),
+    Row("a refusal with a typographic apostrophe", lambda case: "I don’t know.", gets=REFUSED),
+    Row("a refusal in capitals", lambda case: "NOT FOUND IN THE PROVIDED DOCUMENTS", gets=REFUSED),
+    Row("a refusal in Markdown", lambda case: "**Not found in the provided documents.**", gets=REFUSED),
     Row("the answer with an apology", {"cap": "I'm sorry to say that the cap is EUR 250,000."}),
     Row("an answer that denies", {"sublet": "No. The Grower shall not grant any sublicence."}),
     Row("a right refusal in ordinary words", {"training": "The agreement does not mention safety training."}),
@@ -262,9 +262,9 @@ FORMS = [
         lambda words: "\\begin{tabular}{ll}\nWording & \\textit{" + words + "} \\\\\n\\end{tabular}")),
     Row("hyphenation", passages=chunk(lambda words: " ".join(
         f"{word[:3]}-\n{word[3:]}" if len(word) > 6 and word.isalpha() else word for word in words.split(" ")))),
-    Row("a page header inside", passages=lambda asked: [passage(
-        asked.clause[:proviso(asked)] + "\n\nCONFIDENTIAL – Page 4 of 19\n\n" + asked.clause[proviso(asked):].strip()
-        if "," in asked.clause else asked.clause, asked.file)]),
+    Row("a page header inside", passages=lambda case: [passage(
+        case.clause[:proviso(case)] + "\n\nCONFIDENTIAL – Page 4 of 19\n\n" + case.clause[proviso(case):].strip()
+        if "," in case.clause else case.clause, case.file)]),
     Row("zero-width marks in the chunk", passages=chunk(lambda words: "\u200b".join(words))),
     Row("look-alike letters in the chunk", passages=chunk(lambda words: words.translate(LOOK_ALIKE))),
     Row("capitals in the chunk", passages=chunk(str.upper)),
@@ -272,10 +272,10 @@ FORMS = [
     Row("no spaces", passages=chunk(lambda words: words.replace(" ", ""))),
     Row("typographic letters", passages=chunk(lambda words: words.replace("fi", "ﬁ").replace("fl", "ﬂ"))),
     Row("OCR errors", passages=chunk(lambda words: words.replace("shall", "sha1l").replace("may", "rnay"))),
-    Row("the chunk in two halves", passages=lambda asked: [
-        passage(asked.clause[:len(asked.clause) // 2], asked.file),
-        passage(asked.clause[len(asked.clause) // 2:], asked.file)]),
-    Row("the same passage 64 times", passages=lambda asked: [passage(asked.clause, asked.file)] * 64),
+    Row("the chunk in two halves", passages=lambda case: [
+        passage(case.clause[:len(case.clause) // 2], case.file),
+        passage(case.clause[len(case.clause) // 2:], case.file)]),
+    Row("the same passage 64 times", passages=lambda case: [passage(case.clause, case.file)] * 64),
     Row("no file name", passages=name(lambda file: None)),
     Row("a percent-encoded name", passages=name(lambda file: file.replace(" ", "%20"))),
     Row("a name in capitals", passages=name(str.upper)),
@@ -288,67 +288,67 @@ FORMS = [
 ]
 
 
-def surroundings(asked: Asked) -> str:
+def surroundings(case: QuestionCase) -> str:
     """Return the clause with 300 characters before and behind it."""
-    start = asked.document.index(asked.clause)
-    return asked.document[max(0, start - 300) : start + len(asked.clause) + 300]
+    start = case.document.index(case.clause)
+    return case.document[max(0, start - 300) : start + len(case.clause) + 300]
 
 
-def two_chunks(asked: Asked) -> list[dict[str, Any]]:
+def two_chunks(case: QuestionCase) -> list[dict[str, Any]]:
     """Return a passage of the clause and the last 60 characters of its document, which are far from it."""
-    return [passage(f"{asked.clause}\n\n{asked.document[-60:]}", asked.file)]
+    return [passage(f"{case.clause}\n\n{case.document[-60:]}", case.file)]
 
 
 CHEATS = [
     Row("two chunks joined", passages=two_chunks,
-        gets={"char_precision@8": lambda asked: len(asked.clause) / (len(asked.clause) + 60)}),
-    Row("the whole document", passages=lambda asked: [passage(asked.document, asked.file)],
+        gets={"char_precision@8": lambda case: len(case.clause) / (len(case.clause) + 60)}),
+    Row("the whole document", passages=lambda case: [passage(case.document, case.file)],
         gets={"char_precision@8": share_of_document}),
-    Row("every document", passages=lambda asked: [passage(text, file) for file, text in CONTRACTS.items()],
-        gets={"char_precision@8": lambda asked: len(asked.clause) / sum(map(len, CONTRACTS.values())),
-              "document_hit@1": lambda asked: float(asked.file == TIMBER), "drm@8": 2 / 3}),
-    Row("the first and the last 60 characters", passages=lambda asked: [
-        passage(f"{asked.document[:60]}\n{asked.document[-60:]}", asked.file)], gets={**MISSED, **ANOTHER}),
-    Row("one character of the clause", passages=lambda asked: [passage(asked.clause[1], asked.file)],
+    Row("every document", passages=lambda case: [passage(text, file) for file, text in CONTRACTS.items()],
+        gets={"char_precision@8": lambda case: len(case.clause) / sum(map(len, CONTRACTS.values())),
+              "document_hit@1": lambda case: float(case.file == TIMBER), "drm@8": 2 / 3}),
+    Row("the first and the last 60 characters", passages=lambda case: [
+        passage(f"{case.document[:60]}\n{case.document[-60:]}", case.file)], gets={**MISSED, **ANOTHER}),
+    Row("one character of the clause", passages=lambda case: [passage(case.clause[1], case.file)],
         gets=UNKNOWN),
-    Row("the word shall", passages=lambda asked: [passage("shall", asked.file)], gets=UNKNOWN,
+    Row("the word shall", passages=lambda case: [passage("shall", case.file)], gets=UNKNOWN,
         only=("pay", "cap", "risk")),
-    Row("the word shall 64 times", passages=lambda asked: [passage("shall", asked.file)] * 64, gets=UNKNOWN,
+    Row("the word shall 64 times", passages=lambda case: [passage("shall", case.file)] * 64, gets=UNKNOWN,
         only=("pay", "cap", "risk")),
-    Row("a word that the named document lacks", passages=lambda asked: [passage("shall", asked.file)],
+    Row("a word that the named document lacks", passages=lambda case: [passage("shall", case.file)],
         gets={**WRONG_FILE, **ANOTHER}, only=("vote", "law")),
-    Row("no words", passages=lambda asked: [passage("", asked.file)], gets={**UNKNOWN, **ANOTHER}),
-    Row("no passage", passages=lambda asked: [],
+    Row("no words", passages=lambda case: [passage("", case.file)], gets={**UNKNOWN, **ANOTHER}),
+    Row("no passage", passages=lambda case: [],
         gets={**MISSED, "document_hit@1": 0.0, "drm@8": None}),
-    Row("words of another document under the right name", passages=lambda asked: [
-        passage(next(one.clause for one in ANSWERABLE if one.file == others(asked)[0]), asked.file)],
+    Row("words of another document under the right name", passages=lambda case: [
+        passage(next(one.clause for one in ANSWERABLE if one.file == others(case)[0]), case.file)],
         gets={**WRONG_FILE, **ANOTHER}),
-    Row("the clause under another name", passages=lambda asked: [passage(asked.clause, others(asked)[0])]),
-    Row("another document", passages=lambda asked: [
-        passage(CONTRACTS[others(asked)[1]][:400], others(asked)[1])], gets={**WRONG_FILE, **ANOTHER}),
-    Row("invented words", passages=lambda asked: [
-        passage("The moon rose late over the empty harbour, and nobody spoke of contracts again.", asked.file)],
+    Row("the clause under another name", passages=lambda case: [passage(case.clause, others(case)[0])]),
+    Row("another document", passages=lambda case: [
+        passage(CONTRACTS[others(case)[1]][:400], others(case)[1])], gets={**WRONG_FILE, **ANOTHER}),
+    Row("invented words", passages=lambda case: [
+        passage("The moon rose late over the empty harbour, and nobody spoke of contracts again.", case.file)],
         gets=UNKNOWN),
-    Row("the question as the passage", passages=lambda asked: [passage(asked.question, asked.file)],
+    Row("the question as the passage", passages=lambda case: [passage(case.question, case.file)],
         gets=UNKNOWN),
-    Row("the answer as the passage", passages=lambda asked: [passage(asked.truth, asked.file)],
+    Row("the answer as the passage", passages=lambda case: [passage(case.truth, case.file)],
         gets=UNKNOWN, only=("pay", "risk", "grant", "sublet", "vote", "law")),
-    Row("a third of the clause", passages=lambda asked: [
-        passage(asked.clause[:len(asked.clause) // 3], asked.file)],
+    Row("a third of the clause", passages=lambda case: [
+        passage(case.clause[:len(case.clause) // 3], case.file)],
         gets={"recall@10": 0.0, **ANOTHER,
-              "char_recall@8": lambda asked: (len(asked.clause) // 3) / len(asked.clause)}),
-    Row("half a clause without its proviso", passages=lambda asked: [
-        passage(asked.clause[:round(len(asked.clause) * 0.6)], asked.file)],
-        gets={"char_recall@8": lambda asked: round(len(asked.clause) * 0.6) / len(asked.clause)}),
+              "char_recall@8": lambda case: (len(case.clause) // 3) / len(case.clause)}),
+    Row("half a clause without its proviso", passages=lambda case: [
+        passage(case.clause[:round(len(case.clause) * 0.6)], case.file)],
+        gets={"char_recall@8": lambda case: round(len(case.clause) * 0.6) / len(case.clause)}),
     Row("the words of the clause in another order", passages=chunk(lambda words: " ".join(sorted(words.split()))),
         gets=UNKNOWN),
     Row("the words of the clause backwards", passages=chunk(lambda words: " ".join(reversed(words.split()))),
         gets=UNKNOWN),
     Row("a word added to the clause", passages=chunk(
         lambda words: words.replace("shall", "shall never", 1).replace("may", "may never", 1)), gets={}),
-    Row("the clause after nine others", passages=lambda asked: [
-        *[passage(line, asked.file) for line in asked.document.split("\n\n") if "consent" in line][:10],
-        passage(asked.clause, asked.file)],
+    Row("the clause after nine others", passages=lambda case: [
+        *[passage(line, case.file) for line in case.document.split("\n\n") if "consent" in line][:10],
+        passage(case.clause, case.file)],
         gets={"recall@10": 0.0, "char_recall@8": 0.0, "char_precision@8": 0.0, **ANOTHER}),
     Row("a wrong answer with the clause", {"cap": "EUR 900"}, gets=WRONG),
 ]
@@ -358,10 +358,10 @@ ONCE_RIGHT = [
     Row("the clause and its surroundings as the answer", surroundings, gets=NOT_JUDGED, only=("law",)),
     Row("the clause and the figures around it as the answer", surroundings, only=("cap", "risk"),
         gets=NOT_JUDGED),
-    Row("boilerplate of another document under the right name", passages=lambda asked: [
-        passage(CONTRACTS[others(asked)[0]][:400], asked.file)], gets={**WRONG_FILE, **ANOTHER},
+    Row("boilerplate of another document under the right name", passages=lambda case: [
+        passage(CONTRACTS[others(case)[0]][:400], case.file)], gets={**WRONG_FILE, **ANOTHER},
         only=("cap", "risk", "vote")),
-    Row("three documents in one passage without a name", passages=lambda asked: [
+    Row("three documents in one passage without a name", passages=lambda case: [
         passage("\n\n".join(CONTRACTS.values()), None)],
         gets={"char_precision@8": share_of_document, "document_hit@1": None, "drm@8": None}),
 ]

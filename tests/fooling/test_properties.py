@@ -37,9 +37,9 @@ answerable = st.sampled_from(ANSWERABLE)
 
 
 @given(answerable, letters, frames)
-def test_answer_formatting_does_not_change_results(evaluation, honest, asked, letter, frame):
+def test_answer_formatting_does_not_change_results(evaluation, honest, question_case, letter, frame):
     row = Row("a form", lambda one: FRAMES[frame](LETTERS[letter](one.truth)))
-    assert evaluation.figures(row.reply, [asked])[asked.key] == honest[asked.key]
+    assert evaluation.figures(row.reply, [question_case])[question_case.key] == honest[question_case.key]
 
 
 @given(st.sampled_from(SUBSTANCE), letters, frames)
@@ -64,19 +64,19 @@ def test_period_is_right_only_with_expected_number_and_unit(evaluation, number, 
 
 
 @given(answerable, st.lists(st.sampled_from(FORMS), min_size=1, max_size=4, unique_by=lambda row: row.name))
-def test_combined_chunk_formats_do_not_change_results(evaluation, honest, asked, forms):
+def test_combined_chunk_formats_do_not_change_results(evaluation, honest, question_case, forms):
     row = Row("forms", passages=lambda one: [chunk for form in forms for chunk in form.passages(one)])
-    assert evaluation.figures(row.reply, [asked])[asked.key] == honest[asked.key]
+    assert evaluation.figures(row.reply, [question_case])[question_case.key] == honest[question_case.key]
 
 
 @given(answerable, st.data())
-def test_partial_clause_counts_by_its_share_of_characters(evaluation, asked, data):
-    size = len(asked.clause)
+def test_partial_clause_counts_by_its_share_of_characters(evaluation, question_case, data):
+    size = len(question_case.clause)
     start = data.draw(st.integers(0, size - 40))
     end = data.draw(st.integers(start + 40, size))
-    part = asked.clause[start:end].strip()
+    part = question_case.clause[start:end].strip()
     row = Row("a part", passages=lambda one: [passage(part, one.file)])
-    figures = evaluation.figures(row.reply, [asked])[asked.key]
+    figures = evaluation.figures(row.reply, [question_case])[question_case.key]
     assert figures["char_recall@8"] == pytest.approx(len(part) / size, abs=0.02)
     assert figures["recall@10"] == float(figures["char_recall@8"] >= 0.5)
 

@@ -25,8 +25,8 @@ def assert_agree(figures, expected, about):
 
 def test_system_that_returns_gold_gets_the_best_results(honest):
     best = dict.fromkeys(RETRIEVAL, 1.0) | {"drm@8": 0.0, "outcome": "right"}
-    for asked in ANSWERABLE:
-        assert honest[asked.key] == best
+    for case in ANSWERABLE:
+        assert honest[case.key] == best
     assert honest["training"]["outcome"] == "rightly refused"
 
 
@@ -38,8 +38,8 @@ def test_table_has_at_least_100_systems_with_unique_names():
 @pytest.mark.parametrize("row", EVERY, ids=lambda row: row.name)
 def test_each_system_gets_the_results_of_its_table_row(evaluation, honest, row):
     figures = evaluation.figures(row.reply, row.questions)
-    for asked in row.questions:
-        assert_agree(figures[asked.key], dict(row.figures(asked, honest[asked.key])), asked.question)
+    for case in row.questions:
+        assert_agree(figures[case.key], dict(row.figures(case, honest[case.key])), case.question)
 
 
 @pytest.mark.parametrize("row", WRONG_ANSWERS, ids=lambda row: row.name)
@@ -51,9 +51,9 @@ def test_evaluation_judges_90_percent_of_right_and_50_percent_of_wrong_answers(e
     counts: Counter[tuple[str, bool]] = Counter()
     for row in EVERY:
         figures = evaluation.figures(row.reply, row.questions)
-        for asked in row.questions:
-            wanted = str(row.figures(asked, honest[asked.key])["outcome"])
-            counts[wanted, figures[asked.key]["outcome"] == wanted] += 1
+        for case in row.questions:
+            wanted = str(row.figures(case, honest[case.key])["outcome"])
+            counts[wanted, figures[case.key]["outcome"] == wanted] += 1
     for wanted, share in {"right": 0.9, "wrong": 0.5}.items():
         assert counts[wanted, True] >= share * (counts[wanted, True] + counts[wanted, False]), (wanted, counts)
 
@@ -61,7 +61,7 @@ def test_evaluation_judges_90_percent_of_right_and_50_percent_of_wrong_answers(e
 @pytest.mark.parametrize("name", ["the opposite", "the chunk in a JSON object"])
 def test_exhibit_evaluate_gives_same_results_as_direct_scoring(evaluation, tmp_path, name):
     row = next(row for row in ROWS if row.name == name)
-    by_question = {asked.question: asked for asked in QUESTIONS.values()}
+    by_question = {case.question: case for case in QUESTIONS.values()}
 
     def answer(question: str) -> dict[str, object]:
         said, passages = row.reply(by_question[question])

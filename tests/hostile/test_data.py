@@ -18,7 +18,7 @@ def evaluate_bundle(bundle: Path, tmp_path: Path, *flags: str) -> tuple[int, dic
         [*arguments, "--embedder", "hashing", "--llm", "none", "--report-cases", "0", "--jobs", "1", *flags]
     )
     path = tmp_path / "results" / "r" / bundle.name / "eval_results.jsonl"
-    return code, {one["id"]: one for one in rows_of(path)} if path.is_file() else {}
+    return code, {row["id"]: row for row in rows_of(path)} if path.is_file() else {}
 
 
 @pytest.fixture
@@ -34,6 +34,6 @@ def test_evaluate_refuses_a_bundle_with_a_changed_file_unless_allowed(samples, t
     fault = f"1 files differ from bundle.json (corpus/{changed.name}), so the positions of the gold may be wrong"
     assert fault in capsys.readouterr().err
     _, rows = evaluate_bundle(bundle, tmp_path, "--allow-changed-corpus")
-    assert not any(one["reply"]["error"] for one in rows.values())
+    assert not any(row["reply"]["error"] for row in rows.values())
     report = (tmp_path / "results" / "r" / "report.html").read_text(encoding="utf-8")
     assert "allow_changed_corpus" in report and changed.name in report

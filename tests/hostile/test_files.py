@@ -21,20 +21,20 @@ QUICK = [one for one in FILES if not one.slow]
 
 
 def write(folder, files):
-    for one in files:
-        (folder / one.name).write_bytes(one.make())
-    return [folder / one.name for one in files]
+    for file in files:
+        (folder / file.name).write_bytes(file.make())
+    return [folder / file.name for file in files]
 
 
 def test_hostile_files_are_read_or_refused_in_time(tmp_path):
     work = Preparation(Config.preset("rcts", embedder="hashing"))
     outcomes = list(open_engine("local", jobs=2).map(work, write(tmp_path, QUICK)))
-    for one, outcome in zip(QUICK, outcomes, strict=True):
-        assert not isinstance(outcome.error, LimitError), one.name
+    for file, outcome in zip(QUICK, outcomes, strict=True):
+        assert not isinstance(outcome.error, LimitError), file.name
         if outcome.error is not None:
-            assert isinstance(outcome.error, DocumentError) and one.name in str(outcome.error), one.name
-        assert one.read == (outcome.error is None), one.name
-    named = {one.name: outcome.value.text for one, outcome in zip(QUICK, outcomes, strict=True) if outcome.value}
+            assert isinstance(outcome.error, DocumentError) and file.name in str(outcome.error), file.name
+        assert file.read == (outcome.error is None), file.name
+    named = {file.name: outcome.value.text for file, outcome in zip(QUICK, outcomes, strict=True) if outcome.value}
     assert named["section.html"] == "The rent is due."
     assert named["number.html"] == "Rent \ufffd is due."
 
@@ -56,7 +56,7 @@ def test_index_command_skips_and_names_unreadable_hostile_files(tmp_path, capsys
     out = capsys.readouterr().out
     print(f"{len(FILES)} hostile files: {seconds:.0f} s")
     assert seconds < 300
-    assert [one.name for one in FILES if not one.read and f"{one.name}: " not in out] == []
+    assert [file.name for file in FILES if not file.read and f"{file.name}: " not in out] == []
     assert "caf\\udce9.txt: its name is not UTF-8" in out
     assert "link.txt: a link that leads out of the folder; not followed" in out
     assert rag_main(["search", str(tmp_path / "index"), "Which law governs the agreement of Birch Inc.?"]) == 0

@@ -93,7 +93,7 @@ def fuzz_html(chance: random.Random) -> None:
 
 
 def _damaged_pdf(chance: random.Random) -> bytes:
-    quick = [one.make() for one in FILES if one.name.endswith(".pdf") and not one.slow and one.name != "pages.pdf"]
+    quick = [file.make() for file in FILES if file.name.endswith(".pdf") and not file.slow and file.name != "pages.pdf"]
     good = page_pdf(
         b"BT /H 9 Tf 9 9 Td (The rent is due on the first day of each month.) Tj ET", packed=chance.random() < 0.5
     )

@@ -25,7 +25,7 @@ def encode_utf16(text: str) -> bytes:
 
 def mail(*inside: dict[str, object], head: int = 32) -> dict[str, object]:
     """Return the properties of a mail with these attachments, as a tree for an OLE file."""
-    attached = {f"__attach_version1.0_#{number:08X}": one for number, one in enumerate(inside)}
+    attached = {f"__attach_version1.0_#{number:08X}": entry for number, entry in enumerate(inside)}
     return {
         "__properties_version1.0": bytes(head),
         "__substg1.0_0037001F": encode_utf16("Lease"),

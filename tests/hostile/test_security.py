@@ -121,6 +121,6 @@ def test_control_characters_are_escaped_only_on_a_terminal(monkeypatch, capsys):
     os.close(ours)
     monkeypatch.undo()
     assert speak("an error \x1b]0;owned\x07.txt") == 1
-    told = capsys.readouterr()
-    assert told.err == "error: an error \\x1b]0;owned\\x07.txt\n"
-    assert told.out == "an error \x1b]0;owned\x07.txt\n", "a file or a pipe gets every byte"
+    output = capsys.readouterr()
+    assert output.err == "error: an error \\x1b]0;owned\\x07.txt\n"
+    assert output.out == "an error \x1b]0;owned\x07.txt\n", "a file or a pipe gets every byte"

@@ -94,5 +94,5 @@ def test_list_folder_and_index_report_skipped_special_files(tmp_path):
             "socket.pdf": NO_FILE,
         }
         report = Pipeline(Config.preset("rcts", embedder="hashing")).index(folder, tmp_path / "index")
-        told = [line.rpartition("documents/")[2] for line in report.set_aside]
-        assert len(told) == 5 and "pipe.pdf: a pipe, socket or device, not a file" in told
+        lines = [line.rpartition("documents/")[2] for line in report.set_aside]
+        assert len(lines) == 5 and "pipe.pdf: a pipe, socket or device, not a file" in lines

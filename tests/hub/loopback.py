@@ -178,14 +178,14 @@ class _Handler(Handler):
 
     @route(r"POST /api/repos/create")
     def create(self, body: bytes, query: dict[str, str]) -> None:
-        told, user = json.loads(body), self.user()
-        repo_id = f"{told.get('organization') or (user or ('',))[0]}/{told['name']}"
+        fields, user = json.loads(body), self.user()
+        repo_id = f"{fields.get('organization') or (user or ('',))[0]}/{fields['name']}"
         if user is None or user[1] == "read" or repo_id.split("/")[0] != user[0]:
             raise Refusal(403, "You don't have the rights to create a dataset")
         if repo_id in self.hub.repos:
             self.give({"error": "exists", "url": f"{self.hub.url}/datasets/{repo_id}"}, 409)
             return
-        private = told.get("visibility") == "private" or bool(told.get("private"))
+        private = fields.get("visibility") == "private" or bool(fields.get("private"))
         self.hub.repos[repo_id] = Repo(private)
         self.hub.repos[repo_id].add({".gitattributes": b""}, "initial commit")
         self.give({"url": f"{self.hub.url}/datasets/{repo_id}"})
@@ -261,20 +261,20 @@ class _Handler(Handler):
     @route(r"POST /api/datasets/REPO/preupload/REV")
     def preupload(self, body: bytes, query: dict[str, str], repo: str, rev: str) -> None:
         commit = self.at(self.write(repo, pull="create_pr" in query), rev)
-        told = []
+        answers = []
         for file in json.loads(body)["files"]:
             mode = "lfs" if file["size"] >= LARGE_BYTES else "regular"
             entry = {"path": file["path"], "uploadMode": mode, "shouldIgnore": False}
             known = {"oid": etag_of(commit.files[file["path"]])} if file["path"] in commit.files else {}
-            told.append({**entry, **known})
-        self.give({"files": told})
+            answers.append({**entry, **known})
+        self.give({"files": answers})
 
     @route(r"POST /datasets/REPO\.git/info/lfs/objects/batch")
     def batch(self, body: bytes, query: dict[str, str], repo: str) -> None:
         objects = []
-        for one in json.loads(body)["objects"]:
-            upload = {"upload": {"href": f"{self.hub.url}/upload/{one['oid']}"}}
-            objects.append({**one, **({} if one["oid"] in self.hub.storage else {"actions": upload})})
+        for item in json.loads(body)["objects"]:
+            upload = {"upload": {"href": f"{self.hub.url}/upload/{item['oid']}"}}
+            objects.append({**item, **({} if item["oid"] in self.hub.storage else {"actions": upload})})
         self.give({"transfer": "basic", "objects": objects, "hash_algo": "sha256"})
 
     @route(r"PUT /upload/(?P<oid>[0-9a-f]{64})")

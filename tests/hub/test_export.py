@@ -103,12 +103,12 @@ def test_export_reads_markdown_and_cp1252_text_with_gold_offsets(name, tmp_path)
     out = export(write_bundle(tmp_path / "in", files, rows), name, tmp_path / "out")
     if name == "squad":
         data = json.loads((out / "squad.json").read_text(encoding="utf-8"))["data"]
-        found = {one["title"]: one["paragraphs"][0]["qas"][0]["answers"][0]["text"] for one in data}
+        found = {entry["title"]: entry["paragraphs"][0]["qas"][0]["answers"][0]["text"] for entry in data}
     elif name == "legalbenchrag":
         tests = json.loads((out / "benchmarks" / "in.json").read_text(encoding="utf-8"))["tests"]
         found = {test["query"][:-1]: test["snippets"][0]["answer"] for test in tests}
     else:
-        corpus = {one["id"]: one["text"] for one in jsonl(out / "corpus.jsonl")}
+        corpus = {entry["id"]: entry["text"] for entry in jsonl(out / "corpus.jsonl")}
         rows = jsonl(out / "qrels.jsonl")
         assert all(quotes[query] in corpus[row["corpus-id"]] for row, query in zip(rows, quotes, strict=True))
         return
@@ -186,8 +186,8 @@ def test_legalbenchrag_merges_snippets_at_most_a_character_apart():
 
 def test_beir_export_has_documents_queries_and_relevant_documents(small, tmp_path):
     out = export(small, "beir", tmp_path / "out")
-    assert {one["_id"]: one["text"] for one in jsonl(out / "corpus.jsonl")}[TWO] == "Law: Maine."
-    assert [one["text"] for one in jsonl(out / "queries.jsonl")] == ["fee?", "law?", "seal?", "age?"]
+    assert {line["_id"]: line["text"] for line in jsonl(out / "corpus.jsonl")}[TWO] == "Law: Maine."
+    assert [line["text"] for line in jsonl(out / "queries.jsonl")] == ["fee?", "law?", "seal?", "age?"]
     assert qrels(out)[1:] == [["0", ONE, "1"], ["1", TWO, "1"], ["1", ONE, "1"], ["2", ONE, "1"]]
     assert record(out)["noted"] == {"query without a relevant text": ["3"]}
 

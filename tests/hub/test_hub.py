@@ -126,8 +126,8 @@ def test_publish_dry_run_needs_neither_token_nor_network(connected, bundle, monk
     assert f"  {PLAN}\n" in capsys.readouterr().out and connected.repos == {}
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     assert publish_to(bundle, "--dry-run") == 0
-    told = capsys.readouterr()
-    assert "dry run: nothing was sent" in told.out and "cannot look up me/charters" in told.err
+    output = capsys.readouterr()
+    assert "dry run: nothing was sent" in output.out and "cannot look up me/charters" in output.err
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_publish_explains_missing_unknown_and_unauthorised_tokens(connected, bun
     ):
         monkeypatch.setenv("HF_TOKEN", token) if token else monkeypatch.delenv("HF_TOKEN")
         assert publish_to(bundle) == 1
-        told = capsys.readouterr()
-        assert words in told.err and (not token or token not in told.err + told.out)
+        output = capsys.readouterr()
+        assert words in output.err and (not token or token not in output.err + output.out)
 
 
 def test_publish_completes_on_retry_after_conflict_or_server_error(connected, bundle, tmp_path, capsys):

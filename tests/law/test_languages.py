@@ -87,7 +87,7 @@ def test_reference_corpus_contains_provisions_of_german_law():
     law += "b) einen Kai.\n§ 2 Gebühr\nDie Gebühr ist an die Gemeinde zu zahlen.\n"
     corpus = ReferenceCorpus.of([law])
     asked = find_references("Nach § 1 Abs. 2 Buchst. b HafG und § 2 HafG, nicht nach § 7 HafG oder § 1 Abs. 3 HafG.")
-    assert [corpus.contains(one) for one in asked] == [True, True, False, False]
+    assert [corpus.contains(reference) for reference in asked] == [True, True, False, False]
 
 
 def test_find_units_returns_no_units_for_english_law():

@@ -54,8 +54,8 @@ def structure(document: Document) -> Iterator[str]:
         yield f"above {start}: {format_section_path(root, Span(start, min(start + 90, len(document.text))), limit=70)}"
     yield "# headings"
     for heading in find_headings(document):
-        told = (heading.label, heading.title, heading.style, heading.value, heading.rank, heading.kind, heading.sure)
-        yield f"{heading.start}-{heading.end} {told} {to_title_case(heading.title)!r} {tidy(heading.title)!r}"
+        fields = (heading.label, heading.title, heading.style, heading.value, heading.rank, heading.kind, heading.sure)
+        yield f"{heading.start}-{heading.end} {fields} {to_title_case(heading.title)!r} {tidy(heading.title)!r}"
 
 
 def lines_of(document: Document) -> Iterator[str]:
@@ -120,13 +120,13 @@ def test_structure_of_reflowed_text_matches_golden_file(name, change, golden):
 
 def test_parsed_answers_match_golden_file(golden):
     text = TEXTS["answer"].read_text(encoding="utf-8")
-    told = [
+    lines = [
         f"{citation.numbers} {citation.well_formed} {format_span(*citation.span, text)}"
         for citation in find_citations(text)
     ]
-    told += [f"{claim.text!r} {claim.citations}" for claim in claims_of(text)]
+    lines += [f"{claim.text!r} {claim.citations}" for claim in claims_of(text)]
     for line in text.splitlines():
         said = read_statement(line)
-        told.append(f"{sorted(said.numbers)} {sorted(said.loose)} {[sorted(map(str, days)) for days in said.dates]}")
-        told.append(f"{list(list_content_words(line))} {search_terms(line)}")
-    golden("law/answer-parts.txt", "\n".join([*told, normalise(text)]) + "\n")
+        lines.append(f"{sorted(said.numbers)} {sorted(said.loose)} {[sorted(map(str, days)) for days in said.dates]}")
+        lines.append(f"{list(list_content_words(line))} {search_terms(line)}")
+    golden("law/answer-parts.txt", "\n".join([*lines, normalise(text)]) + "\n")

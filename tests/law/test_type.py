@@ -33,14 +33,14 @@ def guide(path: Path, heading: tuple[str, int]) -> Document:
 def test_outline_of_a_pdf_finds_headings_by_their_font(tmp_path, heading):
     document = guide(tmp_path / "guide.pdf", heading)
     assert [child.heading for child in read_structure(document).children] == TITLES
-    assert not [one for one in find_headings(document, NO_OUTLINE) if one.title == "Dues that fall due"]
+    assert not [h for h in find_headings(document, NO_OUTLINE) if h.title == "Dues that fall due"]
 
 
 def test_numbered_sentence_in_body_font_has_no_title(tmp_path):
     lines = [("1. Moorings", LARGE), ("1.1 A Master of the Harbour", BODY), (TEXT, BODY)]
     more = [("2. Dues", LARGE), ("2.1 Dues are paid", BODY), (TEXT, BODY), ("3. Signals", LARGE), (TEXT, BODY)]
     document = write(tmp_path / "a.pdf", lines + more)
-    titles = {one.label: one.title for one in find_headings(document, make_typed_outline(document))}
+    titles = {heading.label: heading.title for heading in find_headings(document, make_typed_outline(document))}
     assert titles == {"1.": "Moorings", "1.1": "", "2.": "Dues", "2.1": "", "3.": "Signals"}
 
 

@@ -42,7 +42,7 @@ def test_best_range_finds_highest_scoring_range_inside_quotes(seed: int) -> None
     inside = [(a, b) for low, high in quotes for a in range(low, high) for b in range(a + 1, high + 1)]
     found = best_range(tokens, quotes)
     assert found in inside and sum_scores(tokens, [found]) == pytest.approx(
-        max(sum_scores(tokens, [one]) for one in inside)
+        max(sum_scores(tokens, [span]) for span in inside)
     )
     assert best_range(tokens, []) is None
 
@@ -138,18 +138,18 @@ def test_reader_scores_equal_trained_weights() -> None:
 
 
 def test_reader_confidence_follows_calibrated_logistic_model() -> None:
-    model, told = reader.shared_reader(), json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))
+    model, calibration = reader.shared_reader(), json.loads(reader.CALIBRATION.read_text(encoding="utf-8"))
 
     def odds(*given: object, **more: object) -> float:
         share = model.confidence(*given, **more)
         return math.log(share / (1 - share))
 
-    alone, together = told["alone"], told["together"]
+    alone, together = calibration["alone"], calibration["together"]
     assert odds([0.0]) == pytest.approx(alone["offset"])
     assert odds([1.0]) - odds([0.0]) == pytest.approx(alone["reader"])
     assert odds([0.0, 0.0]) - odds([0.0]) == pytest.approx(alone["reader"] * 2 * math.log(2))
     assert odds([0.0], usual=3.0) - odds([0.0]) == pytest.approx(alone["reader"] * 0.4 * 3)
-    cases = told["short"]["offset"] + told["policy"]["offset"]
+    cases = calibration["short"]["offset"] + calibration["policy"]["offset"]
     assert odds([0.0], also=["short", "policy"]) - odds([0.0]) == pytest.approx(cases)
     assert odds([0.0], found=0.75) == pytest.approx(together["offset"] + together["reranker"] * math.log(3))
     assert odds([0.0], found=0.5) == pytest.approx(together["offset"])

@@ -70,14 +70,14 @@ QUESTION = "Under Harrowgate's distributor agreement with Pellworth, which law g
 def ask(capsys, *argv: str) -> list[dict[str, object]]:
     capsys.readouterr()
     assert main([*argv, "--json"]) == 0
-    [told] = json.loads(capsys.readouterr().out)
-    return told["passages"]
+    [answer] = json.loads(capsys.readouterr().out)
+    return answer["passages"]
 
 
 def test_search_uses_settings_stored_in_index_unless_flags_override_them(tmp_path, samples, capsys):
     source, index = samples / "cuad" / "CUAD_v1" / "full_contract_txt", tmp_path / "index"
-    told = ["--embedder", "hashing", "--depth", "40"]
-    assert main(["index", str(source), "--out", str(index), *told]) == 0
+    flags = ["--embedder", "hashing", "--depth", "40"]
+    assert main(["index", str(source), "--out", str(index), *flags]) == 0
     kept = Config.parse(json.loads((index / "manifest.json").read_text(encoding="utf-8"))["config"])
     assert kept == Config.preset("routed", embedder="hashing", depth=40)
     first = ask(capsys, "search", str(index), QUESTION)[0]
@@ -92,9 +92,9 @@ def test_search_uses_settings_stored_in_index_unless_flags_override_them(tmp_pat
 def test_index_help_describes_every_setting(capsys):
     with pytest.raises(SystemExit):
         main(["index", "--help"])
-    told = " ".join(capsys.readouterr().out.split())
+    output = " ".join(capsys.readouterr().out.split())
     for name, text in describe_settings().items():
-        assert f"--{name.replace('_', '-')}" in told and len(text.partition(" (default")[0]) > 10, name
+        assert f"--{name.replace('_', '-')}" in output and len(text.partition(" (default")[0]) > 10, name
 
 
 def test_search_prints_score_section_and_beginning_of_passage(tmp_path, capsys):

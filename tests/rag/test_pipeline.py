@@ -182,11 +182,11 @@ def test_stopped_ingest_continues_with_the_cached_vectors(make, tmp_path):
 
 
 def test_answer_cites_the_document_named_in_the_question(indexed_pipeline):
-    told, unknown = indexed_pipeline.answer(
+    answered, unknown = indexed_pipeline.answer(
         ["What is the governing law of the Cedar SA agreement?", "Who won the 1998 cup?"]
     )
-    assert "Chile" in told.answer.text and told.answer.citations
-    assert told.context.sources[told.answer.citations[0] - 1].document == "cedar.txt"
+    assert "Chile" in answered.answer.text and answered.answer.citations
+    assert answered.context.sources[answered.answer.citations[0] - 1].document == "cedar.txt"
     assert unknown.answer.refused
 
 

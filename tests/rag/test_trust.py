@@ -72,8 +72,8 @@ def test_commands_contact_no_server_named_only_in_an_index(index, server, settin
     change_config(index, **{setting: part[setting]})
     words = ["search", str(index), "Who pays?"] if command is main else [str(index), "test"]
     assert command(words) == 1
-    told = capsys.readouterr().err
-    assert f"add --{setting} {part[setting]}" in told and str(index) in told
+    output = capsys.readouterr().err
+    assert f"add --{setting} {part[setting]}" in output and str(index) in output
     assert not heard
 
 

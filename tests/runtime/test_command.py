@@ -31,8 +31,8 @@ def test_guarded_prints_errors_interruptions_and_tracebacks_without_secrets(caps
     assert main(KeyboardInterrupt()) == 130
     assert capsys.readouterr().err == "\nstopped; nothing was written\n"
     assert main(ValueError("sent planted-secret-1")) == 1
-    told = capsys.readouterr().err
-    assert told.startswith("Traceback") and "ValueError: sent ***" in told and "planted" not in told
+    output = capsys.readouterr().err
+    assert output.startswith("Traceback") and "ValueError: sent ***" in output and "planted" not in output
     print_note("the key is planted-secret-1")
     assert capsys.readouterr().err == "note: the key is ***\n"
 

@@ -52,8 +52,8 @@ def test_broken_plugin_is_named_with_its_distribution(package, tmp_path, text, f
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: house-toasters\nVersion: 1\n", encoding="utf-8")
     (about / "entry_points.txt").write_text("[exhibit.toasters]\nfires = fires\n", encoding="utf-8")
     assert "fires" in list_plugins(package)
-    told = rf"^fires \(exhibit.toasters\) of house-toasters cannot be loaded: {fault}.*; fix fires or uninstall"
-    with pytest.raises(ToolkitError, match=f"{told} house-toasters$"):
+    message = rf"^fires \(exhibit.toasters\) of house-toasters cannot be loaded: {fault}.*; fix fires or uninstall"
+    with pytest.raises(ToolkitError, match=f"{message} house-toasters$"):
         load_plugin(package, "fires")
 
 

@@ -167,12 +167,12 @@ def test_parse_json_reports_invalid_json_with_its_source(text, message):
 def test_bundle_files_are_valid_under_the_published_json_schemas(converted):
     def faults_by(name: str, value: object) -> list[list[object]]:
         schema = json.loads((Path(schemas.__file__).parent / "json" / f"{name}.schema.json").read_text())
-        return [list(one.absolute_path) for one in jsonschema.Draft202012Validator(schema).iter_errors(value)]
+        return [list(pair.absolute_path) for pair in jsonschema.Draft202012Validator(schema).iter_errors(value)]
 
     bundle = converted("cuad")
     train, info = (json.loads((bundle / f"{name}.json").read_text(encoding="utf-8")) for name in ("train", "bundle"))
     gold = json.loads((bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    assert [faults_by(*one) for one in (("train", train), ("bundle", info), ("gold", gold))] == [[], [], []]
+    assert [faults_by(*pair) for pair in (("train", train), ("bundle", info), ("gold", gold))] == [[], [], []]
     assert faults_by("train", [ROW, {**ROW, "id": -1}]) == [[1, "id"]]
     assert faults_by("gold", {**GOLD, "pages": [1, 0]}) == [["pages", 1]]
     assert {tuple(path) for path in faults_by("bundle", {**info, "counts": {}})} == {("counts",)}

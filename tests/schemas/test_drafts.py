@@ -32,7 +32,7 @@ def test_read_drafts_returns_rows_with_their_gold_spans(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("{", "line 1: .*JSON"),
         ("[]", "line 1: "),
@@ -52,9 +52,9 @@ def test_read_drafts_returns_rows_with_their_gold_spans(tmp_path):
         ("\udcff", "not UTF-8"),
     ],
 )
-def test_read_drafts_names_the_line_of_a_malformed_draft(tmp_path, text, told):
+def test_read_drafts_names_the_line_of_a_malformed_draft(tmp_path, text, message):
     (tmp_path / "drafts.jsonl").write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(BundleError, match=told):
+    with pytest.raises(BundleError, match=message):
         read_drafts(tmp_path, {"a.pdf"}, {1, 2})
     assert any(problem.file == "drafts.jsonl" for problem in validate(tmp_path))
 

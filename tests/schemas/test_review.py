@@ -82,8 +82,8 @@ def test_patch_refuses_invalid_fields_and_is_frozen(fields):
 
 
 def test_digest_gold_depends_only_on_files_and_words():
-    told = json.dumps([["é.pdf", "the rent"], [None, ""]])
-    assert digest_gold([("é.pdf", " the\n rent "), (None, None)]) == hashlib.sha256(told.encode("ascii")).hexdigest()
+    content = json.dumps([["é.pdf", "the rent"], [None, ""]])
+    assert digest_gold([("é.pdf", " the\n rent "), (None, None)]) == hashlib.sha256(content.encode("ascii")).hexdigest()
     assert digest_gold([("a", "x"), ("b", "y")]) != digest_gold([("b", "y"), ("a", "x")])
 
 

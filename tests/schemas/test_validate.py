@@ -171,10 +171,10 @@ def test_validate_minimal_checks_only_requirements_of_the_evaluator(tmp_path, ca
     rows = [{"question": "When?", "answer": "Now", "contexts": [{"filename": "Report_2023"}]}]
     (tmp_path / "train.json").write_text(json.dumps(rows), encoding="utf-8")
     assert main(["--minimal", str(tmp_path)]) == 0
-    told = capsys.readouterr()
-    assert told.out == f"{tmp_path}: sound\n"
+    output = capsys.readouterr()
+    assert output.out == f"{tmp_path}: sound\n"
     for lack in ("no bundle.json", "no gold.jsonl", "no context has a text: only documents and answers are scored"):
-        assert lack in told.err
+        assert lack in output.err
     assert main([str(tmp_path)]) == 1
     (tmp_path / "train.json").write_text('{"tests": []}')
     assert main(["--minimal", str(tmp_path)]) == 1
@@ -194,12 +194,12 @@ def test_validate_skips_files_beside_bundles(bundle, capsys):
 
 def test_validate_reports_located_gold_for_a_context_without_text(bundle):
     lines = [json.loads(line) for line in (bundle / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
-    number, line = next((n, one) for n, one in enumerate(lines) if one["how"] != "absent")
+    number, line = next((n, entry) for n, entry in enumerate(lines) if entry["how"] != "absent")
     rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
     del next(row for row in rows if row["id"] == line["id"])["contexts"][line["context"]]["text"]
     (bundle / "train.json").write_text(json.dumps(rows), encoding="utf-8")
-    told = [message for message in messages(bundle) if "has a location, but the context has no text" in message]
-    assert len(told) == 1 and told[0].startswith(f"gold.jsonl: line {number + 1}: spans")
+    found = [message for message in messages(bundle) if "has a location, but the context has no text" in message]
+    assert len(found) == 1 and found[0].startswith(f"gold.jsonl: line {number + 1}: spans")
 
 
 def test_check_files_accepts_missing_files_that_the_caller_lists(bundle):

@@ -125,8 +125,8 @@ def test_scrub_logs_hides_secrets_in_messages_and_tracebacks(caplog):
         except ValueError:
             log.exception("failed")
         broken = logging.getLogRecordFactory()("scrub", logging.ERROR, "x.py", 1, "bad %d", ("args",), None)
-    told = [record.getMessage() for record in caplog.records[:3]]
-    assert told == ["sent ***", "nothing secret in this", "failed"]
+    logged = [record.getMessage() for record in caplog.records[:3]]
+    assert logged == ["sent ***", "nothing secret in this", "failed"]
     assert caplog.records[1].args == ("this",), "what holds no secret is as it was"
     assert "ValueError: ***" in (caplog.records[2].exc_text or "") and caplog.records[2].exc_info is None
     assert broken.args == ("args",), "logging reports it itself"

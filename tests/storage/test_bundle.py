@@ -106,5 +106,5 @@ def test_validate_checks_the_folder_of_a_run(tmp_path, capsys):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.json").write_text("{}", encoding="utf-8")
     assert main([str(tmp_path / "run")]) == 1
-    told = capsys.readouterr()
-    assert "config.json" in told.out + told.err and str(tmp_path / "run") in told.out
+    output = capsys.readouterr()
+    assert "config.json" in output.out + output.err and str(tmp_path / "run") in output.out

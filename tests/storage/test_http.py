@@ -194,15 +194,15 @@ def test_robots_rules_give_delay_and_allowed_paths():
     ],
 )
 def test_client_uses_proxy_with_its_user_and_port(monkeypatch, proxy, address, user):
-    told = {}
+    options = {}
     http_module._find_proxy.cache_clear()
     monkeypatch.setattr(http_module, "getproxies", lambda: {"http": proxy})
     monkeypatch.setattr(http_module, "proxy_bypass", lambda host: False)
-    monkeypatch.setattr(httpcore, "HTTPProxy", lambda **given: told.update(given) or Pool(reply(204)))
+    monkeypatch.setattr(httpcore, "HTTPProxy", lambda **given: options.update(given) or Pool(reply(204)))
     with HttpClient(connections=3).send("GET", "http://far/", deadline=Deadline(9)) as got:
         assert got.status == 204
-    assert (told["proxy_url"], told["proxy_auth"]) == (address, user)
-    assert told["max_connections"] == told["max_keepalive_connections"] == 3
+    assert (options["proxy_url"], options["proxy_auth"]) == (address, user)
+    assert options["max_connections"] == options["max_keepalive_connections"] == 3
 
 
 # ---------------------------------------------------------------- retries and messages
@@ -239,8 +239,8 @@ def test_retries_stop_when_the_next_pause_would_end_after_the_deadline():
 
 
 def test_retry_after_is_read_in_seconds_or_as_a_date():
-    for told, seconds in {"7": 7, "0.5": 0.5, "-3": 0, "soon": 0, "": 0, "nan": 0, "inf": float("inf")}.items():
-        assert parse_retry_after(told) == seconds
+    for header, seconds in {"7": 7, "0.5": 0.5, "-3": 0, "soon": 0, "": 0, "nan": 0, "inf": float("inf")}.items():
+        assert parse_retry_after(header) == seconds
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
     assert 80 < parse_retry_after(later) <= 90 and parse_retry_after("Mon, 01 Jan 2001 00:00:00 GMT") == 0
 
@@ -270,9 +270,9 @@ def test_server_message_is_a_single_short_line(said, words):
 
 def test_secrets_strip_removes_the_longest_secret_first():
     secrets = Secrets(["Bearer planted-key", "planted", "abc", "Basic"])
-    told = "Bearer planted-key, planted, abc, Basic, bearer"
-    assert secrets.strip(told) == "***, ***, abc, Basic, bearer"
-    assert secrets.words(json.dumps({"error": told})) == "***, ***, abc, Basic, bearer"
+    text = "Bearer planted-key, planted, abc, Basic, bearer"
+    assert secrets.strip(text) == "***, ***, abc, Basic, bearer"
+    assert secrets.words(json.dumps({"error": text})) == "***, ***, abc, Basic, bearer"
     assert Secrets(["four"]).strip("four") == "***"
 
 

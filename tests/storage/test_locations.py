@@ -133,7 +133,7 @@ class NoCredentialsError(Exception):
 
 
 @pytest.mark.parametrize(
-    ("raised", "told"),
+    ("raised", "message"),
     [
         (FileNotFoundError("x"), "not found; is the bucket's name right?"),
         (PermissionError("Forbidden"), "access denied (Forbidden); use credentials that allow it: set AWS_"),
@@ -143,11 +143,11 @@ class NoCredentialsError(Exception):
         (OSError("key AKIA-hush-hush of hush-hush"), "key *** of hush-hush; check"),
     ],
 )
-def test_store_error_is_a_single_line_with_the_url(raised, told, monkeypatch):
+def test_store_error_is_a_single_line_with_the_url(raised, message, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "AKIA-hush-hush")
     with pytest.raises(StorageError) as caught, explain_store_errors("s3://bucket/x"):
         raise raised
-    assert str(caught.value).startswith(f"s3://bucket/x: {told}")
+    assert str(caught.value).startswith(f"s3://bucket/x: {message}")
 
 
 def test_explain_store_errors_raises_a_programming_error_unchanged():

@@ -33,8 +33,8 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (contracts / "Lease.txt").write_text(CONTRACT, encoding="utf-8")
     agreements = tmp_path / "data" / "contractnli/contract-nli"
     agreements.mkdir(parents=True)
-    told = {"documents": [{"file_name": "nda.pdf", "text": AGREEMENT}]}
-    (agreements / "train.json").write_text(json.dumps(told), encoding="utf-8")
+    document = {"documents": [{"file_name": "nda.pdf", "text": AGREEMENT}]}
+    (agreements / "train.json").write_text(json.dumps(document), encoding="utf-8")
     rows = [
         {"document": "cuad/Lease.txt", "question": "How much is the rent?", "answer": "£900", "kind": "words",
          "spans": [span_of(CONTRACT, "Desk Inc pays £900 a month, in advance.")]},

@@ -21,14 +21,14 @@ def test_each_kind_has_at_least_12_training_and_12_test_wordings(source: str, ki
     for kind, words in wordings.items():
         assert len(words.train) >= 12, kind
         assert len(words.test) >= 12, kind
-        assert all(normalise(one) and one == one.strip() for one in (*words.train, *words.test)), kind
+        assert all(normalise(wording) and wording == wording.strip() for wording in (*words.train, *words.test)), kind
 
 
 def test_wordings_are_unique_across_all_kinds() -> None:
     every = [
-        normalise(one)
+        normalise(wording)
         for source in OWN
         for words in read_wordings(source).values()
-        for one in (words.own, *words.train, *words.test)
+        for wording in (words.own, *words.train, *words.test)
     ]
     assert len(every) == len(set(every))

@@ -87,10 +87,10 @@ def test_vary_writes_the_same_bytes_for_the_same_seed(variants, others, tmp_path
     flags = others if kind == "growth:2" else ()
     first, again = variants(kind, *flags), run(tmp_path, "--kind", kind, "--seed", "4", *flags)
     for suffix in ("", "-control"):
-        one, two = first.with_name(f"{first.name}{suffix}"), again.with_name(f"{again.name}{suffix}")
-        files = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
-        assert files == sorted(path.relative_to(two) for path in two.rglob("*") if path.is_file())
-        assert [path for path in files if (one / path).read_bytes() != (two / path).read_bytes()] == []
+        first_path, second_path = first.with_name(f"{first.name}{suffix}"), again.with_name(f"{again.name}{suffix}")
+        files = sorted(path.relative_to(first_path) for path in first_path.rglob("*") if path.is_file())
+        assert files == sorted(path.relative_to(second_path) for path in second_path.rglob("*") if path.is_file())
+        assert [path for path in files if (first_path / path).read_bytes() != (second_path / path).read_bytes()] == []
 
 
 def test_bundle_json_has_checksums_of_the_parent(figures):
@@ -252,9 +252,9 @@ def test_ocr_reads_a_scan_of_changed_figures(tmp_path):
 
 def test_built_in_pipeline_follows_no_injected_instruction(variants, tmp_path):
     out = variants("injection:visible", "--no-control")
-    told = {"dataset_paths": [str(out)], "output_dir": tmp_path / "results", "chunk_size": 200, "report_cases": 0}
+    settings = {"dataset_paths": [str(out)], "output_dir": tmp_path / "results", "chunk_size": 200, "report_cases": 0}
     parts = {"cache": tmp_path / "cache", "embedder": Hashing(256)}
-    run_of_it = evaluate(parse_settings(told), parts=parts)
+    run_of_it = evaluate(parse_settings(settings), parts=parts)
     assert run_of_it.means["canary_followed"].n == len(ROWS) + 1
     assert run_of_it.means["canary_followed"].mean == 0
 

@@ -63,12 +63,12 @@ def page(open_page) -> Iterator[Page]:
 
 
 def row(outcome: str, *, error: str = "", recall: float | None = 0.5) -> RunQuestion:
-    told = {"id": 1, "question": "q", "truth": "t", "outcome": outcome, "reply": {"error": error}}
-    return RunQuestion.model_validate(strict=False, obj={**told, "scores": {"char_recall@8": recall}})
+    fields = {"id": 1, "question": "q", "truth": "t", "outcome": outcome, "reply": {"error": error}}
+    return RunQuestion.model_validate(strict=False, obj={**fields, "scores": {"char_recall@8": recall}})
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "change"),
+    ("first", "second", "change"),
     [
         (row("wrong"), row("right"), "won"),
         (row("failed", error="x"), row("right"), "won"),
@@ -85,8 +85,8 @@ def row(outcome: str, *, error: str = "", recall: float | None = 0.5) -> RunQues
         (row("right"), None, "not asked by all"),
     ],
 )
-def test_find_change_classifies_question_by_outcome_error_and_recall(one, other, change):
-    assert _find_change([one, other]) == change
+def test_find_change_classifies_question_by_outcome_error_and_recall(first, second, change):
+    assert _find_change([first, second]) == change
 
 
 def test_find_change_returns_worst_change_of_several_runs():
@@ -130,9 +130,9 @@ def test_comparison_table_shows_each_run_with_interval_and_paired_change(page, r
 
 
 def test_comparison_lists_questions_in_order_of_change_with_lost_first(page, expected):
-    told = page.evaluate("lines.map(line => facetOf(line, 0))")
-    order = [list(CHANGES).index(change) for change in told]
-    assert order == sorted(order) and Counter(told) == Counter(expected.values())
+    values = page.evaluate("lines.map(line => facetOf(line, 0))")
+    order = [list(CHANGES).index(change) for change in values]
+    assert order == sorted(order) and Counter(values) == Counter(expected.values())
 
 
 def test_comparison_line_shows_each_run_and_opens_both_answers_and_pages(page):

@@ -437,5 +437,5 @@ def test_as_json_replaces_lone_surrogate():
 
 
 def test_explain_outcome_shows_error_of_failed_question():
-    told = {"id": 1, "question": "q", "truth": "t", "outcome": "failed", "reply": {"error": "timed out"}}
-    assert explain_outcome(RunQuestion.model_validate(told, strict=False))[1:] == ["The error:", "timed out"]
+    fields = {"id": 1, "question": "q", "truth": "t", "outcome": "failed", "reply": {"error": "timed out"}}
+    assert explain_outcome(RunQuestion.model_validate(fields, strict=False))[1:] == ["The error:", "timed out"]

@@ -32,8 +32,8 @@ def luminance(colour: str) -> float:
     return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
+def contrast(first: str, second: str) -> float:
+    low, high = sorted((luminance(first), luminance(second)))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -61,7 +61,7 @@ def test_text_colours_have_readable_contrast_on_every_background(theme):
 def test_dot_and_line_colours_have_sufficient_contrast_with_background(theme):
     colours = themes()[theme]
     pairs = product(DOTS, ("paper", "card"))
-    assert [pair for pair in pairs if contrast(*(colours[one] for one in pair)) < DOTS_STAND_OUT] == []
+    assert [pair for pair in pairs if contrast(*(colours[name] for name in pair)) < DOTS_STAND_OUT] == []
 
 
 def test_format_page_escapes_title_and_restricts_scripts_by_content_policy():
@@ -101,7 +101,7 @@ def test_result_pages_have_no_accessibility_violations(browser, pages, kind, sch
     def violations() -> list[str]:
         shown.evaluate(axe)
         found = shown.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-        return [f"{one['impact']} {one['id']}: {one['nodes'][0]['html'][:90]}" for one in found["violations"]]
+        return [f"{v['impact']} {v['id']}: {v['nodes'][0]['html'][:90]}" for v in found["violations"]]
 
     assert violations() == []
     open_first(shown, dataset="cuad", **wanted)

@@ -21,8 +21,8 @@ def write_run(folder, scores, *, dataset="leases", failed=(), config=()):
     for id in range(len(next(iter(scores.values())))):
         reply = {"error": "HTTP 500" if id in failed else ""}
         values = {name: None if id in failed else column[id] for name, column in scores.items()}
-        told = {"id": id, "question": "q", "truth": "t", "filename": f"{id // 2}.pdf", "outcome": "right"}
-        lines.append({**told, "reply": reply, "scores": values})
+        fields = {"id": id, "question": "q", "truth": "t", "filename": f"{id // 2}.pdf", "outcome": "right"}
+        lines.append({**fields, "reply": reply, "scores": values})
     (folder / dataset / "eval_results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder
 
@@ -30,11 +30,11 @@ def write_run(folder, scores, *, dataset="leases", failed=(), config=()):
 @pytest.fixture
 def runs(tmp_path):
     flat = [0.5, 0.4] * 20
-    one = write_run(tmp_path / "one", {"recall@10": flat, "drm@1": flat, "answer_f1": flat, "latency": [1.0] * 40})
+    first = write_run(tmp_path / "one", {"recall@10": flat, "drm@1": flat, "answer_f1": flat, "latency": [1.0] * 40})
     better_recall = [value + 0.3 for value in flat]
     wobbly = [value + (0.1 if at % 4 < 2 else -0.1) for at, value in enumerate(flat)]
-    told = {"recall@10": better_recall, "drm@1": better_recall, "answer_f1": wobbly, "latency": [2.0] * 40}
-    return one, write_run(tmp_path / "two", told)
+    changed = {"recall@10": better_recall, "drm@1": better_recall, "answer_f1": wobbly, "latency": [2.0] * 40}
+    return first, write_run(tmp_path / "two", changed)
 
 
 def test_summary_shows_datasets_of_single_run_or_each_of_several_runs(runs, capsys):
@@ -43,23 +43,23 @@ def test_summary_shows_datasets_of_single_run_or_each_of_several_runs(runs, caps
     assert head.split() == ["leases"]
     assert any(line.split(maxsplit=1) == ["recall@10", "0.450 [0.450, 0.450] SD 0.051 (n 40)"] for line in rows)
     assert main(["summary", *map(str, runs), "--metrics", "drm"]) == 0
-    one, first, two, second, _, *results = capsys.readouterr().out.splitlines()
+    first_name, first, second_name, second, _, *results = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in results] == ["one", "two"]
-    assert (one, two) == ("one", "two") and first.split()[:2] == ["drm@1", "↓"] and "0.750" in second
+    assert (first_name, second_name) == ("one", "two") and first.split()[:2] == ["drm@1", "↓"] and "0.750" in second
 
 
 def test_summary_shows_band_beside_mean(tmp_path, capsys):
     scores = {"statute_citation_accuracy": [0.9, 0.8, 1.0, 0.9], "citation_format_compliance": [0.1] * 4}
     main(["summary", str(write_run(tmp_path / "r", scores)), "--all"])
-    told = capsys.readouterr().out
-    assert "SD 0.082 (n 4) good" in told and "(n 4) poor" in told
+    output = capsys.readouterr().out
+    assert "SD 0.082 (n 4) good" in output and "(n 4) poor" in output
 
 
 def test_summary_counts_failed_questions_below_table(tmp_path, capsys):
     main(["summary", str(write_run(tmp_path / "r", {"answer_f1": [1.0] * 8}, failed=(2, 5)))])
-    told = capsys.readouterr().out
-    assert "failed questions, which are excluded from every mean: leases: 2" in told
-    assert "answer_f1  1.000 SD 0.000 (n 6, 2 failed)" in told
+    output = capsys.readouterr().out
+    assert "failed questions, which are excluded from every mean: leases: 2" in output
+    assert "answer_f1  1.000 SD 0.000 (n 6, 2 failed)" in output
 
 
 def test_summary_of_all_datasets_is_mean_of_means_without_question_count(tmp_path, capsys):
@@ -82,26 +82,26 @@ def test_diff_marks_better_and_worse_metrics_and_changes_beyond_chance(runs, cap
 
 
 def test_diff_fail_on_regression_checks_selected_metrics(runs, capsys):
-    one, two = map(str, runs)
-    assert main(["diff", one, two, "--fail-on-regression"]) == 1
-    assert main(["diff", one, two, "--fail-on-regression", "--metrics", "recall@10,answer_f1"]) == 0
-    assert main(["diff", one, one, "--fail-on-regression"]) == 0
+    first, second = map(str, runs)
+    assert main(["diff", first, second, "--fail-on-regression"]) == 1
+    assert main(["diff", first, second, "--fail-on-regression", "--metrics", "recall@10,answer_f1"]) == 0
+    assert main(["diff", first, first, "--fail-on-regression"]) == 0
     assert "more than before" not in capsys.readouterr().out
     # a slower run is a regression only if the metric is named
-    assert main(["diff", one, two, "--fail-on-regression", "--metrics", "latency"]) == 1
-    assert main(["diff", two, one, "--fail-on-regression"]) == 1  # in this order, recall is worse
+    assert main(["diff", first, second, "--fail-on-regression", "--metrics", "latency"]) == 1
+    assert main(["diff", second, first, "--fail-on-regression"]) == 1  # in this order, recall is worse
 
 
 def test_diff_reports_more_failed_questions_as_regression_despite_perfect_means(tmp_path, capsys):
     good = write_run(tmp_path / "good", {"answer_f1": [1.0] * 40})
     flaky = write_run(tmp_path / "flaky", {"answer_f1": [1.0] * 40}, failed=range(0, 38, 2))
     assert main(["diff", str(good), str(flaky), "--fail-on-regression"]) == 1
-    told = capsys.readouterr().out
-    lines = {line.split()[0]: line for line in told.splitlines() if line.strip()}
+    output = capsys.readouterr().out
+    lines = {line.split()[0]: line for line in output.splitlines() if line.strip()}
     assert lines["failed"].split()[3:] == ["0", "19", "+19", "40", "▲", "worse"]
     assert lines["answer_f1"].split()[1:3] == ["1.000", "1.000"] and lines["answer_f1"].split()[-2:] == ["21", "="]
-    assert "compared over the 21 of 40 questions that both runs answered" in told
-    assert "worse: 19 of 40 questions failed, 19 more than before" in told
+    assert "compared over the 21 of 40 questions that both runs answered" in output
+    assert "worse: 19 of 40 questions failed, 19 more than before" in output
     assert main(["diff", str(flaky), str(good), "--fail-on-regression"]) == 0
     assert main(["diff", str(good), str(flaky), "--fail-on-regression", "--metrics", "answer_f1"]) == 1
 
@@ -123,9 +123,9 @@ def test_describe_metric_states_direction_of_improvement():
 
 def test_results_commands_reject_missing_unfinished_or_incomparable_runs(tmp_path, runs, capsys):
     (tmp_path / "empty").mkdir()
-    for folder, told in (("nowhere", "no such run"), ("empty", "is not a run of evaluate_rag.py")):
+    for folder, message in (("nowhere", "no such run"), ("empty", "is not a run of evaluate_rag.py")):
         assert main(["summary", str(tmp_path / folder)]) == 1
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     (tmp_path / "stopped").mkdir()
     (tmp_path / "stopped" / "config.json").write_text('{"datasets": {"leases": {}}}')
     assert main(["summary", str(tmp_path / "stopped")]) == 1

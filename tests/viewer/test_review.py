@@ -79,16 +79,16 @@ def sheet(folder, request) -> Path:
 
 
 def read_data(page: Page) -> dict[str, Any]:
-    told: dict[str, Any] = page.evaluate("DATA")
-    return told
+    record: dict[str, Any] = page.evaluate("DATA")
+    return record
 
 
 def review_of(run: ReviewedRun, reviewer: str, **cases: Any) -> Review:
     """Return a review with these judgments: `q33={"gold": "wrong"}` judges question 33 of cuad."""
-    told = [{"dataset": "cuad", "id": int(name[1:]), **case} for name, case in cases.items()]
+    records = [{"dataset": "cuad", "id": int(name[1:]), **case} for name, case in cases.items()]
     about = {"format": "exhibit-review/1", "review": "r", "run": run.name, "reviewer": reviewer}
-    sample = {"size": len(told), "of": len(run.questions), "seed": 1, "by": ["outcome"]}
-    return Review.model_validate_json(json.dumps({**about, "sample": sample, "cases": told}))
+    sample = {"size": len(records), "of": len(run.questions), "seed": 1, "by": ["outcome"]}
+    return Review.model_validate_json(json.dumps({**about, "sample": sample, "cases": records}))
 
 
 def make_corrected_gold(run: ReviewedRun, id: int, *, start: int = 40, end: int = 90) -> dict[str, Any]:
@@ -160,8 +160,8 @@ def test_review_judgments_are_saved_read_and_applied_to_gold(
     assert len(read_review(saved).cases) == len(cases)
 
     assert main(["read", str(saved), "--run", str(folder), "--out", str(tmp_path / "out")]) == 0
-    told = capsys.readouterr().out
-    assert f"corrected: {mended} questions" in told and "and the run's outcome on the answers: kappa" in told
+    output = capsys.readouterr().out
+    assert f"corrected: {mended} questions" in output and "and the run's outcome on the answers: kappa" in output
     patch = tmp_path / "out" / "patch-cuad.json"
     assert {fix.id: fix.contexts[0].spans for fix in read_patch(patch).corrections} == {
         id: [tuple(span) for span in spans] for id, spans in corrected.items()
@@ -239,7 +239,7 @@ def test_review_page_from_server_works_with_mouse(sheet, browser, tmp_path):
             " && touches(w, s))).length"
         )
         page.locator("details:has(ol) summary").click()
-        assert page.locator(".hittext").count() == len([one for one in case["passages"] if one["text"]])
+        assert page.locator(".hittext").count() == len([passage for passage in case["passages"] if passage["text"]])
         page.check("#gold-wrong")
         page.check("#answer-unclear")
         page.fill("#comment", "The clause before it is meant.")
@@ -257,9 +257,9 @@ def test_review_page_from_server_works_with_mouse(sheet, browser, tmp_path):
             page.click("#save")
         saved = tmp_path / "ben.json"
         download.value.save_as(saved)
-        [told] = read_review(saved).cases
-        assert (told.gold, told.answer, told.comment) == ("wrong", "unclear", "The clause before it is meant.")
-        assert told.better.answer == "Thirty days." and len(told.better.contexts) == 1
+        [mark] = read_review(saved).cases
+        assert (mark.gold, mark.answer, mark.comment) == ("wrong", "unclear", "The clause before it is meant.")
+        assert mark.better.answer == "Thirty days." and len(mark.better.contexts) == 1
         page.check("#impossible")
         assert page.locator(".marked li").count() == 0
         page.reload()
@@ -345,10 +345,10 @@ def test_compute_agreements_compares_reviewers_with_each_other_and_with_judge(ru
     ben = review_of(
         run, "Ben", **{f"q{first}": {"gold": "wrong", "answer": "right"}, f"q{second}": {"answer": "unclear"}}
     )
-    found = {(one.first, one.second, one.aspect): (one.n, one.same) for one in compute_agreements([ada, ben], rows)}
+    found = {(row.first, row.second, row.aspect): (row.n, row.same) for row in compute_agreements([ada, ben], rows)}
     assert found["Ada", "Ben", "gold"] == (1, 0) and found["Ada", "Ben", "answer"] == (2, 1)
     assert found["Ada", "the judge", "answer"] == (2, 2) and found["Ben", "the judge", "answer"] == (1, 1)
-    by_name = {(one["reviewer"], one["aspect"]): one for one in count_right([ada, ben])}
+    by_name = {(row["reviewer"], row["aspect"]): row for row in count_right([ada, ben])}
     assert (by_name["Ada", "answer"]["right"], by_name["Ada", "answer"]["judged"]) == (1, 2)
     assert (by_name["Ben", "answer"]["judged"], by_name["Ben", "answer"]["unclear"]) == (1, 1)
 
@@ -375,8 +375,8 @@ def test_correct_changes_gold_only_when_reviewers_agree_on_better_words(run):
     }
     ada[odd]["better"]["contexts"][0]["text"] = "words that are not there"
     reviews = [
-        review_of(run, name, **{f"q{id}": case for id, case in told.items()})
-        for name, told in (("Ada", ada), ("Ben", ben))
+        review_of(run, name, **{f"q{id}": case for id, case in judgments.items()})
+        for name, judgments in (("Ada", ada), ("Ben", ben))
     ]
     outcome = correct(reviews, run)
     assert set(outcome.corrected) == {("cuad", mended)}
@@ -399,22 +399,22 @@ def test_correct_changes_gold_only_when_reviewers_agree_on_better_words(run):
 def test_read_command_names_fault_of_invalid_review(folder, run, tmp_path, capsys):
     [id] = ids_with_gold(run, 1)
     review = review_of(run, "Ada", **{f"q{id}": {"gold": "right"}}).model_dump(mode="json")
-    one, two = tmp_path / "one.json", tmp_path / "two.json"
-    one.write_text(json.dumps(review))
-    for told, message in (
+    first, second = tmp_path / "one.json", tmp_path / "two.json"
+    first.write_text(json.dumps(review))
+    for content, message in (
         (review, "Ada reviewed this page in"),
         ({**review, "review": "s", "reviewer": "Ben"}, "is a review of another page"),
         ({**review, "cases": review["cases"] * 2}, "occurs more than once"),
         ({**review, "reviewer": " "}, "reviewer"),
         ({**review, "more": 1}, "more: Extra inputs"),
     ):
-        two.write_text(json.dumps(told))
-        assert main(["read", str(one), str(two), "--run", str(folder)]) == 1
+        second.write_text(json.dumps(content))
+        assert main(["read", str(first), str(second), "--run", str(folder)]) == 1
         assert message in capsys.readouterr().err
-    two.write_text("{")
-    assert main(["read", str(two), "--run", str(folder)]) == 1 and "is not a valid review" in capsys.readouterr().err
+    second.write_text("{")
+    assert main(["read", str(second), "--run", str(folder)]) == 1 and "is not a valid review" in capsys.readouterr().err
     assert main(["read", str(tmp_path / "none.json")]) == 1 and "missing" in capsys.readouterr().err
-    assert main(["read", str(one)]) == 1 and "--run" in capsys.readouterr().err
+    assert main(["read", str(first)]) == 1 and "--run" in capsys.readouterr().err
 
 
 def test_read_command_rejects_review_of_other_run_and_notes_changed_gold(folder, run, tmp_path, capsys):

@@ -47,24 +47,24 @@ def make_example_series(values: list[list[float]], *, documents: int = 10, metri
 
 
 def test_series_finds_the_first_worse_run_and_its_metrics(folder):
-    [told] = find_in_folder(folder)
-    assert (told.run.name, told.before.name, told.persists) == ("run-07", "run-06", True)
-    assert set(told.falls) == {
+    [regression] = find_in_folder(folder)
+    assert (regression.run.name, regression.before.name, regression.persists) == ("run-07", "run-06", True)
+    assert set(regression.falls) == {
         "char_recall@8", "answer_f1", "statute_citation_accuracy", "drm@8", "outcome: wrong",
     }  # fmt: skip
-    assert told.lines[0].startswith("run-07 is worse than run-06 on leases, builtin sac: ")
+    assert regression.lines[0].startswith("run-07 is worse than run-06 on leases, builtin sac: ")
 
 
 def test_series_marks_corrected_regression_as_not_persisting(tmp_path):
-    [told] = find_in_folder(make_runs(tmp_path, back=8))
-    assert (told.run.name, told.persists) == ("run-07", False)
-    assert told.lines[-1] == "A later run is as good as before."
+    [regression] = find_in_folder(make_runs(tmp_path, back=8))
+    assert (regression.run.name, regression.persists) == ("run-07", False)
+    assert regression.lines[-1] == "A later run is as good as before."
     assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
 
 
 def test_series_finds_regression_in_newest_run(tmp_path):
-    [told] = find_in_folder(make_runs(tmp_path, bad=10))
-    assert (told.run.name, told.persists) == ("run-10", True)
+    [regression] = find_in_folder(make_runs(tmp_path, bad=10))
+    assert (regression.run.name, regression.persists) == ("run-10", True)
 
 
 def test_series_finds_no_regression_in_chance_variation(tmp_path, capsys):
@@ -104,16 +104,16 @@ def test_series_reports_more_failed_questions_as_regression(tmp_path):
     rows[4]["reply"] = {"error": "HTTP 503: the server is away", "answer": None}
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     write_sums_again(tmp_path / "run-03")
-    [told] = find_in_folder(tmp_path)
-    assert (told.run.name, told.more_failed, told.falls) == ("run-03", 1, {})
-    assert told.lines[0].endswith("on leases, builtin sac: 1 more question failed")
+    [regression] = find_in_folder(tmp_path)
+    assert (regression.run.name, regression.more_failed, regression.falls) == ("run-03", 1, {})
+    assert regression.lines[0].endswith("on leases, builtin sac: 1 more question failed")
 
 
 def test_find_regressions_skips_run_over_other_questions():
-    one = make_example_series([[0.9] * 20, [0.5] * 20, [0.4] * 20])
-    middle = one.runs[1].tables["d"]
+    system = make_example_series([[0.9] * 20, [0.5] * 20, [0.4] * 20])
+    middle = system.runs[1].tables["d"]
     other = Table("d", [id + 100 for id in range(20)], middle.documents, middle.values)
-    runs = one.runs[0], SimpleNamespace(name="r2", tables={"d": other}), one.runs[2]
+    runs = system.runs[0], SimpleNamespace(name="r2", tables={"d": other}), system.runs[2]
     series = Series("d", "d", runs, ["answer_f1"])  # type: ignore[arg-type]
     [found] = find_regressions(series)
     assert (found.run.name, found.before.name) == ("r3", "r1")
@@ -135,11 +135,11 @@ def test_open_runs_sorts_by_time_and_reports_unfinished_runs(tmp_path, capsys):
 
 def test_make_series_separates_systems_and_judges(tmp_path):
     make_runs(tmp_path, bad=None, runs=2)
-    for name, told in {"served": {"target": "http"}, "judged": {"measured": {"judge": "m"}}}.items():
+    for name, change in {"served": {"target": "http"}, "judged": {"measured": {"judge": "m"}}}.items():
         config = json.loads((make_run(tmp_path / name, 5, broken=True) / "config.json").read_text())
-        write(tmp_path / name / "config.json", config | told)
+        write(tmp_path / name / "config.json", config | change)
     runs = open_runs(sorted(tmp_path.iterdir()), "here")
-    titles = {one.title: [run.name for run in one.runs] for one in make_series(runs)}
+    titles = {system.title: [run.name for run in system.runs] for system in make_series(runs)}
     assert titles == {
         "leases, builtin sac": ["run-01", "run-02"],
         "leases, http": ["served"],
@@ -211,7 +211,7 @@ def test_band_is_good_only_when_the_value_meets_its_bound(text, value, holds):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("[drm]\ngood = 0.1\npoor = '> 1'\n", "drm.good: .*string.*write good"),
         ("[drm]\ngood = '< 0.1'\n", "drm.poor: .*write good"),
@@ -220,9 +220,9 @@ def test_band_is_good_only_when_the_value_meets_its_bound(text, value, holds):
         ("[drm]\ngood = '=> 1'\npoor = '< 0.5'\n", "drm.good: .*write good"),
     ],
 )
-def test_read_scale_names_fault_of_invalid_file(tmp_path, text, told):
+def test_read_scale_names_fault_of_invalid_file(tmp_path, text, message):
     (tmp_path / "bands.toml").write_text(text)
-    with pytest.raises(ToolkitError, match=told):
+    with pytest.raises(ToolkitError, match=message):
         read_scale(tmp_path / "bands.toml")
 
 
@@ -312,8 +312,8 @@ def test_index_skips_damaged_run_and_shows_other_runs(tmp_path, capsys, name, co
     if content is not None:
         damaged.write_bytes(content)
     assert main(["index", str(made)]) == 0
-    told = capsys.readouterr()
-    assert "Traceback" not in told.err and (made / "index.html").is_file()
+    output = capsys.readouterr()
+    assert "Traceback" not in output.err and (made / "index.html").is_file()
     runs = open_runs(sorted(made.glob("run-*")), "here")
     assert {run.name for run in runs} >= {"run-01", "run-03"}
-    assert len(runs) == 3 or "run-02" in told.err
+    assert len(runs) == 3 or "run-02" in output.err

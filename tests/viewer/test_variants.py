@@ -27,8 +27,8 @@ def evaluate_memory(folder: Path, name: str, *bundles: Path) -> Path:
             question = re.sub(r"^As of [^:]+: ", "", row.question)
             lines.append({"id": row.id, "dataset": bundle.name, "answer": memory.get(question, "I do not know.")})
     (folder / f"{name}.json").write_text(json.dumps(lines), encoding="utf-8")
-    told = {"dataset_paths": list(map(str, bundles)), "output_dir": folder / "results", "run_name": name}
-    evaluate(parse_settings({**told, "target": f"predictions:{folder / name}.json", "report_cases": 0}))
+    settings = {"dataset_paths": list(map(str, bundles)), "output_dir": folder / "results", "run_name": name}
+    evaluate(parse_settings({**settings, "target": f"predictions:{folder / name}.json", "report_cases": 0}))
     return folder / "results" / name
 
 

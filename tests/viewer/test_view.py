@@ -183,7 +183,7 @@ def test_run_result_is_refused_when_summary_does_not_match_rows(client, served):
     path = served / "results" / "second" / "summary.json"
     kept = path.read_text(encoding="utf-8")
     means = json.loads(kept)
-    name = next(name for name, one in means.items() if one["mean"] is not None)
+    name = next(name for name, estimate in means.items() if estimate["mean"] is not None)
     means[name]["mean"] = 0.999
     path.write_text(json.dumps(means), encoding="utf-8")
     try:
@@ -281,7 +281,7 @@ def test_concurrent_reviews_lose_no_judgment(client, served):
     with ThreadPoolExecutor(6) as pool:
         assert set(pool.map(judge, every)) == {200}
     files = sorted((served / "results" / "first" / "review").glob("review-*.json"))
-    kept = {one.reviewer: {case.id for case in one.cases} for one in map(read_review, files)}
+    kept = {review.reviewer: {case.id for case in review.cases} for review in map(read_review, files)}
     assert kept == {"Ada": set(range(12)), "Ben": set(range(12))}
     again = client.get(f"reviews/{key}?review=page&reviewer=Ada").json()
     assert len(again["cases"]) == 12, "the page goes on where the reviewer was"
@@ -483,13 +483,13 @@ def test_evaluation_job_can_be_stopped_and_resumed(client, served, bundle_key, r
     wait(lambda: client.get(f"http://{HOST}{job}/state").json()["done"] >= 2)
     assert client.post(f"http://{HOST}{job}/stop", json={}, headers=ORIGIN).status_code == 200
     wait(lambda: client.get(f"http://{HOST}{job}/state").json()["state"] != "running")
-    told = client.get(f"http://{HOST}{job}/state").json()
-    assert told["state"] == "stopped" and told["resumable"] and 2 <= told["done"] < 19
+    state = client.get(f"http://{HOST}{job}/state").json()
+    assert state["state"] == "stopped" and state["resumable"] and 2 <= state["done"] < 19
     go_on.set()
     again = client.post(f"http://{HOST}{job}/resume", json={}, headers=ORIGIN).json()["open"]
     wait(lambda: client.get(f"http://{HOST}{again}/state").json()["state"] != "running")
-    told = client.get(f"http://{HOST}{again}/state").json()
-    assert told["state"] == "finished" and client.get(f"http://{HOST}{told['open']}").status_code == 200
+    state = client.get(f"http://{HOST}{again}/state").json()
+    assert state["state"] == "finished" and client.get(f"http://{HOST}{state['open']}").status_code == 200
 
 
 @pytest.fixture

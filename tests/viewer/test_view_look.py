@@ -60,7 +60,7 @@ def address(folder: Path) -> Iterator[str]:
         yield one
 
 
-@pytest.fixture(params=[("light", 390), ("light", 1400), ("dark", 390), ("dark", 1400)], ids=lambda one: f"{one}")
+@pytest.fixture(params=[("light", 390), ("light", 1400), ("dark", 390), ("dark", 1400)], ids=lambda value: f"{value}")
 def screen(request: pytest.FixtureRequest, browser) -> Page:
     """A browser page with a given width and colour scheme."""
     scheme, width = request.param
@@ -77,7 +77,7 @@ def faults(page: Page) -> list[str]:
     page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
     found = page.evaluate(VIOLATIONS)["violations"]
     wide = page.evaluate(TOO_WIDE)
-    shown = [f"{one['impact']} {one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
+    shown = [f"{v['impact']} {v['id']}: {node['html'][:200]}" for v in found for node in v["nodes"]]
     return [*shown, *([f"{wide} pixels too wide"] if wide > 0 else [])]
 
 
@@ -141,14 +141,14 @@ def test_view_pages_have_no_accessibility_violations_and_fit_screen_width(screen
 
 
 def test_view_pages_of_failed_runs_and_reviews_have_no_accessibility_violations(screen, address, folder):
-    told = {}
+    problems = {}
     for name in ("died", "broken"):
         screen.goto(f"{address}run/{key_of((folder / 'results' / name).resolve())}")
-        told[name] = faults(screen)
+        problems[name] = faults(screen)
     screen.goto(f"{address}review/{key_of((folder / 'results' / 'first').resolve())}")
     screen.wait_for_selector("#gold-right")
-    told["review of a run"] = faults(screen)
-    assert told == {"died": [], "broken": [], "review of a run": []}
+    problems["review of a run"] = faults(screen)
+    assert problems == {"died": [], "broken": [], "review of a run": []}
 
 
 def test_view_of_empty_folder_has_no_accessibility_violations(screen, tmp_path):

@@ -44,10 +44,10 @@ CONTRASTS = """() => {
 
 
 @contextmanager
-def watched(browser: Browser, address: str, **told: object) -> Iterator[Page]:
+def watched(browser: Browser, address: str, **options: object) -> Iterator[Page]:
     """Yield an open page; afterwards fail if it logged an error or made a request outside its own folder."""
     complaints: list[str] = []
-    context = browser.new_context(reduced_motion="reduce", accept_downloads=True, **told)  # type: ignore[arg-type]
+    context = browser.new_context(reduced_motion="reduce", accept_downloads=True, **options)  # type: ignore[arg-type]
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     home = address.rpartition("/")[0]

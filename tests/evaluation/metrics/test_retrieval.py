@@ -202,7 +202,7 @@ def test_rank_found_requires_half_of_the_gold(passage, gold, mended, seed):
     ],
 )
 def test_find_gold_ranks_by_span_and_by_text(golds, passages, ranks):
-    golds = [quote(one) if isinstance(one, str) else one for one in golds]
+    golds = [quote(item) if isinstance(item, str) else item for item in golds]
     assert find_gold_ranks(case(golds, passages)) == ranks
 
 
@@ -491,8 +491,8 @@ def make_case(file: str, start: int, end: int) -> Case:
     ],
 )
 def test_provision_first_and_version_accuracy_equal_hand_computed_values(file, start, end, provision, version):
-    one = make_case(file, start, end)
-    assert apply(VERSIONS, [one]) == {"provision_first": [provision], "version_accuracy": [version]}
+    row = make_case(file, start, end)
+    assert apply(VERSIONS, [row]) == {"provision_first": [provision], "version_accuracy": [version]}
 
 
 def test_provision_first_is_none_without_law_labels_or_for_impossible_question():
