@@ -57,7 +57,6 @@ _ROOM = 98_304  # the most tokens in one batch, padding included
 MOST = 256  # the most tokens of a text, or of a pair, with special tokens
 _STEP = 16  # the length of a batch is padded to a multiple of this number of tokens
 LABELS = 6  # for each token of a window: inside, start and end of the quote, then the same of the short answer
-LEAST_INSIDE = 1e-3  # the least divisor of a mean: in a window without a quote the sum of weights is nearly 0
 ASKED = 64  # the most tokens of a question in a pair
 
 
@@ -213,21 +212,16 @@ class Reader(Judge):
 
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__(weights, rank=rank, seed=seed)
-        self.says = _make_head(2 * self.encoder.width, 1, weights, "says", seed + 2)
         # a low initial value, because few tokens answer
         self.spans = _make_head(self.encoder.width, LABELS, weights, "spans", seed + 3, bias=-2.0)
 
     def forward(
         self, ids: Tensor, mask: Tensor, types: Tensor, merged: Mapping[str, Tensor] | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return, for each window, a score and the log-odds of a yes, and six numbers for each token (see LABELS)."""
+    ) -> tuple[Tensor, Tensor]:
+        """Return a score for each window, and six numbers for each token (see LABELS)."""
         with use_half(ids.device):
             state = self.encoder(ids, mask, types, merged or self.encoder.merged()).float()
-        tokens = self.spans(state)
-        inside = torch.sigmoid(tokens[:, :, :1]) * types[:, :, None]
-        quoted = (inside * state).sum(1) / inside.sum(1).clamp(min=LEAST_INSIDE)
-        yes = self.says(torch.cat([state[:, 0], quoted], dim=-1))
-        return self.decide(state, mask), yes[:, 0], tokens
+        return self.decide(state, mask), self.spans(state)
 
 
 def _make_head(
@@ -315,6 +309,18 @@ def export_lowrank(encoder: Encoder) -> dict[str, Array]:
         key = _flatten_name(name)
         arrays[f"{name}.down"] = encoder.down[key].detach().cpu().numpy()
         arrays[f"{name}.up"] = encoder.up[key].detach().cpu().numpy()
+    return arrays
+
+
+def export_difference(encoder: Encoder, base: Mapping[str, Array], rank: int) -> dict[str, Array]:
+    """Return low-rank weights, by singular values, that nearly lead from a network's weights to the trained ones."""
+    arrays: dict[str, Array] = {}
+    for name, weight in encoder.merged().items():
+        added = weight.detach() - torch.tensor(base[f"{name}.weight"], device=weight.device)
+        left, sizes, right = torch.linalg.svd(added, full_matrices=False)
+        roots = sizes[:rank].sqrt()
+        arrays[f"{name}.up"] = (left[:, :rank] * roots).cpu().numpy()
+        arrays[f"{name}.down"] = (roots[:, None] * right[:rank]).cpu().numpy()
     return arrays
 
 

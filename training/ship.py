@@ -24,7 +24,7 @@ from training.hints import LEAST, count_usual
 from training.network import Array, read_tensors, stack, write_tensors
 from training.pack import Pack, load_pack
 
-PLACES = FILES | {"kinds": "weights/kinds", "teacher": "rerankers/weights/teacher"}
+PLACES = FILES | {"kinds": "weights/kinds", "teacher": "rerankers/weights/teacher", "verdicts": "weights/verdicts"}
 MINILM = {
     "model": "all-MiniLM-L6-v2",
     "sha256": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--before", type=Path, required=True, metavar="DIR", help="the folder exhibit/models")
     parser.add_argument("--taught", type=Path, required=True, metavar="DIR", help="the --out of training.teach")
     parser.add_argument("--pack", type=Path, required=True, metavar="FILE", help="the pack of that training")
-    parser.add_argument("--only", nargs="*", default=[*FILES, "kinds"], metavar="MODEL", help="or: teacher")
+    parser.add_argument("--only", nargs="*", default=[*FILES, "kinds"], metavar="MODEL", help="or: teacher, verdicts")
     parser.add_argument("--share", type=float, default=1.0, help="the weight of the trained weights (default: 1)")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to write, or --before")
     options = parser.parse_args(arguments)
@@ -76,18 +76,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         file = f"{PLACES[name]}.safetensors"
         before, path, told = options.before / file, options.out / file, {}
         arrays = read_tensors(options.taught / f"{name}.safetensors")
-        if name != "teacher":
+        if name not in ("teacher", "verdicts"):
             told = json.loads(before.with_suffix(".json").read_text(encoding="utf-8"))
             arrays = mix(read_tensors(before), arrays, options.share)
         path.parent.mkdir(parents=True, exist_ok=True)
         # not in 8 bits, which would change an embedder's vectors and make cached vectors useless
-        eight = [key for key in arrays if name in ("reader", "teacher") and key.endswith((".up", ".down"))]
+        eight = [key for key in arrays if name in ("reader", "teacher", "verdicts") and key.endswith((".up", ".down"))]
         write_tensors(arrays, path, eight=eight)
         about = {
             "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
             "base": PUBLISHED if name == "teacher" else MINILM,
             "torch": record["torch"],
-            "taught": {key: record[key] for key in ("teacher", name, "careful") if key in record},
+            "taught": {key: record[key] for key in ("teacher", name, "careful", "verdict teacher") if key in record},
             "share": options.share,
             "start": {key: told[key] for key in ("sha256", "recipe", "start", "blend", "stack") if key in told},
             "gathered": pack.notes,

@@ -49,6 +49,7 @@ from training.network import (
     Loop,
     Reader,
     Teacher,
+    export_difference,
     export_heads,
     export_lowrank,
     merge,
@@ -56,7 +57,8 @@ from training.network import (
     write_tensors,
 )
 from training.pack import Random, load_pack
-from training.windows import OUTSIDE, Windows, compute_span_losses
+from training.verdicts import list_asked, measure_verdicts, teach_verdicts
+from training.windows import Windows, compute_span_losses
 
 TEMPERATURE = 0.05  # the temperature of the embedder's cosines
 SELF_TAUGHT = Weights(gold=1.0, truth=1.0, doubtful=0.0)
@@ -88,6 +90,8 @@ RECIPES = {
     "embedder": Recipe(rate=5e-4, rank=32, batch=64, gold=0.4, steps=743),
     "reader": Recipe(rate=5e-4, rank=32, passages=8, steps=1757),
     "reranker": Recipe(rate=6e-4, rank=32, steps=1490),
+    "verdict teacher": Recipe(rate=4e-5, steps=528),
+    "verdicts": Recipe(rate=6e-5, rank=48, batch=48, steps=798),
     "careful": Recipe(rate=1e-3, rank=20, passages=8, gold=1.0, steps=600),
 }
 """The recipes of the package's weights; the numbers of steps were chosen to take ten minutes."""
@@ -142,22 +146,20 @@ def _compare(encoder: Encoder, ground: Ground, pages: Sequence[Page], random: Ra
 
 
 def teach_reader(reader: Reader, ground: Ground, batches: Iterator[Graded], words: Hints, random: Random) -> Losses:
-    """Yield the losses of the reader: on windows around the passages, their tokens, and yes or no."""
+    """Yield the losses of the reader: on windows around the passages, and on their tokens."""
     windows, weights = Windows(ground.pack), Weights(gold=0.5, truth=0.8, exists=1.0)
     for batch in batches:
-        shown, verdicts = [], []
+        shown = []
         texts = ground.pack.queries[[question.query for question in batch.questions], 0].tolist()
         rows = zip(batch.questions, texts, batch.passages.tolist(), batch.answers.tolist(), strict=True)
         for question, text, numbers, answers in rows:
             asked = words.draw(text, random)
             for number, held in zip(numbers, answers, strict=True):
                 shown.append((question.row, asked, windows.draw_window(question.row, number, held, random)))
-                verdicts.append(windows.verdict(question.row, text) if held else OUTSIDE)
         made = windows.make_batch(shown, ground.device)
-        scores, yes, tokens = reader(made.ids, made.mask, made.types)
+        scores, tokens = reader(made.ids, made.mask, made.types)
         order = compute_taught_loss(scores.view(batch.passages.shape), batch, weights)
-        said = torch.tensor(verdicts, device=ground.device)
-        yield order + compute_span_losses(yes, tokens, said, made.labels)
+        yield order + compute_span_losses(tokens, made.labels)
 
 
 # ---------------------------------------------------------------- the run
@@ -235,6 +237,22 @@ def train_teacher(
     return teacher
 
 
+def train_verdicts(task: Run, base: Mapping[str, Mapping[str, Array]], random: Random) -> None:
+    """Train the model for yes-no questions with two teachers; rank 48 is the rank of what is written."""
+    asked, tuning = (list_asked(task.ground.pack, split) for split in ("train", "dev"))
+    device, teachers = task.ground.device, []
+    for seed in (1, 2):
+        teachers.append(Teacher(base["teacher"], rank=0, seed=seed).to(device))
+        losses = teach_verdicts(teachers[-1], asked, random, RECIPES["verdict teacher"].batch, device)
+        task.train("verdict teacher", teachers[-1], losses)
+    model, recipe = Judge(base["minilm"], rank=0, seed=1).to(device), RECIPES["verdicts"]
+    task.train("verdicts", model, teach_verdicts(model, asked, random, recipe.batch, device, teachers))
+    for name, network in {"verdict teachers": teachers[0], "verdicts": model}.items():
+        task.record.setdefault("figures", {})[name] = share = measure_verdicts(network, tuning, device)
+        print(f"{name}: {share:.3f} of {len(tuning)} tuning questions are answered correctly", flush=True)
+    task.write("verdicts", export_difference(model.encoder, base["minilm"], recipe.rank) | export_heads(model, "head"))
+
+
 def run(task: Run, weights: Mapping[str, Array], measured: Measured) -> None:
     """Train the teacher and then its students, and write each as soon as it is trained."""
     ground, device, random = task.ground, task.ground.device, np.random.default_rng(1)
@@ -273,7 +291,7 @@ def run(task: Run, weights: Mapping[str, Array], measured: Measured) -> None:
     batches = make_batches(asked, random, size=recipe.batch, count=recipe.passages, device=device)
     losses = teach_reader(reader, ground, batches, Hints(pack, kinds, taken, 0.7), random)
     task.train("reader", reader, losses)
-    task.write("reader", export_lowrank(reader.encoder) | export_heads(reader, "head", "says", "spans"))
+    task.write("reader", export_lowrank(reader.encoder) | export_heads(reader, "head", "spans"))
     measure_judge(measured, "reader", reader)
 
     recipe = RECIPES["reranker"]
@@ -295,7 +313,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--models", type=Path, required=True, metavar="DIR", help="the weights to start from")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--steps", type=int, metavar="N", help="the largest number of steps, to try the program")
-    parser.add_argument("--only", choices=["careful"], default="", help="the reranker `teacher`, which has low rank")
+    parser.add_argument(
+        "--only", choices=["careful", "verdicts"], default="", help="train `teacher` or `verdicts` alone"
+    )
     parser.add_argument("--sample", type=int, default=400, help="questions of a benchmark that are measured on")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args(arguments)
@@ -309,7 +329,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     record = {"torch": torch.__version__, "pack": hashlib.sha256(options.pack.read_bytes()).hexdigest()}
     task = Run(ground, base["minilm"], options.models, options.out, options.steps, record, options.only)
     measured = Measured(pack, ground.texts, sample=options.sample, figures=record)
-    run(task, base["teacher"], measured)
+    if options.only == "verdicts":
+        train_verdicts(task, base, np.random.default_rng(1))
+    else:
+        run(task, base["teacher"], measured)
     task.write_record()
     return 0
 

@@ -1,7 +1,7 @@
 """The extractive reader: a model that finds the exact words in passages that answer a question, if any.
 
-It is MiniLM with 6.3 MB of low-rank weights and three heads. The heads predict whether a passage answers, whether the
-answer is yes, and for each token whether it is inside, begins or ends the quote or the short answer.
+It is MiniLM with 6.3 MB of low-rank weights and two heads. The heads predict whether a passage answers, and for each
+token whether it is inside, begins or ends the quote or the short answer. A further model reads a yes-no question.
 bench/results/models.md names the training data.
 """
 
@@ -15,12 +15,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.models.network import SCORES, TOKENS, VERDICTS, choose_variant, open_lowrank, read_lowrank, read_record
-from exhibit.models.rerankers.legal import Pair, PairModel
+from exhibit.models.network import SCORES, TOKENS, choose_variant, open_lowrank, read_lowrank, read_record
+from exhibit.models.rerankers.legal import LegalReranker, Pair, PairModel
 
 WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
 CALIBRATION = WEIGHTS.with_name("confidence.json")
 KINDS = WEIGHTS.with_name("kinds.safetensors")
+YES_OR_NO = WEIGHTS.with_name("verdicts.safetensors")
 EMBEDDER = "legal-"  # the prefix of the names of embedders whose vectors distinguish kinds of questions
 # on CUAD's tuning documents, values of -1, 0, 1 and 2 give a span F1 of 0.63, 0.70, 0.70 and 0.70; for reworded
 # questions it rises from 0.49 to 0.59
@@ -43,7 +44,6 @@ class Reading(NamedTuple):
     score: float  # the log-odds that the passage answers, before calibration
     spans: tuple[AnswerSpan, ...]
     short: AnswerSpan | None = None  # the words inside the spans that are the short answer; None if there are no spans
-    yes: float = 0.0  # the log-odds that the answer to a yes-or-no question is yes
 
 
 class QuestionKind(NamedTuple):
@@ -125,7 +125,7 @@ class Reader(PairModel):
         return 1 / (1 + math.exp(-odds))
 
     def _read(self, pair: Pair) -> Reading:
-        scores, verdicts, tokens = self._session.run([SCORES, VERDICTS, TOKENS], {"ids": pair.ids, "types": pair.types})
+        scores, tokens = self._session.run([SCORES, TOKENS], {"ids": pair.ids, "types": pair.types})
         offsets = pair.offsets
         read = tokens[0, -1 - len(offsets) : -1]
 
@@ -136,11 +136,17 @@ class Reader(PairModel):
         short = best_range(read[:, 3:], ranges)
         value = locate(*short, read[:, 3]) if short else None
         spans = tuple(locate(*tokens, read[:, 0]) for tokens in ranges)
-        return Reading(float(scores[0, 0]), spans, value, float(verdicts[0, 0]))
+        return Reading(float(scores[0, 0]), spans, value)
 
 
 shared_reader = cache(Reader)
 shared_kinds = cache(Kinds)
+
+
+@cache
+def shared_verdicts() -> LegalReranker:
+    """Return the model whose score of a yes-no question and a clause is the log-odds that the answer is yes."""
+    return LegalReranker("int8", open_lowrank("legal-verdicts", YES_OR_NO))
 
 
 def best_range(tokens: Numbers, within: Sequence[tuple[int, int]]) -> tuple[int, int] | None:

@@ -54,11 +54,11 @@ def test_reader_finds_short_answer_inside_answering_span() -> None:
     assert any(span.start <= read.short.start < read.short.end <= span.end for span in read.spans)
 
 
-def test_reader_distinguishes_yes_from_no() -> None:
+def test_verdicts_distinguish_a_permission_from_a_prohibition() -> None:
+    model, question = reader.shared_verdicts(), "May the tenant sublet without asking the landlord?"
     allowed = "The Tenant may sublet the Premises without the Landlord's consent."
-    forbidden = "The Tenant shall not sublet the Premises without the Landlord's consent."
-    yes, no = reader.shared_reader().read("May the tenant sublet without asking the landlord?", [allowed, forbidden])
-    assert yes.yes > no.yes and no.yes < 0
+    yes, no = model.score(question, [allowed, allowed.replace("may", "shall not")])
+    assert yes > 0 > no
 
 
 def test_reader_scores_the_answering_passage_highest() -> None:
@@ -132,9 +132,40 @@ def test_reader_scores_equal_trained_weights() -> None:
     assert read.score == pytest.approx(float(both @ weights["head.weight"][0] + weights["head.bias"][0]), abs=1e-3)
     tokens = state[asked:-1] @ weights["spans.weight"].T + weights["spans.bias"]
     assert len(read.spans) == len(decode(tokens[:, :3]))
-    inside = 1 / (1 + np.exp(-(state[asked:] @ weights["spans.weight"][:1].T + weights["spans.bias"][:1])))
-    quoted = np.concatenate([state[0], (inside * state[asked:]).sum(axis=0) / inside.sum()])
-    assert read.yes == pytest.approx(float(quoted @ weights["says.weight"][0] + weights["says.bias"][0]), abs=1e-2)
+
+
+CLAUSES = {
+    "The Tenant shall not assign this Lease without the prior written consent of the Landlord.": {
+        "May the tenant assign the lease freely?": False,
+        "Is the landlord's written consent needed for an assignment?": True,
+    },
+    "Either party may terminate this Agreement at any time upon sixty (60) days' written notice.": {
+        "Can either party end the agreement without a reason?": True,
+        "Must notice of termination be in writing?": True,
+    },
+    "The licence granted under this Agreement is non-exclusive.": {"Is the licence exclusive?": False},
+    "All travel expenses shall be borne by the Supplier.": {"Does the supplier pay for travel?": True},
+    "Nothing in this Agreement obliges the Distributor to buy a minimum quantity.": {
+        "Must the distributor buy a minimum quantity?": False
+    },
+    "Fees that have been paid are not refundable.": {"Are paid fees refundable?": False},
+    "This Agreement renews for successive terms of one year unless a party objects.": {
+        "Does the agreement renew automatically?": True
+    },
+    "The Contractor is not permitted to disclose the Client's data to third parties.": {
+        "May the contractor share the client's data with others?": False
+    },
+}
+
+
+def test_verdicts_answer_yes_no_questions_from_a_clause() -> None:
+    model = reader.shared_verdicts()
+    right = [
+        (model.score(question, [clause])[0] > 0) == yes
+        for clause, questions in CLAUSES.items()
+        for question, yes in questions.items()
+    ]
+    assert sum(right) >= 8, right
 
 
 def test_reader_confidence_follows_calibrated_logistic_model() -> None:

@@ -186,7 +186,7 @@ class FakeReader:
         for text in passages:
             at = text.find(self.word)
             span = AnswerSpan(at, at + len(self.word), 2.0)
-            readings.append(Reading(self.score, (span,), None, 3.0) if at >= 0 else Reading(-4.0, ()))
+            readings.append(Reading(self.score, (span,)) if at >= 0 else Reading(-4.0, ()))
         return readings
 
     def confidence(self, scores: Sequence[float], **_: object) -> float:

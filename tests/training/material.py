@@ -54,6 +54,22 @@ def write_contracts(folder: Path, *, name: str = "cuad", names: tuple[str, ...] 
     return _write(folder, name, texts, rows, gold)
 
 
+def write_yes_no_questions(folder: Path) -> Path:
+    """Write a bundle of questions that people wrote: two yes-no questions about the law of each contract."""
+    texts = {f"{stem}.txt": contract(stem, law) for stem, law in zip(NAMES, LAWS, strict=True)}
+    rows: list[dict[str, Any]] = []
+    gold: list[dict[str, Any]] = []
+    for file, text in texts.items():
+        quote = QUOTES["Governing Law"] or ""
+        for law, answer in (("another country", "No"), ("a single country", "Yes")):
+            rows.append(
+                _row(len(rows), f"May {file} follow the law of {law}?", answer, [{"filename": file, "text": quote}])
+            )
+            start = text.index(quote)
+            gold.append(_gold(len(gold), 0, file, [[start, start + len(quote)]], {}))
+    return _write(folder, "people", texts, rows, gold)
+
+
 def write_library(folder: Path) -> Path:
     """Write a bundle of clauses with two queries; each clause has a grade for both queries."""
     clauses = {

@@ -10,13 +10,14 @@ import pytest
 import torch
 
 from exhibit.schemas.errors import ToolkitError
-from tests.training.material import tiny_weights, write_contracts, write_library
+from tests.training.material import tiny_weights, write_contracts, write_library, write_yes_no_questions
 from training import confidence, ship, teach
 from training.base import FILES, keep_words, read_base
 from training.gather import Excluded, gather
 from training.grades import Graded, Question, Weights, add_candidates, compute_taught_loss, list_questions, make_pages
 from training.network import Encoder, Judge, Texts, export_heads, export_lowrank, merge, read_tensors, write_tensors
 from training.pack import ROLES, Pack, list_rows, list_wordings, save_pack
+from training.verdicts import Asked, draw_pair, list_asked, turn
 from training.windows import Windows, mark_edges
 
 pytestmark = pytest.mark.extra
@@ -46,7 +47,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory, pack: Pack) -> Path:
     write_tensors({f"{n}/{k}": a for n, some in networks.items() for k, a in some.items()}, folder / "base.safetensors")
     reader = teach.Reader(tiny_weights(), rank=2, seed=1)
     for name, file in FILES.items():
-        heads = {"embedder": (), "reranker": ("head",), "reader": ("head", "says", "spans")}[name]
+        heads = {"embedder": (), "reranker": ("head",), "reader": ("head", "spans")}[name]
         path = folder / "models" / f"{file}.safetensors"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_tensors(export_lowrank(reader.encoder) | export_heads(reader, *heads), path)
@@ -102,6 +103,48 @@ def test_ship_writes_the_reranker_teacher_from_a_careful_training(taught: Path) 
     assert low["encoder.layer.1.output.dense.down"].shape == (rank, 128) and low["head.weight"].shape == (1, 32)
     assert record["taught"]["careful"]["steps"] == 2 and {"slope", "offset"} <= set(record)
     assert record["documents"]["cuad"] and not (taught / "deep" / "reader.safetensors").exists()
+
+
+def test_teach_and_ship_write_the_model_for_yes_no_questions(taught: Path, tmp_path: Path) -> None:
+    pack = gather([write_yes_no_questions(tmp_path / "people")], excluded=Excluded(), dev=0.3)
+    save_pack(pack, tmp_path / "pack.npz")
+    command = ["--pack", str(tmp_path / "pack.npz"), "--base", str(taught / "base.safetensors")]
+    command += ["--models", str(taught / "models"), "--out", str(tmp_path / "out")]
+    assert teach.main([*command, "--only", "verdicts", "--device", "cpu", "--steps", "2"]) == 0
+    record = json.loads((tmp_path / "out" / "record.json").read_text(encoding="utf-8"))
+    assert 0 <= record["figures"]["verdicts"] <= 1 and record["verdicts"]["steps"] == 2
+    command = [
+        "--before",
+        str(taught / "models"),
+        "--taught",
+        str(tmp_path / "out"),
+        "--out",
+        str(tmp_path / "shipped"),
+    ]
+    assert ship.main([*command, "--pack", str(tmp_path / "pack.npz"), "--only", "verdicts"]) == 0
+    low = read_tensors(tmp_path / "shipped" / "weights" / "verdicts.safetensors")
+    assert low["encoder.layer.1.output.dense.up"].any() and low["head.weight"].shape == (1, 64)
+
+
+def test_list_asked_finds_the_clause_of_each_yes_no_question(tmp_path: Path) -> None:
+    pack = gather([write_yes_no_questions(tmp_path / "people")], excluded=Excluded(), dev=0.0)
+    asked = list_asked(pack, "train")
+    assert len(asked) == 12 and sum(question.yes for question in asked) == 6
+    clauses = {tuple(question.text[question.clause].tolist()) for question in asked}
+    [clause] = clauses
+    assert len(clause) == 8, "This Agreement is governed by the law of, without the country"
+
+
+def test_turn_adds_or_removes_a_single_denial() -> None:
+    may, pay, no, not_ = 2089, 3477, 2053, 2025
+    assert turn(np.array([may, pay])).tolist() == [may, not_, pay]
+    assert turn(np.array([may, not_, pay])).tolist() == [may, pay]
+    assert turn(np.array([may, pay, may])) is None and turn(np.array([may, no, pay])) is None
+    asked = Asked(np.array([7]), np.array([1, may, pay, 2]), slice(1, 3), yes=True)
+    drawn = [draw_pair(asked, np.random.default_rng(seed)) for seed in range(40)]
+    assert {yes for *_, yes in drawn} == {True, False}
+    assert all(yes != (not_ in words) for _, words, yes in drawn)
+    assert draw_pair(asked, None)[1].tolist() == [may, pay]
 
 
 def test_training_encoder_gives_the_same_vectors_as_the_pipeline_model() -> None:

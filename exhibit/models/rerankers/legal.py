@@ -65,8 +65,8 @@ class PairModel:
 class LegalReranker(PairModel):
     retrieval_weight = 1.5  # with 1, 1.5, 2 and 3, P@1 on mini is 55.0, 55.8, 56.0, 55.8; R@8 is 76.0, 76.0, 75.9, 75.3
 
-    def __init__(self, variant: str = "int8") -> None:
-        super().__init__(open_lowrank("legal-reranker", WEIGHTS, "-1"), variant, CALIBRATION)
+    def __init__(self, variant: str = "int8", network: Network | None = None) -> None:
+        super().__init__(network or open_lowrank("legal-reranker", WEIGHTS, "-1"), variant, CALIBRATION)
 
     def score(self, question: str, passages: Sequence[str]) -> list[float]:
         pairs = self.tokenise(question, passages)

@@ -1,0 +1,119 @@
+"""Makes batches of yes-no questions and of the clauses that answer them, for training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as f
+from torch import Tensor
+
+from training.network import ASKED, CLS, MOST, SEP, Judge, pad_length, use_half
+from training.pack import Pack, Random
+from training.windows import Tokens, Windows
+
+_NOT = 2025  # token ids of BERT's vocabulary
+_VERBS = (4618, 2089, 2097, 2442, 2064)  # shall, may, will, must, can
+_DENIALS = (_NOT, 2053, 4496, 4445, 2196, 3904, 2302, 4983, 3272)  # no, nor, neither, never, none, without, unless, ...
+_ALONE = 0.3
+"""The probability that a clause is shown without the text around it."""
+_TURNED = 0.3
+"""The probability that `not` is added to a clause, or removed from it, where this turns the answer round."""
+_ROOM = 190  # the most tokens of a question and a clause together
+_SURE = 0.98  # the target of a yes; that of a no is the rest
+
+
+class Asked(NamedTuple):
+    """A yes-no question, the tokens of its document, the range of its clause in them, and the answer."""
+
+    question: Tokens
+    text: Tokens
+    clause: slice
+    yes: bool
+
+
+def list_asked(pack: Pack, split: str) -> list[Asked]:
+    """Return people's yes-no questions about the documents of a split (`train` or `dev`)."""
+    windows, asked = Windows(pack), []
+    for row, yes in pack.says.tolist():
+        document, _, query, _ = pack.rows[row].tolist()
+        if pack.documents[document]["split"] != split or row not in windows.gold or query < 0:
+            continue
+        here, (start, end) = windows.tokens_of(document), windows.gold[row][0].tolist()
+        first = int(np.searchsorted(windows.high[here], start, side="right"))
+        last = int(np.searchsorted(windows.low[here], end))
+        question = pack.text(pack.queries[query, 0])[: ASKED - 2]
+        asked.append(Asked(question, pack.tokens[here], slice(first, max(last, first + 1)), bool(yes)))
+    return asked
+
+
+def turn(clause: Tokens) -> Tokens | None:
+    """Return a clause with `not` added or removed; None unless its only modal verb makes that easy."""
+    denials, verbs = np.flatnonzero(np.isin(clause, _DENIALS)), np.flatnonzero(np.isin(clause, _VERBS))
+    if len(denials) == 1 and clause[denials[0]] == _NOT and denials[0] - 1 in verbs:
+        return np.delete(clause, denials[0])
+    return np.insert(clause, verbs[0] + 1, _NOT) if len(verbs) == 1 and not len(denials) else None
+
+
+def draw_pair(asked: Asked, random: Random | None) -> tuple[Tokens, Tokens, bool]:
+    """Return a question, its clause and the answer; at random, the clause is turned round, or text around it shown."""
+    question, text, clause, yes = asked
+    words = text[clause]
+    if random is not None and random.random() < _TURNED and (turned := turn(words)) is not None:
+        words, yes = turned, not yes
+    room = _ROOM - len(question) - len(words)
+    if random is None or room <= 0 or random.random() < _ALONE:
+        return question, words, yes
+    before = int(random.integers(min(clause.start, room) + 1))
+    behind = int(random.integers(max(0, room - before) + 1))
+    return (
+        question,
+        np.concatenate([text[clause.start - before : clause.start], words, text[clause.stop :][:behind]]),
+        yes,
+    )
+
+
+def judge(model: Judge, pairs: Sequence[tuple[Tokens, Tokens, bool]], device: torch.device) -> Tensor:
+    """Return the log-odds of a yes for each pair of a question and a clause."""
+    size = pad_length(max(len(question) + len(text) + 3 for question, text, _ in pairs))
+    ids, types, mask = (np.zeros((len(pairs), size), np.int64) for _ in range(3))
+    for row, (question, text, _) in enumerate(pairs):
+        tokens = [CLS, *question, SEP, *text[: MOST - 3 - len(question)], SEP]
+        ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
+        types[row, len(question) + 2 : len(tokens)] = 1
+    made = [torch.from_numpy(array).to(device) for array in (ids, mask, types)]
+    with use_half(device):
+        state = model.encoder(made[0], made[1] > 0, made[2], model.encoder.merged()).float()
+    return model.decide(state, made[1] > 0)
+
+
+def teach_verdicts(
+    model: Judge,
+    asked: Sequence[Asked],
+    random: Random,
+    size: int,
+    device: torch.device,
+    teachers: Sequence[Judge] = (),
+) -> Iterator[Tensor]:
+    """Yield the losses on batches of pairs; with teachers, half of each target is the mean of what they answer."""
+    while True:
+        pairs = [draw_pair(asked[number], random) for number in random.integers(len(asked), size=size)]
+        target = torch.tensor([_SURE if yes else 1 - _SURE for *_, yes in pairs], device=device)
+        if teachers:
+            with torch.no_grad():
+                soft = torch.stack([torch.sigmoid(judge(teacher, pairs, device)) for teacher in teachers]).mean(0)
+            target = (target + soft) / 2
+        yield f.binary_cross_entropy_with_logits(judge(model, pairs, device), target)
+
+
+def measure_verdicts(model: Judge, asked: Sequence[Asked], device: torch.device) -> float:
+    """Return the share of the questions that the model answers correctly from the clause alone."""
+    right = []
+    with torch.no_grad():
+        for at in range(0, len(asked), 256):
+            pairs = [draw_pair(question, None) for question in asked[at : at + 256]]
+            odds = judge(model, pairs, device).tolist()
+            right += [(number > 0) == yes for number, (*_, yes) in zip(odds, pairs, strict=True)]
+    return float(np.mean(right)) if right else 0.0
