@@ -41,7 +41,7 @@ CHANGES = {
     "failed": Look("A later run gave an error, but the first did not.", "broken"),
     "worse": Look("The same outcome, but a later run retrieved less of the gold.", "near"),
     "another outcome": Look("The outcomes differ, but they are good in all runs or in none.", "unused"),
-    "won": Look("The outcome is not good in the first run, but in another.", "ok"),
+    "won": Look("The outcome is not good in the first run, but is good in another.", "ok"),
     "better": Look("The same outcome, but a later run retrieved more of the gold.", "shy"),
     "not asked by all": Look("At least one of the runs does not have this question."),
     "same": Look("The same outcome, and the same share of the gold was retrieved."),
