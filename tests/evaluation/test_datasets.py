@@ -183,4 +183,4 @@ def test_load_datasets_uses_long_verbatim_answer_as_gold(tmp_path, answer, how):
     dataset, warnings = load_dataset(write_bundle(tmp_path / "own", rows=rows, gold=False))
     [gold] = dataset.cases[0].gold
     assert (gold.how, bool(gold.places), gold.text) == (how, bool(how), answer if how else None)
-    assert any("1 questions: the expected answer is the gold" in warning for warning in warnings) is bool(how)
+    assert any("1 questions without gold: the expected answer is used" in warning for warning in warnings) is bool(how)
