@@ -5,7 +5,8 @@ exhibit convert cpr --source FOLDER --out datasets_out/cpr
 
 import json
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from exhibit.converters.civil_procedure.corpus import Corpus, Resolution, RowEvi
 from exhibit.converters.civil_procedure.documents import load, read_candidates, read_string
 from exhibit.converters.core.command import main
 from exhibit.converters.core.patches import SHIPPED
-from exhibit.converters.core.source import Release
+from exhibit.converters.core.source import Release, open_source
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.records import read_records
 from exhibit.engine import run_in_worker
@@ -71,6 +72,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "the list that comes with the converter (default: the source's folder)"
     )
     parser.add_argument("--documents", type=Path, metavar="DIR|FILE|urls.txt", help=documents)
+    check = "instead of --out: print each citation's document, and write nothing; exit 1 if a citation has no document"
+    parser.add_argument("--check", action="store_true", default=SUPPRESS, help=check)
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -139,16 +142,40 @@ def _quote(id: int, citation: RuleCitation, found: Resolution, tally: Tally) -> 
     return Quote(filename, found.text, (found.span,), labels, score=found.score, section=True)
 
 
-# ---------------------------------------------------------------- questions from exported searches
+# ---------------------------------------------------------------- other modes
 
 
 @guarded("stopped; nothing was written")
 def run(argv: list[str] | None = None) -> int:
-    """Run the converter; `--from-search` proposes questions from exported searches instead."""
+    """Run the converter; `--check` checks citations, `--from-search` proposes questions from exported searches."""
     modes = Parser(add_help=False)
+    modes.add_argument("--check", action="store_true")
     modes.add_argument("--from-search", type=Path, nargs="+")
     wanted, arguments = modes.parse_known_args(argv)
-    return _from_search(wanted.from_search, arguments) if wanted.from_search else main(sys.modules[__name__], argv)
+    if wanted.from_search:
+        return _from_search(wanted.from_search, arguments)
+    return _check(arguments) if wanted.check else main(sys.modules[__name__], argv)
+
+
+def _check(argv: list[str]) -> int:
+    """Print how each citation was resolved; return 1 if a citation is unresolved."""
+    parser = Parser(prog="exhibit convert cpr --check")
+    parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
+    add_arguments(parser)
+    parser.set_defaults(max_documents=None)
+    options, tally = parser.parse_args(argv), Tally()
+    with open_source(INFO, options.source) as source:
+        cited = [(row.id, quote) for row in read(source, options, tally).rows for quote in row.quotes]
+    counts = Counter[Label]()
+    for id, quote in cited:
+        labels = dict(quote.labels)
+        counts[labels["resolved"]] += 1
+        print(f"question {id}: [{labels['citation']}] {labels['resolved']}: {quote.filename}")
+    unresolved = tally.noted.get(_UNRESOLVED, [])
+    found = ", ".join(f"{counts[how]} {how}" for how in ("exact", "normalised", "section"))
+    print(*unresolved, f"{len(cited) + len(unresolved)} citations: {found}, {len(unresolved)} unresolved", sep="\n")
+    print(f"{len(cited)} resolved, {sum(quote.section for _, quote in cited)} of them to a section")
+    return 1 if unresolved else 0
 
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:

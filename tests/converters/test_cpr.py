@@ -242,6 +242,19 @@ def test_cpr_downloads_documents_from_a_list_of_urls(tmp_path, monkeypatch, conv
     assert "urls" not in json.dumps(info["options"])
 
 
+# ---------------------------------------------------------------- the other modes
+
+
+def test_cpr_check_fails_on_an_unresolved_citation(samples, tmp_path, capsys):
+    assert cpr.run(["--check", "--source", str(samples / "cpr")]) == 1
+    printed = capsys.readouterr().out
+    assert "11 citations: 4 exact, 4 normalised, 1 section, 2 unresolved" in printed
+    assert "9 resolved, 8 of them to a section" in printed
+    assert "[Service of Documents]" in printed
+    assert cpr.run(["--source", str(write_source(tmp_path / "s", LINE)), "--check"]) == 0
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["Part 1.json", "ground_truth.jsonl", "s"]
+
+
 # ---------------------------------------------------------------- real data
 
 
