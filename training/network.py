@@ -57,6 +57,7 @@ _ROOM = 98_304  # the most tokens in one batch, padding included
 MOST = 256  # the most tokens of a text, or of a pair, with special tokens
 _STEP = 16  # the length of a batch is padded to a multiple of this number of tokens
 LABELS = 6  # for each token of a window: inside, start and end of the quote, then the same of the short answer
+LEAST_INSIDE = 1e-3  # the least divisor of a mean: in a window without a quote the sum of weights is nearly 0
 ASKED = 64  # the most tokens of a question in a pair
 
 
@@ -213,15 +214,20 @@ class Reader(Judge):
     def __init__(self, weights: Mapping[str, Array], *, rank: int, seed: int) -> None:
         super().__init__(weights, rank=rank, seed=seed)
         # a low initial value, because few tokens answer
+        self.says = _make_head(2 * self.encoder.width, 1, weights, "says", seed + 2)
         self.spans = _make_head(self.encoder.width, LABELS, weights, "spans", seed + 3, bias=-2.0)
 
     def forward(
         self, ids: Tensor, mask: Tensor, types: Tensor, merged: Mapping[str, Tensor] | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Return a score for each window, and six numbers for each token (see LABELS)."""
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return, for each window, a score and the log-odds of a yes, and six numbers for each token (see LABELS)."""
         with use_half(ids.device):
             state = self.encoder(ids, mask, types, merged or self.encoder.merged()).float()
-        return self.decide(state, mask), self.spans(state)
+        tokens = self.spans(state)
+        inside = torch.sigmoid(tokens[:, :, :1]) * types[:, :, None]
+        quoted = (inside * state).sum(1) / inside.sum(1).clamp(min=LEAST_INSIDE)
+        yes = self.says(torch.cat([state[:, 0], quoted], dim=-1))
+        return self.decide(state, mask), yes[:, 0], tokens
 
 
 def _make_head(

@@ -58,7 +58,7 @@ from training.network import (
 )
 from training.pack import Random, load_pack
 from training.verdicts import list_asked, measure_verdicts, teach_verdicts
-from training.windows import Windows, compute_span_losses
+from training.windows import OUTSIDE, Windows, compute_span_losses
 
 TEMPERATURE = 0.05  # the temperature of the embedder's cosines
 SELF_TAUGHT = Weights(gold=1.0, truth=1.0, doubtful=0.0)
@@ -146,20 +146,22 @@ def _compare(encoder: Encoder, ground: Ground, pages: Sequence[Page], random: Ra
 
 
 def teach_reader(reader: Reader, ground: Ground, batches: Iterator[Graded], words: Hints, random: Random) -> Losses:
-    """Yield the losses of the reader: on windows around the passages, and on their tokens."""
+    """Yield the losses of the reader: on windows around the passages, their tokens, and yes or no."""
     windows, weights = Windows(ground.pack), Weights(gold=0.5, truth=0.8, exists=1.0)
     for batch in batches:
-        shown = []
+        shown, verdicts = [], []
         texts = ground.pack.queries[[question.query for question in batch.questions], 0].tolist()
         rows = zip(batch.questions, texts, batch.passages.tolist(), batch.answers.tolist(), strict=True)
         for question, text, numbers, answers in rows:
             asked = words.draw(text, random)
             for number, held in zip(numbers, answers, strict=True):
                 shown.append((question.row, asked, windows.draw_window(question.row, number, held, random)))
+                verdicts.append(windows.verdict(question.row, text) if held else OUTSIDE)
         made = windows.make_batch(shown, ground.device)
-        scores, tokens = reader(made.ids, made.mask, made.types)
+        scores, yes, tokens = reader(made.ids, made.mask, made.types)
         order = compute_taught_loss(scores.view(batch.passages.shape), batch, weights)
-        yield order + compute_span_losses(tokens, made.labels)
+        said = torch.tensor(verdicts, device=ground.device)
+        yield order + compute_span_losses(yes, tokens, said, made.labels)
 
 
 # ---------------------------------------------------------------- the run
@@ -291,7 +293,7 @@ def run(task: Run, weights: Mapping[str, Array], measured: Measured) -> None:
     batches = make_batches(asked, random, size=recipe.batch, count=recipe.passages, device=device)
     losses = teach_reader(reader, ground, batches, Hints(pack, kinds, taken, 0.7), random)
     task.train("reader", reader, losses)
-    task.write("reader", export_lowrank(reader.encoder) | export_heads(reader, "head", "spans"))
+    task.write("reader", export_lowrank(reader.encoder) | export_heads(reader, "head", "says", "spans"))
     measure_judge(measured, "reader", reader)
 
     recipe = RECIPES["reranker"]

@@ -11,7 +11,7 @@ import torch.nn.functional as f
 from torch import Tensor
 
 from training.network import ASKED, CLS, MOST, SEP, Judge, pad_length, use_half
-from training.pack import Pack, Random, list_wordings
+from training.pack import Pack, Random
 from training.windows import Tokens, Windows
 
 _NOT = 2025  # token ids of BERT's vocabulary
@@ -35,25 +35,18 @@ class Asked(NamedTuple):
 
 
 def list_asked(pack: Pack, split: str) -> list[Asked]:
-    """Return the yes-no questions about the documents of a split (`train` or `dev`).
-
-    Of the benchmarks' questions, most of which have the answer yes, there are as many with each answer.
-    """
-    windows, own = Windows(pack), list_wordings(pack, "own")
-    asked: list[Asked] = []
-    usual: dict[bool, list[Asked]] = {True: [], False: []}
-    for row, verdict in pack.says.tolist():
-        document, kind, query, _ = pack.rows[row].tolist()
-        if pack.documents[document]["split"] != split or row not in windows.gold:
+    """Return people's yes-no questions about the documents of a split (`train` or `dev`)."""
+    windows, asked = Windows(pack), []
+    for row, yes in pack.says.tolist():
+        document, _, query, _ = pack.rows[row].tolist()
+        if pack.documents[document]["split"] != split or row not in windows.gold or query < 0:
             continue
         here, (start, end) = windows.tokens_of(document), windows.gold[row][0].tolist()
         first = int(np.searchsorted(windows.high[here], start, side="right"))
         last = int(np.searchsorted(windows.low[here], end))
-        question = pack.text(pack.queries[query if query >= 0 else own[kind][0], 0])[: ASKED - 2]
-        made = Asked(question, pack.tokens[here], slice(first, max(last, first + 1)), bool(verdict))
-        (asked if query >= 0 else usual[made.yes]).append(made)
-    fewest = min(map(len, usual.values()))
-    return [*asked, *usual[True][:fewest], *usual[False][:fewest]]
+        question = pack.text(pack.queries[query, 0])[: ASKED - 2]
+        asked.append(Asked(question, pack.tokens[here], slice(first, max(last, first + 1)), bool(yes)))
+    return asked
 
 
 def turn(clause: Tokens) -> Tokens | None:

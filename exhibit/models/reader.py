@@ -1,7 +1,8 @@
 """The extractive reader: a model that finds the exact words in passages that answer a question, if any.
 
-It is MiniLM with 6.3 MB of low-rank weights and two heads. The heads predict whether a passage answers, and for each
-token whether it is inside, begins or ends the quote or the short answer. A further model reads a yes-no question.
+It is MiniLM with 6.3 MB of low-rank weights and three heads. The heads predict whether a passage answers, whether the
+answer is yes, and for each token whether it is inside, begins or ends the quote or the short answer. Yes-no questions
+in other words than a benchmark's have a model of their own.
 bench/results/models.md names the training data.
 """
 
@@ -15,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.models.network import SCORES, TOKENS, choose_variant, open_lowrank, read_lowrank, read_record
+from exhibit.models.network import SCORES, TOKENS, VERDICTS, choose_variant, open_lowrank, read_lowrank, read_record
 from exhibit.models.rerankers.legal import LegalReranker, Pair, PairModel
 
 WEIGHTS = Path(__file__).parent / "weights" / "reader.safetensors"
@@ -44,6 +45,7 @@ class Reading(NamedTuple):
     score: float  # the log-odds that the passage answers, before calibration
     spans: tuple[AnswerSpan, ...]
     short: AnswerSpan | None = None  # the words inside the spans that are the short answer; None if there are no spans
+    yes: float = 0.0  # the log-odds that the answer is yes, for yes-no questions in a benchmark's wording
 
 
 class QuestionKind(NamedTuple):
@@ -125,7 +127,7 @@ class Reader(PairModel):
         return 1 / (1 + math.exp(-odds))
 
     def _read(self, pair: Pair) -> Reading:
-        scores, tokens = self._session.run([SCORES, TOKENS], {"ids": pair.ids, "types": pair.types})
+        scores, verdicts, tokens = self._session.run([SCORES, VERDICTS, TOKENS], {"ids": pair.ids, "types": pair.types})
         offsets = pair.offsets
         read = tokens[0, -1 - len(offsets) : -1]
 
@@ -136,7 +138,7 @@ class Reader(PairModel):
         short = best_range(read[:, 3:], ranges)
         value = locate(*short, read[:, 3]) if short else None
         spans = tuple(locate(*tokens, read[:, 0]) for tokens in ranges)
-        return Reading(float(scores[0, 0]), spans, value)
+        return Reading(float(scores[0, 0]), spans, value, float(verdicts[0, 0]))
 
 
 shared_reader = cache(Reader)

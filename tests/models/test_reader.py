@@ -132,6 +132,9 @@ def test_reader_scores_equal_trained_weights() -> None:
     assert read.score == pytest.approx(float(both @ weights["head.weight"][0] + weights["head.bias"][0]), abs=1e-3)
     tokens = state[asked:-1] @ weights["spans.weight"].T + weights["spans.bias"]
     assert len(read.spans) == len(decode(tokens[:, :3]))
+    inside = 1 / (1 + np.exp(-(state[asked:] @ weights["spans.weight"][:1].T + weights["spans.bias"][:1])))
+    quoted = np.concatenate([state[0], (inside * state[asked:]).sum(axis=0) / inside.sum()])
+    assert read.yes == pytest.approx(float(quoted @ weights["says.weight"][0] + weights["says.bias"][0]), abs=1e-2)
 
 
 CLAUSES = {

@@ -47,7 +47,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory, pack: Pack) -> Path:
     write_tensors({f"{n}/{k}": a for n, some in networks.items() for k, a in some.items()}, folder / "base.safetensors")
     reader = teach.Reader(tiny_weights(), rank=2, seed=1)
     for name, file in FILES.items():
-        heads = {"embedder": (), "reranker": ("head",), "reader": ("head", "spans")}[name]
+        heads = {"embedder": (), "reranker": ("head",), "reader": ("head", "says", "spans")}[name]
         path = folder / "models" / f"{file}.safetensors"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_tensors(export_lowrank(reader.encoder) | export_heads(reader, *heads), path)
