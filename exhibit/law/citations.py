@@ -103,7 +103,9 @@ def claims_of(text: str) -> list[Claim]:
     for span in split_sentences(text):
         raw = text[span.start : span.end]
         citations = find_citations(raw)
-        words = _strip_markup(raw)
+        bare = rewrite_citations(raw, lambda *_: "")
+        unlisted = _BULLET.sub("", bare.strip(), count=1) if _BULLET.match(bare) else bare
+        words = _GAPS.sub("", _MARKS.sub("", _MARKUP.sub("", unlisted))).strip()
         inside = next(
             (quotation["cites"] for quotation in quotations if quotation.start() <= span.start < quotation.end()), ""
         )
@@ -121,12 +123,6 @@ def claims_of(text: str) -> list[Claim]:
             continue
         claims.append(Claim(words, numbers))
     return claims
-
-
-def _strip_markup(raw: str) -> str:
-    raw = rewrite_citations(raw, lambda *_: "")
-    words = _BULLET.sub("", raw.strip(), count=1) if _BULLET.match(raw) else raw
-    return _GAPS.sub("", _MARKS.sub("", _MARKUP.sub("", words))).strip()
 
 
 class NumberedSource(Protocol):

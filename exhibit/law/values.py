@@ -304,11 +304,6 @@ def _find_group(match: re.Match[str], name: str) -> str:
     return next((groups[key] for key in (name, *(f"{name}{n}" for n in range(2, 7))) if groups.get(key)), "")
 
 
-def _format_plain(number: Decimal) -> str:
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def _find_scale(part: re.Match[str]) -> int:
     return (_SCALES | _ABBREVIATED_SCALES).get((part["scale"] or "").strip().lower(), 1)
 
@@ -328,7 +323,7 @@ def _read_value(kind: ValueKind, match: re.Match[str]) -> Value | None:
     number = Decimal(0) if kind == "place" else _read_stated_number(match[0])
     if number is None:
         return None
-    key, unit = _format_plain(number), ""
+    key, unit = f"{number.normalize():f}", ""
     if kind == "amount":
         if match["words"] and not match["close"]:
             return None
@@ -342,7 +337,7 @@ def _read_value(kind: ValueKind, match: re.Match[str]) -> Value | None:
             return None  # "sixty 60 days" is a drafting error that no rule can resolve
         unit, qualifier = match["unit"].lower(), _QUALIFIERS.get((match["sort"] or "").lower(), "")
         base, factor = _UNITS[unit]
-        key = f"{_format_plain(number * factor)} {qualifier}{base}"
+        key = f"{(number * factor).normalize():f} {qualifier}{base}"
     elif kind == "place":
         words = " ".join(match[0].split())
         key = words if words in _PLACES else words.title()

@@ -274,19 +274,14 @@ class OpenAIEmbedder:
 
     def embed(self, texts: Sequence[str], *, role: Role) -> Vectors:  # noqa: ARG002 - such servers know no roles
         vectors = np.empty((len(texts), self.dimensions), np.float32)
-        stop = threading.Event()
 
         def fill(start: int) -> None:
             some = texts[start : start + _REQUEST_TEXTS]
-            if not stop.is_set():
-                rows = self._request([text[:_TEXT_CHARS] if text.strip() else " " for text in some])
-                vectors[start : start + len(some)] = to_unit(rows, some, name=self.name, dimensions=self.dimensions)
+            rows = self._request([text[:_TEXT_CHARS] if text.strip() else " " for text in some])
+            vectors[start : start + len(some)] = to_unit(rows, some, name=self.name, dimensions=self.dimensions)
 
         with ThreadPoolExecutor(_CONCURRENCY) as pool:
-            try:
-                list(pool.map(fill, range(0, len(texts), _REQUEST_TEXTS)))
-            finally:
-                stop.set()  # after an error, cancel the remaining requests
+            list(pool.map(fill, range(0, len(texts), _REQUEST_TEXTS)))  # an error cancels the requests that wait
         return vectors
 
     def _request(self, texts: list[str]) -> list[list[float]]:

@@ -98,8 +98,6 @@ class Reader(PairModel):
 
     def read(self, question: str, passages: Sequence[str], hint: str = "") -> list[Reading]:
         pairs = self.tokenise(f"{question} | {hint}" if hint and hint != question else question, passages)
-        if len(pairs) < 2:
-            return list(map(self._read, pairs))
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(self._read, pairs))
 

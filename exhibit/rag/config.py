@@ -108,6 +108,9 @@ class Search(BaseModel):
     """the reranker of the first passages: none, NAME or NAME:MODEL"""
     rerank: Positive = 32
     """the number of passages that the reranker scores"""
+    # chosen with the reranker `legal` on 20 CUAD contracts that are not measured on, in CUAD's own words: 84% of the
+    # questions without an answer were refused there, and 13% of those with one; on 128 of these questions `teacher`
+    # gives 83% and 4%
     refuse_below: Share | None = 0.3
     """with the reader or a reranker: refuse a question if its answer is less probable than this; none = never"""
     llm: str = "none"

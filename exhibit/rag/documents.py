@@ -131,7 +131,9 @@ class DocumentNames:
         joined = {first.term + second.term: (first, second) for first, second in list_pairs(words, lower=lower)}
         for pair, (first, second) in joined.items():
             # a pair of adjacent words adds only the information that its single words lack
-            more = np.maximum(0.0, self._weigh_pair(pair) - single[first.term] - single[second.term])
+            weights = self._zeros
+            self._raise_weights(weights, "pairs", pair, math.inf)
+            more = np.maximum(0.0, weights - single[first.term] - single[second.term])
             phrases = phrases + self._keep_certain(more, apart)
         title = self._weigh_title({word.term for word in words})
         signals = [_NAME_WEIGHT * named, _NAME_WEIGHT * phrases, _NAME_WEIGHT * title, self._weigh_kind(kind)]
@@ -191,13 +193,10 @@ class DocumentNames:
         for name in ("stated", "file", *(("initials",) if word.capital or lower else ())):
             self._raise_weights(weights, name, term, limit)
         self._raise_weights(weights, "proper", term, limit, mentions=True)
-        rows = self._find_in_filenames(term)
+        # the file's name may contain the word inside a longer word
+        inside = [term in run for _, _, run in self._rows] if len(term) >= _JOINED_LETTERS else []
+        rows = np.flatnonzero(inside)
         weights[rows] = np.maximum(weights[rows], min(limit, self._compute_rarity(len(rows))))
-        return weights
-
-    def _weigh_pair(self, joined: str) -> Weights:
-        weights = self._zeros
-        self._raise_weights(weights, "pairs", joined, math.inf)
         return weights
 
     def _raise_weights(self, weights: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
@@ -219,11 +218,6 @@ class DocumentNames:
             return self._zeros
         meant = AGREED if kind == "contract" else {kind}
         return np.array([0.0 if other in meant or not other else -_OTHER_KIND_PENALTY for _, other, _ in self._rows])
-
-    def _find_in_filenames(self, term: str) -> Keys:
-        """Return the rows of the documents whose file name contains a word, even inside a longer word."""
-        rows = [term in run for _, _, run in self._rows] if len(term) >= _JOINED_LETTERS else []
-        return np.flatnonzero(rows)
 
 
 def normalise(scores: Weights) -> Weights:

@@ -35,7 +35,6 @@ TEST_QUESTIONS = ("Which law governs?", "How can it be terminated?", "What is th
 AZURE_KEY = "AZURE_SEARCH_KEY"
 _AZURE_VERSION = "2024-07-01"  # the version of the REST interface, as in evaluation/targets/azure.toml
 _AZURE_PAGE = 1000  # most rows of a reply
-_AZURE_FARTHEST = 100_000  # most rows that Azure can skip
 _AZURE_SECONDS = 60.0  # timeout of a request
 _MAX_CELL_CHARS = 60
 _ONLY_IN_JSON = {"span", "parties", "date", "characters"}  # fields that a table leaves out
@@ -170,17 +169,12 @@ class AzureIndex:
         yield "passages name their file", not unnamed, f"{unnamed} without sourcefile"
 
     def _read_rows(self, category: str | None, *fields: str) -> Iterator[tuple[str, ...]]:
-        """Yield fields of all rows, or of a category's rows; raise an error if Azure cannot list so many rows."""
+        """Yield fields of all rows, or of a category's rows; Azure refuses to list more than about 100,000 rows."""
         start, total = 0, 1
         while start < total:
             body = {"search": "*", "select": ",".join(fields), "top": _AZURE_PAGE, "skip": start, "count": True}
             reply = self._request(body, category)
             total = int(reply.get("@odata.count") or 0)
-            if total > _AZURE_FARTHEST:
-                raise ServiceError(
-                    f"{self._url}: the index has {total} rows, but Azure lists only {_AZURE_FARTHEST}; "
-                    "list one category with --category"
-                )
             if not reply["value"]:
                 break
             yield from (tuple(str(row.get(field) or "") for field in fields) for row in reply["value"])

@@ -13,7 +13,6 @@ from exhibit.law.provisions import (
     Edition,
     LawName,
     Provision,
-    Unit,
     find_provisions,
     find_units,
     label_key,
@@ -137,6 +136,4 @@ def _find_paragraph(index: Index, number: int, label: str, system: LegalSystem) 
     return RankedPassage(number, span, 0.0)
 
 
-@lru_cache(maxsize=32)
-def _list_units(text: str, system: LegalSystem) -> list[Unit]:
-    return find_units(text, system)
+_list_units = lru_cache(maxsize=32)(find_units)

@@ -61,6 +61,7 @@ class Weights(NamedTuple):
     document: float = 3.0  # the log-probability of the document: half the probability costs two standard deviations
 
 
+Ranking = tuple[list[RankedPassage], float | None, list[RankedPassage] | None]
 WEIGHTS = Weights()
 WORDS_ALONE = Weights(lexical=20.0, heading=0.0, neighbours=0.0, section=0.0, likeness=0.0)
 """The weights for a question in another language, because the default embedder knows only English."""
@@ -77,14 +78,6 @@ class Parts:
     @property
     def depth(self) -> int:
         return max(self.config.depth, CANDIDATES_PER_K * self.config.k)
-
-
-class Ranking(NamedTuple):
-    """Passages, best first."""
-
-    passages: list[RankedPassage]
-    confidence: float | None = None  # the probability that a passage answers; None if no model computes it
-    before: list[RankedPassage] | None = None  # the chunks before a reranker sorted them
 
 
 def retrieve(questions: Sequence[str], parts: Parts) -> list[Retrieved]:
@@ -115,11 +108,11 @@ def _route(query: Query, vector: Vectors, parts: Parts) -> Retrieved:
     if parts.only is not None:
         weights = dict(zip(choice.numbers.tolist(), choice.log_weights.tolist(), strict=True))
         documents = {number: weights.get(number, 0.0) for number in parts.only}
-    ranking = rank_passages(query, vector, parts, documents)
-    hits = make_hits(index, _put_first(law.passages, ranking.passages))
-    before = None if ranking.before is None else make_hits(index, _put_first(law.passages, ranking.before))
+    passages, confidence, chunks = rank_passages(query, vector, parts, documents)
+    hits = make_hits(index, _put_first(law.passages, passages))
+    before = None if chunks is None else make_hits(index, _put_first(law.passages, chunks))
     # the confidence refers to the passages, not to paragraphs that the question cites by number
-    result = _select(query, hits, parts, confidence=ranking.confidence, before=before)
+    result = _select(query, hits, parts, confidence=confidence, before=before)
     selected = () if law.nothing else result.selected
     return replace(result, vector=vector, selected=selected, note=law.note, named=len(law.passages))
 
@@ -167,13 +160,16 @@ def _put_first(named: Sequence[RankedPassage], passages: Sequence[RankedPassage]
 
 
 def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mapping[int, float] | None) -> Ranking:
-    """Return the best passages of the documents with these log-weights; a reranker, if any, first sorts the chunks."""
+    """Return the best passages of the documents with these log-weights; a reranker, if any, first sorts the chunks.
+
+    The probability that a passage answers, and the chunks before they were sorted, follow; None without a reranker.
+    """
     index, depth = parts.index, parts.depth
     asks, weights = (query.asks, WEIGHTS) if query.english else (query.question, WORDS_ALONE)
     terms = list_asked_terms(asks)
     rows = index.find_rows(index.chunk_keys(documents)) if documents else _choose_pool(terms, vector, index)
     if not len(rows):
-        return Ranking([])
+        return [], None, None
     table = index.table[rows]  # `take` would copy the whole table, which is stored column by column
     groups = np.flatnonzero(np.diff(table[:, DOCUMENT], prepend=-1)) if documents else np.zeros(1, np.int64)
     own_scores, rarity = _score_rows(terms, vector, table, groups, index, weights, within=documents is not None)
@@ -202,7 +198,7 @@ def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mappin
         weigh=make_weigher(terms, rarity[np.searchsorted(groups, order[0], side="right") - 1]),
         trim_first=query.english,
     )
-    return Ranking(passages, confidence, before)
+    return passages, confidence, before
 
 
 def make_chunk_passages(index: Index, rows: Keys, scores: Sequence[float]) -> list[RankedPassage]:

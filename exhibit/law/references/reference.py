@@ -63,23 +63,20 @@ class Reference:
     def __str__(self) -> str:
         """Return the reference in its normal form: `CPR 3.4(2)(a)`, `PD 53B 2.1`."""
         if self.kind == "case":
-            return self._name_case()
+            first, second = self.path[:2]
+            if self.source.startswith("UKEAT"):
+                return f"{self.source}/{first}/{second}"
+            if self.source in ("EA", "CJEU"):
+                return f"EA-{first}-{second}" if self.source == "EA" else f"{first}-{second}"
+            court, _, division = self.source.partition(" (")
+            if not division or court == "SAC":
+                return f"[{first}] {self.source} {second}"
+            return f"[{first}] {court} {second} ({division}"
         if self.kind == "rule":
             rule = ".".join(self.path[:2]) + "".join(f"({part})" for part in self.path[2:])
             return f"CPR {rule}" if len(self.path) > 1 else f"CPR Part {rule}"
         name = f"PD {self.source}" if self.kind == "direction" else self.source
         return " ".join([name or "unnamed", ".".join(self.path)]).strip()
-
-    def _name_case(self) -> str:
-        first, second = self.path[:2]
-        if self.source.startswith("UKEAT"):
-            return f"{self.source}/{first}/{second}"
-        if self.source in ("EA", "CJEU"):
-            return f"EA-{first}-{second}" if self.source == "EA" else f"{first}-{second}"
-        court, _, division = self.source.partition(" (")
-        if not division or court == "SAC":
-            return f"[{first}] {self.source} {second}"
-        return f"[{first}] {court} {second} ({division}"
 
 
 def credit(expected: Reference, given: Reference) -> float:

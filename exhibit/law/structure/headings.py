@@ -53,11 +53,7 @@ def is_shout(text: str) -> bool:
     lettered = 2 * sum(map(str.isalpha, text)) > len(text) and _LONG_WORD.search(text) is not None
     if not (lettered and len(text) <= 110 and text.isupper()) or text[-1] in ",;":
         return False
-    return not ends_in_form(text) and not heads_nothing(text)
-
-
-def heads_nothing(text: str) -> bool:
-    return _NO_HEADING.fullmatch(text) is not None
+    return not ends_in_form(text) and not _NO_HEADING.fullmatch(text)
 
 
 def is_prose(title: str) -> bool:
@@ -385,7 +381,7 @@ class _Finder:
         line, label = self._lines[index], self._labels[index + 1]
         text, ended = line.text, line.gap or line.before[-1:] in ".;:"
         last = index + 1 == len(self._lines)
-        if last or not is_title(text) or text[-1] in ":?" or heads_nothing(text) or ends_in_form(text):
+        if last or not is_title(text) or text[-1] in ":?" or _NO_HEADING.fullmatch(text) or ends_in_form(text):
             return None, 1
         after = self._lines[index + 1]
         if label and label.style == "decimal" and not label.rest and ended:

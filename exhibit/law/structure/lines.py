@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from itertools import compress, islice
 from typing import NamedTuple
 
 from exhibit.evidence import Document, Span
@@ -61,13 +61,11 @@ def read_lines(document: Document, *, paged: bool = True) -> list[Line]:
     before, gap = "", True
     for piece in pieces:
         text = document.text[piece.start : piece.end].strip()
-        if not text:
+        listed = contents.start <= piece.start < contents.end
+        if not text or (_RULE.fullmatch(text) and not listed):
             gap = True
             continue
-        if _PAGE_MARK.fullmatch(text) or contents.start <= piece.start < contents.end:
-            continue
-        if _RULE.fullmatch(text):
-            gap = True
+        if listed or _PAGE_MARK.fullmatch(text):
             continue
         gap = gap or piece.wide
         ended = not width or len(before) < _SHORT_LINE_SHARE * width or _ENDS.search(before[-12:]) is not None
@@ -86,7 +84,11 @@ def _split_pieces(document: Document) -> Iterator[_Piece]:
     """Split the text at line ends and wide spaces, and yield the ranges; a blank line gives an empty range."""
     text = document.text
     flat = text.replace("\t", " ").replace("\xa0", " ")
-    furniture = iter([*_find_furniture(document), Span(len(text), len(text))])
+    texts = [text[start:end].strip() for start, end in document.furniture]
+    counts = Counter(texts)
+    # a heading may look like a running head, but it does not recur
+    repeated = [counts[words] > 1 or not _NUMBERED_PART.fullmatch(words) for words in texts]
+    furniture = iter([*compress(document.furniture, repeated), Span(len(text), len(text))])
     skip = next(furniture)
     for line in _LINE.finditer(flat):
         start, end = line.span()
@@ -101,14 +103,6 @@ def _split_pieces(document: Document) -> Iterator[_Piece]:
                 worded = True
         if not worded:
             yield _Piece(start, start, False)
-
-
-def _find_furniture(document: Document) -> list[Span]:
-    """Return the running heads, feet and page numbers, without headings that look like running heads."""
-    texts = [document.text[start:end].strip() for start, end in document.furniture]
-    counts = Counter(texts)
-    pairs = zip(document.furniture, texts, strict=True)
-    return [span for span, text in pairs if counts[text] > 1 or not _NUMBERED_PART.fullmatch(text)]
 
 
 def _split_at_headings(text: str, start: int, end: int, *, wide: bool) -> Iterator[_Piece]:

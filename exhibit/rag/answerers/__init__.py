@@ -16,7 +16,6 @@ from exhibit.models.protocols import Vectors
 from exhibit.rag.config import Config
 from exhibit.rag.protocols import Hit
 from exhibit.runtime.plugins import load_plugin
-from exhibit.schemas.errors import ToolkitError
 
 _FENCE = "~~~"
 _TILDES = re.compile(r"~{3,}")
@@ -44,7 +43,6 @@ class AnswerContext:
     text: str  # the sources and the summaries of their documents, for the prompt of a language model
     sources: tuple[Source, ...]
     confidence: float | None = None  # retrieval's probability that a source answers; None if unknown
-    left_out: int = 0  # the number of passages that did not fit the token budget
     asks: str = ""  # the question's words without the document's name
     kind: str = ""  # the kind of the best source's document, if it is known: contract, rules, court guide …
     characters: int = 0  # the length of that document in characters; 0 if it is unknown
@@ -66,10 +64,8 @@ class Answer:
 
 def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int = 2500) -> AnswerContext:
     """Return the best hits that fit the budget as numbered sources; if even the first hit is too long, it is cut."""
-    if budget < 1:
-        raise ToolkitError(f"a token budget of {budget} is too small for a source; give at least 1")
-    distinct = _drop_repeats(hits)
-    fitting, text = distinct, _render(distinct, summaries) if distinct else ""
+    fitting = _drop_repeats(hits)
+    text = _render(fitting, summaries) if fitting else ""
     while len(fitting) > 1 and count_tokens(text) > budget:
         fitting = fitting[:-1]
         text = _render(fitting, summaries)
@@ -77,7 +73,7 @@ def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int =
         part, text = _cut_to_fit(fitting[0], summaries, budget)
         fitting = [part]
     sources = tuple(Source(**vars(hit), number=number) for number, hit in enumerate(fitting, 1))
-    return AnswerContext(text, sources, left_out=len(distinct) - len(fitting))
+    return AnswerContext(text, sources)
 
 
 def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:

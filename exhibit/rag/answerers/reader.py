@@ -1,9 +1,9 @@
 """An answerer that quotes the text spans which the reader (an extractive question-answering model) selects."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from exhibit.evidence import Span, subtract_spans
 from exhibit.law.citations import claims_of, verify
@@ -170,8 +170,16 @@ def answer(question: str, context: AnswerContext, *, refuse_below: float, reader
     if "short" not in also and context.vector is not None:  # these kinds are from long contracts
         kind = shared_kinds().of(asks, context.vector)
     reader = reader or shared_reader()
-    judge = partial(reader.confidence, found=context.confidence, usual=kind.usual, also=also)
-    read, sure = _read(reader, (asks, kind.asks), windows, judge, meant)
+    read: list[tuple[ReadingWindow, Reading]] = []
+    # if the question is about one document, the first window is read alone; others follow only if its probability is
+    # neither very high nor very low
+    sure, first = 0.0, 1 if meant else len(windows)
+    for part in (windows[:first], windows[first:]):
+        read += zip(part, reader.read(asks, [window.text for window in part], kind.asks), strict=True)
+        scores = [reading.score - _weigh_document(window, meant) for window, reading in read]
+        sure = reader.confidence(scores, found=context.confidence, usual=kind.usual, also=also)
+        if len(windows) == len(read) or not HOPELESS <= sure < SURE:
+            break
     if sure < refuse_below:
         return Answer(IMPOSSIBLE_ANSWER, refused=True, confidence=sure)
     quotes = _choose_quotes(read, meant, whole=asks.strip().lower() != kind.asks.lower())
@@ -191,28 +199,6 @@ def _list_cases(asks: str, context: AnswerContext) -> list[Also]:
     short = whole and len(asks.split()) <= _SHORT_WORDS
     cases: dict[Also, bool] = {"short": short, "whole": whole and not short, "policy": context.kind == "privacy policy"}
     return [name for name, holds in cases.items() if holds]
-
-
-def _read(
-    reader: Reader,
-    asks: tuple[str, str],
-    windows: Sequence[ReadingWindow],
-    judge: Callable[[list[float]], float],
-    meant: str,
-) -> tuple[list[tuple[ReadingWindow, Reading]], float]:
-    """Return the windows that were read, with the readings, and the probability of an answer in them.
-
-    `asks` has the question and a benchmark's wording for this kind of question. If the question is about one document
-    (`meant`), the first window is read alone; others follow only if its probability is neither very high nor very low.
-    """
-    read: list[tuple[ReadingWindow, Reading]] = []
-    sure, first = 0.0, 1 if meant else len(windows)
-    for few in (windows[:first], windows[first:]):
-        read += zip(few, reader.read(asks[0], [window.text for window in few], asks[1]), strict=True)
-        sure = judge([reading.score - _weigh_document(window, meant) for window, reading in read])
-        if len(windows) == len(read) or not HOPELESS <= sure < SURE:
-            break
-    return read, sure
 
 
 def _weigh_document(window: ReadingWindow, meant: str) -> float:

@@ -5,7 +5,6 @@ import numpy.typing as npt
 
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
-from exhibit.schemas.errors import BundleError
 
 
 def rank_keys(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
@@ -32,11 +31,3 @@ def find_rows(known: Keys, wanted: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
     else:
         rows = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     return rows, known[rows] == wanted
-
-
-def check_rows(where: object, keys: Keys, vectors: Vectors, dimensions: int) -> None:
-    """Raise an error if rows to be added have a wrong shape or numbers that are not finite."""
-    if vectors.shape != (len(keys), dimensions):
-        raise BundleError(f"{where}: vectors of shape {vectors.shape}, expected ({len(keys)}, {dimensions})")
-    if not np.isfinite(vectors).all():
-        raise BundleError(f"{where}: a vector contains NaN or infinity; the embedder is faulty")

@@ -9,7 +9,7 @@ import numpy as np
 
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
-from exhibit.rag.stores import check_rows, find_rows, rank_keys
+from exhibit.rag.stores import find_rows, rank_keys
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import replace_file
 
@@ -51,9 +51,7 @@ class FaissStore:
 
     def add(self, keys: Sequence[int] | Keys, vectors: Vectors) -> None:
         if len(keys):
-            numbers = np.asarray(keys, np.int64)
-            check_rows(self.path, numbers, vectors, self.dimensions)
-            self._index.add_with_ids(np.ascontiguousarray(vectors, np.float32), numbers)
+            self._index.add_with_ids(np.ascontiguousarray(vectors, np.float32), np.asarray(keys, np.int64))
 
     def remove(self, keys: Sequence[int] | Keys) -> None:
         self._index.remove_ids(faiss.IDSelectorBatch(np.asarray(keys, np.int64)))

@@ -20,7 +20,7 @@ import numpy as np
 
 from exhibit.models.protocols import Vectors
 from exhibit.rag.protocols import Keys
-from exhibit.rag.stores import check_rows, make_empty_hits, rank_keys
+from exhibit.rag.stores import make_empty_hits, rank_keys
 from exhibit.schemas.errors import BundleError, ServiceError, ToolkitError
 from exhibit.storage.atomic import remove_below
 from exhibit.storage.cache import find_cache_folder
@@ -178,7 +178,6 @@ class MilvusStore:
         if not len(keys):
             return
         numbers = np.asarray(keys, np.int64)
-        check_rows(f"{self._uri} {self.collection}", numbers, vectors, self.dimensions)
         self._last = max(self._last, int(numbers.max()))
         rows = zip(numbers.tolist(), np.asarray(vectors, np.float32), strict=True)
         for some in _batch([{"key": key, "vector": row} for key, row in rows], _MAX_ROWS):
