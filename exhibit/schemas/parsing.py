@@ -58,14 +58,8 @@ def parse_json(text: str | bytes, *, where: object, error: type[ToolkitError] = 
     """Return parsed JSON; raise `error` if it is invalid, nested too deeply, or has a number that is too long."""
     try:
         return json.loads(text)
-    except json.JSONDecodeError as fault:
-        raise error(f"{where}: not JSON: {fault.msg} at line {fault.lineno}") from fault
-    except UnicodeDecodeError as fault:
-        raise error(f"{where}: not UTF-8 (byte {fault.start}); save it again as UTF-8") from fault
-    except RecursionError:
-        raise error(f"{where}: the JSON is nested too deeply") from None
-    except ValueError as fault:  # Python refuses to parse a number of more than 4,300 digits
-        raise error(f"{where}: the JSON has a number that is too long") from fault
+    except (ValueError, RecursionError) as fault:
+        raise error(f"{where}: not JSON: {fault}") from fault
 
 
 _LARGEST_TOML = 256 << 10  # characters of a TOML file: Python parses this many in about a second
@@ -80,9 +74,7 @@ def parse_toml(text: str, *, where: object, error: type[ToolkitError] = ToolkitE
         raise error(f"{where}: the TOML is nested too deeply")
     try:
         return tomllib.loads(text)
-    except RecursionError:
-        raise error(f"{where}: the TOML is nested too deeply") from None
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise error(f"{where}: not TOML: {fault}") from fault
 
 
