@@ -185,7 +185,3 @@ def _make_parser() -> command.Parser:
 
 def _list_names(part: str) -> str:
     return ", ".join(name.replace("_", "-") for name in list_plugins(PLUGINS[part]))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from exhibit.evaluation.metrics import OUTCOME, K, describe_metric, find_needing, shorten_metrics
 from exhibit.evaluation.outcomes import BAD
-from exhibit.evaluation.statistics import Difference, Overlap, Table, compare
-from exhibit.schemas.errors import ToolkitError
+from exhibit.evaluation.statistics import Difference, Table, compare
 from exhibit.schemas.run import ANSWERED_RIGHTLY, Outcome
 
 MAX_FALL = 0.1
@@ -131,14 +130,3 @@ def describe_better(names: Sequence[str], differences: Mapping[str, Difference],
         verdict = " is better than ".join((second, first) if metric.improves(change) else (first, second))
     figures = f"{metric.title} {values[0]} in {first}, {values[1]} in {second}"
     return f"{verdict}: {figures} ({metric.describe_change(difference)}; {difference.n:,} questions)."
-
-
-def check_comparable(names: Sequence[object], differences: Mapping[str, Difference], shared: Overlap) -> None:
-    """Raise an error if two runs, named by `names`, have no question or no metric in common."""
-    first, second = names
-    if not differences:
-        fault = "have no dataset and metric in common; evaluate both on the same bundle and metrics"
-        raise ToolkitError(f"{first} and {second} {fault}")
-    if not shared.asked:
-        fault = "no question has the same words, expected answer, gold and documents in both"
-        raise ToolkitError(f"{first} and {second} cannot be compared: {fault}; run both on one bundle")

@@ -263,16 +263,16 @@ def _match_rows(first: Table, second: Table) -> list[tuple[int, int]]:
     if first.name != second.name and first.pair:
         keys = [[labels.get("control") for labels in table.labels] for table in (first, second)]
     else:
-        keys = [list(_number_repeats(t.contents)) if by_content else list(t.ids) for t in (first, second)]
+        keys = [list(number_repeats(t.contents)) if by_content else list(t.ids) for t in (first, second)]
     places = defaultdict[Any, list[int]](list)
     for row, key in enumerate(keys[1]):
         places[key].append(row)
     return [(row, other) for row, key in enumerate(keys[0]) for other in places.get(key, ())]
 
 
-def _number_repeats(contents: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield the content of each question with the number of its earlier occurrences: a question may be asked twice."""
-    seen: Counter[str] = Counter()
+def number_repeats(contents: Iterable[Any]) -> Iterator[tuple[Any, int]]:
+    """Yield the content of each question with the number of its occurrence: a question may be asked twice."""
+    seen: Counter[Any] = Counter()
     for content in contents:
         seen[content] += 1
         yield content, seen[content]

@@ -104,11 +104,11 @@ class Export:
 
 def write_json(path: Path, content: Mapping[str, Any], *, indent: int | None = 1) -> None:
     text = json.dumps(content, ensure_ascii=False, indent=indent)
-    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+    path.write_text(text + "\n", encoding="utf-8", errors="replace", newline="\n")
 
 
 def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as out:
+    with path.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
         out.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
@@ -419,13 +419,7 @@ def export(root: Location, name: str, out: Path, *, force: bool = False) -> Expo
     write = FORMATS[name] if name in FORMATS else load_plugin(__name__, name)[0].write
     source = Export(open_bundle(mirror_bundle(root)))
     with replace_folder(out, force=force, kind=KIND) as folder:
-        try:
-            write(source, folder)
-        except UnicodeEncodeError as error:
-            raise BundleError(
-                f"{root}: a text or a name contains a broken character (a lone surrogate), which no file "
-                "can store; repair the source"
-            ) from error
+        write(source, folder)
         record = {
             "format": name,
             "bundle": source.name,

@@ -11,6 +11,7 @@ from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stages import count_losses, describe_losses
 from exhibit.evaluation.statistics import Difference, Overlap, Table, compare, count_overlap, summarise_run
 from exhibit.evaluation.text_tables import choose_metrics, describe_not_compared, diff_lines, read_scale
+from exhibit.schemas.errors import ToolkitError
 from exhibit.viewer.page import Record, render
 from exhibit.viewer.plots import MEANINGS, group_rows, make_funnel, make_metric_rows, stack_shares
 from exhibit.viewer.questions import CHANGES, OUTCOMES, Matching
@@ -45,7 +46,12 @@ def compare_two(
     """Compare two runs on the questions that are the same in both; raise an error if there are none."""
     before, after = (list(run.tables.values()) for run in (first, second))
     differences, shared = regression.compare_runs(before, after), count_overlap(before, after)
-    regression.check_comparable([first.folder, second.folder], differences, shared)
+    if not differences:
+        fault = "have no dataset and metric in common; evaluate both on the same bundle and metrics"
+        raise ToolkitError(f"{first.folder} and {second.folder} {fault}")
+    if not shared.asked:
+        fault = "no question has the same words, expected answer, gold and documents in both"
+        raise ToolkitError(f"{first.folder} and {second.folder} cannot be compared: {fault}; run both on one bundle")
     worse = regression.find_regressions(differences, metrics, max_fall=max_fall)
     return Comparison((first.name, second.name), differences, shared, worse)
 

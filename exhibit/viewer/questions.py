@@ -13,6 +13,7 @@ from exhibit.evaluation.metrics import STAGE_TITLES, describe_metric
 from exhibit.evaluation.outcomes import GOOD
 from exhibit.evaluation.runs import RunResults
 from exhibit.evaluation.stages import KEPT, StageCounts, find_loss
+from exhibit.evaluation.statistics import number_repeats
 from exhibit.evidence import subtract_spans
 from exhibit.schemas.run import Outcome, RunGold, RunPassage, RunQuestion
 from exhibit.viewer import drawing
@@ -136,13 +137,11 @@ class Matching:
         if not self.several:
             return [(number,) for number in range(len(self.runs[0].rows))]
         # if a run has a question twice, the second pairs with the second of another run
-        rows: dict[tuple[str, str, int], list[int | None]] = {}
+        rows: dict[Any, list[int | None]] = {}
         for at, run in enumerate(self.runs):
-            seen: Counter[tuple[str, str]] = Counter()
-            for number, row in enumerate(run.rows):
-                content = row.dataset, run.content_of(row)
-                seen[content] += 1
-                rows.setdefault((*content, seen[content]), [None] * len(self.runs))[at] = number
+            contents = ((row.dataset, run.content_of(row)) for row in run.rows)
+            for number, content in enumerate(number_repeats(contents)):
+                rows.setdefault(content, [None] * len(self.runs))[at] = number
         return [tuple(numbers) for numbers in rows.values()]
 
     def read(self, numbers: Sequence[int | None]) -> list[Side]:

@@ -9,13 +9,10 @@ from typing import Any
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.files import open_archive, refuse_entities
 from exhibit.evidence.readers.html import Printable, format_grid, format_paragraph
-from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".xlsx", ".xlsm")
 KIND = "Excel workbook"
 MEMORY = PACKED
-
-_MOST_CELLS = 2_000_000  # most cells of a sheet: a larger one is a database, and would print as thousands of pages
 
 
 def page(path: Path) -> Printable:
@@ -24,7 +21,7 @@ def page(path: Path) -> Printable:
     notes: list[str] = []
     with open_workbook(path) as book:
         for sheet in book.worksheets:
-            pieces.append(format_paragraph(sheet.title, "h2") + format_grid(_read_texts(path, sheet)))
+            pieces.append(format_paragraph(sheet.title, "h2") + format_grid(_read_texts(sheet)))
             if sheet.sheet_state != "visible":
                 notes.append(f"the hidden sheet {sheet.title!r} is printed")
     return Printable("".join(pieces), tuple(notes))
@@ -40,17 +37,11 @@ def open_workbook(path: Path, *, merged: bool = False) -> Iterator[Any]:
         yield openpyxl.load_workbook(archive.fp, read_only=not merged, data_only=True, keep_links=False)
 
 
-def _read_texts(path: Path, sheet: Any) -> Iterator[list[str]]:
-    count = 0
+def _read_texts(sheet: Any) -> Iterator[list[str]]:
     for row in sheet.iter_rows(values_only=True):
         cells = [format_cell(value) for value in row]
         while cells and not cells[-1]:
             cells.pop()
-        count += max(len(cells), 1)
-        if count > _MOST_CELLS:
-            raise DocumentError(
-                f"{path}: sheet {sheet.title!r} has more than {_MOST_CELLS:,} cells; delete those that are not needed"
-            )
         yield cells
 
 

@@ -68,11 +68,18 @@ class LineType(NamedTuple):
 
 def find_line_types(document: Document) -> dict[int, LineType]:
     """Return the font of each line by the offset of its first word; empty if the document has no pages."""
-    return {
-        page.span.start + at: kind
-        for page, _, textpage in _open_pages(document, document.pages)
-        for at, kind in _find_page_types(textpage)
-    }
+    types: dict[int, LineType] = {}
+    for page, _, textpage in _open_pages(document, document.pages):
+        counted = read_counted_text(textpage)
+        for match in _LAST.finditer(counted.text):
+            index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[match.end() - 1])
+            box = pdfium_c.FS_RECTF()
+            if index >= 0 and pdfium_c.FPDFText_GetLooseCharBox(textpage, index, box):
+                weight = pdfium_c.FPDFText_GetFontWeight(textpage, index)
+                bold = weight >= _BOLD or "bold" in _read_font_name(textpage, index).lower()
+                start = page.span.start + match.end() - len(match[0].lstrip())
+                types[start] = LineType(round(abs(box.top - box.bottom), 1), bold)
+    return types
 
 
 def _open_pages(document: Document, pages: Sequence[Page]) -> Iterator[tuple[Page, Any, Any]]:
@@ -88,17 +95,6 @@ def _open_pages(document: Document, pages: Sequence[Page]) -> Iterator[tuple[Pag
                 continue
             with closing(drawn), closing(textpage):
                 yield page, drawn, textpage
-
-
-def _find_page_types(textpage: Any) -> Iterator[tuple[int, LineType]]:
-    counted = read_counted_text(textpage)
-    for match in _LAST.finditer(counted.text):
-        index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[match.end() - 1])
-        box = pdfium_c.FS_RECTF()
-        if index >= 0 and pdfium_c.FPDFText_GetLooseCharBox(textpage, index, box):
-            weight = pdfium_c.FPDFText_GetFontWeight(textpage, index)
-            bold = weight >= _BOLD or "bold" in _read_font_name(textpage, index).lower()
-            yield match.end() - len(match[0].lstrip()), LineType(round(abs(box.top - box.bottom), 1), bold)
 
 
 def _read_font_name(textpage: Any, index: int) -> str:

@@ -126,10 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # a shell makes background processes ignore Ctrl-C: reset this
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with FileLock(folder / LOCK):
-        job = _read(folder / JOB)
-        if job is None:
-            sys.stderr.write(f"error: {folder}: not a job's folder; only `exhibit view` starts this command\n")
-            return 1
+        job = Job.model_validate_json((folder / JOB).read_bytes())
         from exhibit.__main__ import main as exhibit
 
         code = 1
