@@ -51,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument_group("the table").add_argument
     add("--sheet", metavar="NAME", help="the sheet of a workbook (default: the first with rows)")
     add("--name", help="the bundle's short name (default: the table's)")
-    add("--title", help="the bundle's name on the Hub (default: the short one)")
+    add("--title", help="the bundle's title on the Hub (default: its short name)")
     add("--licence", metavar="NAME", help="such as cc-by-4.0 (default: unknown)")
     add("--redistributable", action="store_true", help="the licence allows the documents to be redistributed")
 

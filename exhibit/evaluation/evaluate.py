@@ -174,7 +174,7 @@ class _Evaluation:
         return [key for key in keys if other.get(key) != self.config.get(key)]
 
     def probe(self, folder: Path) -> None:
-        """Check, before any other work, that the target answers some unanswered questions of each dataset."""
+        """Check, before any other work, that the target answers a few questions of each unfinished dataset."""
         for dataset in self.datasets:
             probes = (to_probe(dataset, journal.failed) for journal in self._open_journals(folder, dataset))
             if cases := next(filter(None, probes), None):

@@ -72,7 +72,7 @@ class Journal:
         self._answered |= reply.answer is not None
 
     def has_answers(self) -> bool:
-        """Return whether the system answers: any reply has an answer, even an empty answer, or all questions failed."""
+        """Return whether any reply has an answer (which may be empty); also True if every question failed."""
         return self._answered or all(self.failed.values())
 
     def __iter__(self) -> Iterator[Case]:
@@ -128,7 +128,7 @@ def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 
 
 def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases from which a probe takes its questions: those that did not fail, or all if every case failed."""
+    """Return the cases for a probe: cases without a reply; if there are none, answered cases; else failed cases."""
     left = list_left_to_ask(dataset, failed)
     good = [case for case in left if not failed.get(case.id)]
     return good or [case for case in dataset.cases if left and failed.get(case.id) is False] or left

@@ -320,7 +320,7 @@ def find_parts(reply: Any, paths: ReplyPaths = KNOWN) -> Parts:
 
 
 def _find_blank(path: str, fields: Any) -> str:
-    """Return `null` or `empty` if the reply has a field at a path without a text in it, else an empty text."""
+    """Return `null` if the field at a path is null, `empty` if its text is blank, and an empty text otherwise."""
     parent, _, key = path.rpartition(".")
     inside = search(parent, fields) if parent else fields
     if not isinstance(inside, Mapping) or key not in inside:

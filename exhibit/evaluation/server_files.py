@@ -152,7 +152,7 @@ class DocumentInterface(BaseModel, extra="forbid", frozen=True):
 
 def _check_variable(name: str) -> str:
     if name and not re.fullmatch(r"EXHIBIT_TARGET_[A-Z0-9_]+", name):
-        raise ValueError("a target file may use only variables named EXHIBIT_TARGET_…; or --set target_key=VARIABLE")
+        raise ValueError("name the variable EXHIBIT_TARGET_…, or pass another variable with --set target_key=NAME")
     return name
 
 

@@ -167,7 +167,7 @@ class Difference:
 
     @property
     def chance(self) -> str:
-        """The p value of the paired difference in words: `p 0.03`, `p < 0.001`; empty without an interval."""
+        """The p value of the paired difference as text, such as `p 0.03` or `p < 0.001`; empty if it is unknown."""
         if self.p is None:
             return ""
         return f"p {self.p:.2g}" if self.p >= 0.001 else "p < 0.001"

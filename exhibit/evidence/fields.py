@@ -30,7 +30,7 @@ def name_key(name: str) -> str:
 
 @cache
 def _rank_names(field: str) -> dict[str, int]:
-    """Return the rank of each known name of a field, 0 for the best, by its `name_key`."""
+    """Return the rank of each known name of a field, where 0 is best; names have the form that `name_key` returns."""
     names = [*FIELDS[field], *(f"{prefix}_{name}" for name in FIELDS[field] for prefix in FIELDS["prefixes"])]
     ranks: dict[str, int] = {}
     for rank, name in enumerate(names):

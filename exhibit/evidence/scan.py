@@ -85,7 +85,7 @@ def add_ocr_arguments(parser: ArgumentParser) -> None:
     add = group.add_argument
     add("--ocr", action="store_true", help="read pages without text by OCR, and add the words as an invisible layer")
     add("--ocr-language", default="en", metavar="TAG", help="such as en, cs-CZ or ces+eng")
-    add("--ocr-engine", choices=["auto", *list_ocr_engines()], default="auto", help="default: any that fits")
+    add("--ocr-engine", choices=["auto", *list_ocr_engines()], default="auto", help="auto selects by the language")
 
 
 def read_ocr_flags(options: Namespace) -> Ocr | None:

@@ -281,7 +281,10 @@ def _find_source(gap: str) -> str:
 
 
 def _group_steps(text: str, system: LegalSystem | None = None) -> list[_Cited]:
-    """Return the provisions that a text cites; with a system, only the first of a list: § 664 of `§§ 664 bis 670`."""
+    """Return the provisions that a text cites.
+
+    With a legal system, only the first provision of a list is returned: § 664 of `§§ 664 bis 670`.
+    """
     cited: list[_Cited] = []
     for match in _make_unit_pattern(system).finditer(text):
         sort = list_unit_sorts()[match["word"].lower()]

@@ -79,8 +79,8 @@ def cut_windows(text: str, wanted: Iterable[Span], *, around: int = 280) -> list
 def choose_pages(row: RunQuestion, files: Mapping[str, FileSpans], *, most: int = _CASE_PAGES) -> list[PageKey]:
     """Return the pages to show for a question: first pages with gold, then pages of cited or top-ranked passages.
 
-    If there are more than `most` pages, gold pages after the second are left out first. Further pages of long passages
-    are added at the end.
+    At most `most` of these pages are returned; gold pages after the second are dropped first. The pages on which long
+    passages continue are added at the end.
     """
     gold, passages = dict.fromkeys(_list_gold_pages(row, files)), row.reply.passages
     others, further = dict[PageKey, None](), dict[PageKey, None]()

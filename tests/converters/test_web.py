@@ -182,7 +182,7 @@ REFUSED = [
     ("site", "/to-file", "not a web address"),
     ("site", "/nothing-here.html", "HTTP 404 not found"),
     ("rude", "/rude", "the connection failed"),
-    ("nowhere", "/page.html", "host not found"),
+    ("nowhere", "/page.html", "host not found; check the address and the network"),
     ("site", "/archive", "neither a page nor a PDF"),
     ("site", "/empty", "the reply is empty"),
     ("site", "/drafts/practice-direction-4.html", "robots.txt forbids this page (--ignore-robots)"),

@@ -82,7 +82,7 @@ def test_builtin_target_reuses_index_until_settings_or_documents_change(builtin,
     assert builtin(embedder=Hashing(64)).index_folder(dataset) != folder
     dataset.files["birch.txt"].write_text("LEASE\n\nNow quite another document.", encoding="utf-8")
     assert builtin().index_folder(dataset) != folder
-    with pytest.raises(BundleError, match="omit --ingest never"):
+    with pytest.raises(BundleError, match="use --ingest auto"):
         builtin(ingest="never").ingest(dataset)
 
 

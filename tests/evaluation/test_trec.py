@@ -44,7 +44,7 @@ def test_trec_files_rank_gold_passages_when_case_has_no_grades(tmp_path):
     assert qrels == ["7 0 gold-0 1", "7 0 gold-1 1"]
 
 
-def test_trec_files_omit_failed_impossible_and_unquoted_questions(tmp_path):
+def test_trec_files_omit_failed_questions_and_questions_without_quoted_gold(tmp_path):
     assert write_trec(tmp_path, [case([quote("", "a.pdf")], [at(0, 9, "b.pdf"), at(0, 9, "a.pdf")])]) == ([], [])
     failed = case([gold((0, 9))], [at(0, 9)], error="timed out")
     impossible = case([], [at(0, 9)], is_impossible=True)

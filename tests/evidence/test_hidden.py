@@ -83,7 +83,7 @@ def test_find_hidden_spans_checks_only_the_given_pages_of_a_pdf(draw, write):
     assert find_hidden_spans(read_document(write("a.txt", "words"))) == []
 
 
-def test_convert_labels_and_notes_gold_on_hidden_words(tmp_path, convert):
+def test_convert_labels_gold_with_hidden_words_and_notes_it_in_bundle_json(tmp_path, convert):
     folder = tmp_path / "documents"
     folder.mkdir()
     (folder / "lease.pdf").write_bytes(drawn_pdf(f"{SEEN} BT 1 g /F 11 Tf {LINE}"))

@@ -50,7 +50,7 @@ def test_folded_text_of_located_spans_equals_folded_quote(text, data):
             assert found == fold(quote, loose=True)
 
 
-def test_locate_marks_a_match_by_letters_only_as_fuzzy():
+def test_locate_marks_a_match_as_fuzzy_if_only_its_letters_agree():
     marked = "The **Buyer** pays the price within thirty days of the invoice."
     [match] = locate(marked, document(f"1. {marked.replace('**', '')} 2. Title passes then."))
     assert (match.span, match.how, match.score) == ((3, 62), "fuzzy", 1.0)
@@ -76,7 +76,7 @@ def test_locate_finds_no_match_for_a_blank_quote(quote):
     assert locate(quote, document("some text")) == []
 
 
-def test_locate_ignores_hyphens_and_case_only_without_a_stricter_match():
+def test_locate_ignores_hyphens_and_case_if_no_stricter_match_exists():
     doc = document("A NON-\nEXCLUSIVE license. A non-exclusive licence.")
     assert [m.span.start for m in locate("non-exclusive licen", doc)] == [28]
     assert locate("nonexclusive license", doc)[0].how == "folded"

@@ -92,7 +92,7 @@ def test_ranked_passages_do_not_overlap_and_have_falling_scores(pipeline):
     assert scores == sorted(scores, reverse=True)
 
 
-def test_search_returns_depth_passages_of_the_given_documents(pipeline):
+def test_search_returns_as_many_passages_as_depth_from_the_named_documents_only(pipeline):
     [found] = pipeline.search(["Which law governs?"], documents=["heron.txt"], depth=2)
     assert {hit.document for hit in found.ranked} == {"heron.txt"} and len(found.ranked) == 2
     assert pipeline.search(["  "])[0].ranked == () and pipeline.search(["x"], documents=[])[0].ranked == ()

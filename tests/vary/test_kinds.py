@@ -130,7 +130,7 @@ def test_removed_kind_skips_question_if_clause_end_is_uncertain(end):
 
 
 @pytest.mark.parametrize("mark", ["§ 1", "Section 1", "1."])
-def test_removed_kind_copies_the_number_format_of_the_clause(mark):
+def test_removed_kind_leaves_the_clause_number_unchanged(mark):
     gold = "The laws of Ohio govern this Lease and all agreements between them."
     text = f"{mark} Law\n{gold}\n\n2. Rent\nThe rent is due.\n\n3. Notices\nNotices are sent by post.\n"
     document, row = one_row(text, "Ohio", gold)

@@ -27,10 +27,11 @@ File name: {filename}
 
 
 def pair_files(names: Sequence[str], paths: Iterable[Path]) -> tuple[dict[int, Path], list[int]]:
-    """Assign a file to each name: a file with the same key, a longer name or a similar name.
+    """Assign to each name the file with the same name, with a shorter or longer form of it, or with a similar name.
 
-    Each of these rules is tried on all names before the next rule, and each file is assigned only once. Return the
-    files by the names' indexes, and the indexes of names that are only similar.
+    Names are compared in the form of `make_file_key`. Each of the three rules is tried on all names before the next
+    rule, and each file is assigned only once. Return the file of each name, by the index of the name, and the indexes
+    of the names whose file has only a similar name.
     """
     left = {path: make_file_key(path.name) for path in paths}
     keys = [make_file_key(name) for name in names]
@@ -72,7 +73,7 @@ def _find_similar(key: str, left: Mapping[Path, str]) -> list[Path]:
 
 
 def _count_other_letters(name: str, other_name: str) -> int:
-    """Return the number of letters that only one of the names has; the edit distance is at least this number."""
+    """Return a lower bound of the edit distance: the larger count of letters that one name has and the other lacks."""
     letters, others = Counter(name), Counter(other_name)
     return max((letters - others).total(), (others - letters).total())
 

@@ -113,7 +113,7 @@ def _addresses_of(host: str, port: int, *, allow_private: bool) -> list[str]:
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise FetchError("host not found", host) from error
+        raise FetchError("host not found; check the address and the network", host) from error
     addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
     private = next((address for address in addresses if not allow_private and not is_public(address)), None)
     if private is not None:

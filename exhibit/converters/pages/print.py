@@ -233,7 +233,7 @@ def make_html(text: str) -> str:
 
 
 def _read_page(raw: RawDocument) -> Printable | None:
-    """Return a document, such as a Word file, as an HTML page to print, with notes on it; None for plain text."""
+    """Return the HTML page from which a document, such as a Word file, is printed; None for plain text."""
     if raw.original is None:
         return None if raw.html is None else Printable(raw.html)
     if raw.original.suffix.lower() in HTML:

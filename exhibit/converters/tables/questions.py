@@ -260,7 +260,7 @@ class GoldReader:
         return tuple(replace(quote, acceptable=provisions.get(quote.filename, ())) for quote in quotes), names
 
     def _assign(self, quote: Quote) -> Quote:
-        """Return a quote; if the row names no document, the only document that contains the quote."""
+        """Return the quote; if it names no document, add the name of the only document that contains it."""
         if quote.filename or quote.provision:
             return quote
         if not self._shelf.files:

@@ -71,7 +71,7 @@ class Builtin:
             if self._options.ingest != "fresh" and (folder / MANIFEST).is_file():
                 return self._reuse(dataset, folder)
             if self._options.ingest == "never":
-                raise BundleError(f"{folder}: no index of {dataset.name} with these settings; omit --ingest never")
+                raise BundleError(f"{folder}: no index of {dataset.name} with these settings; use --ingest auto")
             return self._build(dataset, folder)
 
     def index_folder(self, dataset: Dataset) -> Path:

@@ -205,7 +205,7 @@ def _read_brackets(brackets: str) -> list[str]:
 
 
 def _replace_last(path: Path, brackets: str, dots: str) -> Path | None:
-    """Return the full path of a reference that consists only of brackets after an earlier reference."""
+    """Return the path of a reference in brackets that follows another reference: `(b)` after 3.4(2)(a) is 3.4(2)(b)."""
     new = _read_brackets(brackets)
     fixed = 1 + len([dot for dot in dots.split(".") if dot])
     for place in range(len(path) - 1, fixed - 1, -1):

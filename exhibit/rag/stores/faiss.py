@@ -84,7 +84,7 @@ class FaissStore:
         return wanted[here], np.take(self._rows(), rows, axis=0)
 
     def save(self, keys: Keys) -> None:
-        """Write the index atomically, without rows under other keys than `keys`."""
+        """Write the index atomically, with only the rows of these keys."""
         self.remove(np.setdiff1d(self._keys, keys))
         with replace_file(self.path) as partial:
             faiss.write_index(self._index, str(partial))

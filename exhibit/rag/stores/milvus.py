@@ -107,7 +107,7 @@ def _parse(argument: str | None) -> tuple[str, str]:
         raise ToolkitError(f"--store milvus: no index type {kind!r}; there are {', '.join(_KINDS)}")
     if address.startswith(_SERVERS):
         if "@" in urlsplit(address).netloc:
-            raise ToolkitError(f"--store milvus: the index stores the URI; put user:password into {_TOKEN}")
+            raise ToolkitError(f"--store milvus: no password in the URI; set the environment variable {_TOKEN}")
         return address, kind
     if address in ("", "lite"):
         return str(find_cache_folder() / "milvus.db"), kind

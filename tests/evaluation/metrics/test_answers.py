@@ -73,7 +73,7 @@ def listed(answer: str, **labels: list[object]) -> Case:
         ("Anything.", [], None),
     ],
 )
-def test_answer_must_contain_gives_share_of_required_items_in_answer(answer, items, expected):
+def test_answer_must_contain_is_the_share_of_required_items_that_the_answer_has(answer, items, expected):
     one_text = case(answer="The buyer gives notice [1].", labels={"must_contain": "[the] buyer"})
     rows = [listed(answer, must_contain=items), one_text]
     assert apply("answer_must_contain", rows) == {"answer_must_contain": [expected, 1.0]}
@@ -88,7 +88,7 @@ def test_answer_must_contain_gives_share_of_required_items_in_answer(answer, ite
         ("No list.", [], None),
     ],
 )
-def test_answer_must_not_gives_share_of_forbidden_items_in_answer(answer, items, expected):
+def test_answer_must_not_is_the_share_of_forbidden_items_that_the_answer_has(answer, items, expected):
     assert apply("answer_must_not", [listed(answer, must_not_contain=items)]) == {"answer_must_not": [expected]}
 
 
