@@ -75,7 +75,7 @@ def make_bundle(source: Path, out: Path, options: argparse.Namespace) -> Path:
 
 
 def write_reworded(plain: Path, folder: Path, words: str) -> None:
-    """Write a copy of a bundle with its questions in other words, without those that have none."""
+    """Write a copy of a bundle with its questions in other words; questions that `reword` leaves out are missing."""
     folder.mkdir(parents=True)
     for path in plain.iterdir():
         (folder / path.name).symlink_to(path.resolve())
@@ -164,7 +164,7 @@ def list_published(metric: str, dataset: str) -> Iterator[tuple[str, bool, list[
 
 
 def make_headline(runs: Sequence[Run], *, comparable: bool) -> Table:
-    """Return the table of the headline metrics over all datasets, published figures first."""
+    """Return the table of the main metrics over all datasets, published figures first."""
     published: dict[str, dict[str, list[float]]] = {}
     for metric in METRICS if comparable else ():
         for title, _, values in list_published(metric, "ALL"):
@@ -196,7 +196,7 @@ def make_dataset_table(runs: Sequence[Run], dataset: str, *, comparable: bool) -
 
 
 def write_notes() -> Iterator[str]:
-    """Yield the notes of the page: what the figures do not show, and the sources of the published ones."""
+    """Yield the notes of the page: what the figures do not show, and where the published figures come from."""
     yield "- Every question is searched in all files of all four datasets; 95% intervals: bootstrap over documents."
     yield "- `legal` and its reranker were trained on other documents of CUAD, ContractNLI and MAUD, none of them here;"
     yield "  the constants of `routed` were chosen with the mini set in view. The papers' embedders are larger."

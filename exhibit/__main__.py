@@ -53,7 +53,7 @@ VERBS = {
     ),
     "index": Verb(
         "exhibit.rag.__main__",
-        "build an index of documents; --inspect INDEX inspects one",
+        "build an index of documents; --inspect INDEX inspects an index",
         words=("index",),
         modes={"--inspect": "exhibit.rag.inspect:main"},
     ),

@@ -240,7 +240,7 @@ def train_teacher(
 
 
 def train_verdicts(task: Run, base: Mapping[str, Mapping[str, Array]], random: Random) -> None:
-    """Train the model for yes-no questions with two teachers; rank 48 is the rank of what is written."""
+    """Train the model for yes-no questions with two teachers; the written weights have rank 48."""
     asked, tuning = (list_asked(task.ground.pack, split) for split in ("train", "dev"))
     device, teachers = task.ground.device, []
     for seed in (1, 2):

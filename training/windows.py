@@ -139,7 +139,7 @@ class Windows:
 
 
 def mark_edges(inside: npt.NDArray[np.bool_]) -> Labels:
-    """Return, for each token, whether it is in an answer, begins one, and ends one."""
+    """Return, for each token, whether it is in an answer, begins an answer, and ends an answer."""
     before = np.concatenate([[False], inside[:-1]])
     behind = np.concatenate([inside[1:], [False]])
     return np.stack([inside, inside & ~before, inside & ~behind], axis=1).astype(np.int64)

@@ -64,7 +64,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--from", type=_parse_day, metavar="DATE", help="leave out versions that ended before this day")
     most = "questions of each kind on each law, at most (default: 6)"
     parser.add_argument("--questions", type=parse_positive, default=6, metavar="N", help=most)
-    parser.add_argument("--as-of", type=_parse_day, metavar="DATE", help="only the versions in force on this day")
+    parser.add_argument("--as-of", type=_parse_day, metavar="DATE", help="convert the versions in force on this day")
 
 
 def _parse_day(text: str) -> str:

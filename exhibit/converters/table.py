@@ -40,7 +40,7 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    columns = parser.add_argument_group("columns", "guessed from their names if not given; '' for none")
+    columns = parser.add_argument_group("columns", "guessed from the columns' names if not given; '' = no column")
     for role, meaning in ROLES.items():
         columns.add_argument(f"--{role}", metavar="COLUMN", help=meaning)
     add_fetch_arguments(parser)
@@ -49,8 +49,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     as_what = "print every file to PDF, or copy it unchanged (default: pdf)"
     add("--as", choices=["pdf", "is"], default="pdf", help=as_what)
     add = parser.add_argument_group("the table").add_argument
-    add("--sheet", metavar="NAME", help="the sheet of a workbook (default: the first with rows)")
-    add("--name", help="the bundle's short name (default: the table's)")
+    add("--sheet", metavar="NAME", help="the sheet of a workbook (default: the first sheet with rows)")
+    add("--name", help="the bundle's short name (default: the table's file name)")
     add("--title", help="the bundle's title on the Hub (default: its short name)")
     add("--licence", metavar="NAME", help="such as cc-by-4.0 (default: unknown)")
     add("--redistributable", action="store_true", help="the licence allows the documents to be redistributed")
@@ -176,7 +176,7 @@ def _finish_row(row: RawRow, documents: dict[str, RawDocument], tally: Tally) ->
 
 
 def _stand_in(labels: dict[str, Label], quotes: list[Quote]) -> tuple[str, str]:
-    """Return a text in place of a missing expected answer, and its origin, which is empty if the text is the quotes."""
+    """Return a text in place of a missing expected answer, and its origin; the origin of quotes is empty."""
 
     def list_words(name: str) -> list[str]:
         items = json.loads(str(labels.get(name, "[]")))

@@ -129,7 +129,7 @@ class Worker(Generic[In, Out]):
             raise
 
     def _prepare(self) -> None:
-        """Start a process with its work unless one is running; raise if several processes in a row fail to start."""
+        """Start a process with its work unless it is running; raise if several processes in a row fail to start."""
         for _ in range(TRIES):
             if self.process is not None:
                 return

@@ -176,7 +176,7 @@ def _make_parser() -> command.Parser:
     add("--source-type", help=argparse.SUPPRESS, **kind)
     analysis = "analyse a finished run; without RUN, count the questions"
     add("--analyze", nargs="?", const="", metavar="RUN", help=analysis)
-    add("--output-dir", "--resultsdir", metavar="DIR", help="default: results")
+    add("--output-dir", "--resultsdir", metavar="DIR", help="the folder of all runs (default: results)")
     add("--run-name", metavar="NAME", help="the name of the run's folder (default: preset and time)")
     add("--resume", action="store_true", help="continue a run that was stopped")
     command.add_json(results)

@@ -69,7 +69,7 @@ def explain_fall(name: str, difference: Difference, max_fall: float = MAX_FALL) 
 
 
 def measure_fall(name: str, difference: Difference) -> float:
-    """Return the size of a change: the difference of the means, divided by the first mean unless they are shares."""
+    """Return the difference of the means; for a metric that is no share, the difference divided by the first mean."""
     change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
     if describe_metric(name).unit == "share":
         return change

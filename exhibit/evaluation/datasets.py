@@ -47,7 +47,7 @@ class Selection(BaseModel):
     limit: Positive | None = None
     """ask at most this many questions of each dataset"""
     sample_seed: int | None = None
-    """draw the questions at random with this seed; without it, the first ones are asked"""
+    """draw the questions at random with this seed; without a seed, the first questions are asked"""
     allow_changed_corpus: bool = False
     """score questions although their documents differ from bundle.json"""
 

@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("gold", type=Path, metavar="gold.json", help="the queries with the snippets that answer them")
     add("--k", type=parse_positive, default=K, metavar="K", help=f"the cutoff of recall and nDCG (default: {K})")
     add("--output", type=Path, metavar="FILE", help="also write the results to this file, as JSON")
-    seed = "the seed's definition: either text contains the other, so even one word matches"
+    seed = "seed: two texts match if either contains the other, so even a single word matches"
     add("--parity", choices=["seed"], default="", help=seed)
     add_json(parser)
     options = parser.parse_args(argv)

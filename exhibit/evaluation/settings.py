@@ -45,7 +45,7 @@ class Settings(Selection):
     preset: str = DEFAULT
     """the recipe of the built-in pipeline: a name or a .toml file"""
     pipeline: dict[str, Any] = Field(default={})
-    """single settings of the pipeline, which override the preset's"""
+    """single settings of the pipeline, which override those of the preset"""
     llm: str | None = None
     """the model that writes answers, as NAME:MODEL; none: retrieval only; default: quote sentences of the documents"""
     target: str = "builtin"
@@ -69,7 +69,7 @@ class Settings(Selection):
     max_failures: Annotated[float, Field(ge=0, le=1)] = 0.05
     """the share of failed questions above which the run ends with exit code 3"""
     ingest: Literal["auto", "never", "fresh"] | None = None
-    """auto: upload the documents that the system lacks; never: use those that it has; fresh: delete and upload all"""
+    """auto: upload the documents that the system lacks; never: upload none; fresh: delete and upload all"""
     metrics: tuple[str, ...] = ()
     """the metrics, as NAME or NAME@K; none = all that apply"""
     parity: Literal["", "legalbenchrag", "seed"] = ""

@@ -306,7 +306,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_json(parser)
     options = vars(parser.parse_args(argv))
     if options["create_pr"] and options["tag"]:
-        parser.error("--create-pr works only without --tag")
+        parser.error("--create-pr cannot be combined with --tag; omit --tag")
     if options["mteb"] and options["create_pr"]:
         parser.error("--mteb commits the passages of all documents to main; omit --create-pr")
     as_json = options.pop("json")

@@ -190,7 +190,7 @@ def read_lowrank(weights: Path) -> Weights:
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     if digest != read_record(weights)["sha256"]:
         raise SourceError(
-            f"{weights}: damaged: its sha256 is {digest}, not the one in its .json file; install the package again"
+            f"{weights}: damaged: its sha256 is {digest}, but its .json file has another; install the package again"
         )
     return read_safetensors(weights)
 

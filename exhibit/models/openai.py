@@ -52,7 +52,7 @@ class Endpoint:
         try:
             self._timeout = min(float(_read_variable("OPENAI_TIMEOUT") or 60), timeout or float("inf"))
         except ValueError:
-            raise ToolkitError("OPENAI_TIMEOUT is not a number of seconds; set it to one, such as 60") from None
+            raise ToolkitError("OPENAI_TIMEOUT is not a number of seconds; set it to a number, such as 60") from None
         headers = {"api-key": key} if azure else {"Authorization": f"Bearer {key}"} if key else {}
         secrets = Secrets([key])
         self._client = HttpClient(headers, connections=_CONCURRENCY, secrets=secrets)

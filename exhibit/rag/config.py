@@ -52,7 +52,7 @@ class Ingest(BaseModel):
     ocr_language: str = "en"
     """the language of the OCR: en, de, cs-CZ …"""
     ocr_engine: str = "auto"
-    """the OCR engine, or auto: the first one that is installed and knows the language"""
+    """the OCR engine, or auto: the first installed engine that knows the language"""
     hidden_text: Literal["skip", "index"] = "skip"
     """skip or index the words of a PDF that are invisible on the page (white, tiny, outside the page, covered)"""
     splitter: str = "rcts"
@@ -60,7 +60,7 @@ class Ingest(BaseModel):
     chunk_size: Positive = 500
     """the maximum size of a chunk, in characters"""
     overlap: Count = 0
-    """the number of characters that a chunk repeats from the one before"""
+    """the number of characters that a chunk repeats from the previous chunk"""
     augment: Literal["none", "summary"] = "none"
     """the text that is put before a chunk to embed it, but is not part of the chunk: none, or the document's summary"""
     layers: Literal["chunk", "all"] = "chunk"
@@ -99,7 +99,7 @@ class Search(BaseModel):
     document_limit: Count = 0
     """with method = dense: the maximum number of documents that passages come from; 0 = no limit"""
     threshold: Share | None = None
-    """passages that score lower than the best by more than this are not used for the answer; none = all are used"""
+    """passages whose score is below the best by more than this are not used for the answer; none = all are used"""
     min_chunks: Count = 0
     """with a threshold: the number of first passages that are used even below the threshold"""
     budget_tokens: Positive = 2500

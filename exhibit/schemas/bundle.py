@@ -65,7 +65,7 @@ def _read_objects(given: Any) -> Any:
     if not isinstance(given, list):
         return [] if given is None else given
     if {type(context) for context in given} == {str, dict}:
-        raise ValueError("has both strings and objects; use only one of the two")
+        raise ValueError("has both strings and objects; use only strings or only objects")
     return [{"filename": None, "text": context} if isinstance(context, str) else context for context in given]
 
 

@@ -173,7 +173,7 @@ def write_page(
 
 
 def make_names_unique(runs: Sequence[RunResults]) -> None:
-    """Replace the name of each run that shares it with another run by the path of its folder."""
+    """Give each run whose name another run has, too, the path of its folder as its name."""
     names = Counter(run.name for run in runs)
     for run in runs:
         if names[run.name] > 1:

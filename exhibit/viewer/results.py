@@ -69,18 +69,18 @@ def _make_parser() -> cli.Parser:
     add_command("report", _write_pages, "write the report of a run again, from its results folder")
     what = "compare any number of runs: metrics, and every question in each run"
     add = add_command("compare", _write_pages, what, "+")
-    add("--out", type=Path, metavar="FILE", help=f"default: {comparison.NAME} in the last run's folder")
+    add("--out", type=Path, metavar="FILE", help=f"the page (default: {comparison.NAME} in the last run's folder)")
     add = add_command("export", _export, "export results for a model's repository on the Hub or for Every Eval Ever")
     add("--to", choices=FORMS, required=True, help="the format")
     add("--model", required=True, metavar="OWNER/NAME", help="the name of the system that was tested")
     add("--dataset", default="", metavar="OWNER/NAME", help="the bundle's repository on the Hub")
-    add("--out", type=Path, default=Path("exported"), metavar="DIR", help="default: exported")
+    add("--out", type=Path, default=Path("exported"), metavar="DIR", help="the folder (default: exported)")
     what = "write a page on all runs that shows which run made a metric worse"
     add = add_command("index", trend.index, what, "?", default=Path("results"), metavar="RESULTS_DIR")
     add("--out", type=Path, metavar="FILE", help=f"the page (default: RESULTS_DIR/{trend.NAME})")
-    what = "Good / Acceptable / Poor by metric: a TOML file, or seed: the seed project's expected figures"
+    what = "bands of the metrics: a TOML file, or seed: the figures that the second seed expects (docs/report.md)"
     add("--bands", type=Path, metavar="FILE", help=what)
-    what = f"exit {trend.GATE} if the newest run is still worse than an earlier one, or a mean is poor; repeatable"
+    what = f"exit {trend.GATE} if the newest run is still worse than an earlier run, or a mean is poor; repeatable"
     add("--fail-on", action="append", choices=(trend.REGRESSION, trend.BAND), default=[], help=what)
     return parser
 

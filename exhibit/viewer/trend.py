@@ -57,7 +57,7 @@ class Regression(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The lines to print: both runs with the largest fall, each other fall, and whether they persist."""
+        """The lines to print: both runs with the largest fall, each other fall, and whether the falls persist."""
         falls = [describe_fall(*pair) for pair in self.falls.items()]
         falls += [f"{self.more_failed} more question{'s' * (self.more_failed > 1)} failed"] if self.more_failed else []
         headline = f"{self.run.name} is worse than {self.before.name} on {self.title}: {falls[0]}"
@@ -90,7 +90,7 @@ def format_value(metric: str, number: float | None) -> str:
 
 
 def open_runs(folders: Sequence[Path], source: str) -> list[RunResults]:
-    """Return the finished runs, oldest first; print a note for each that is skipped."""
+    """Return the finished runs, oldest first; print a note for each skipped run."""
     runs = list[RunResults]()
     for folder in track(folders, total=len(folders), label="runs", unit="run"):
         if not (folder / SUMMARY).is_file():
@@ -185,7 +185,7 @@ def check_gates(gates: Sequence[str], series: Sequence[Series], scale: Scale) ->
         bands = [check for system in series for check in _check_bands(system, scale)]
         if not bands:
             reason = "no metric of the newest runs has a band, so the check could never fail"
-            raise ToolkitError(f"--fail-on {BAND}: {reason}; name others with --bands")
+            raise ToolkitError(f"--fail-on {BAND}: {reason}; name other bands with --bands")
         checks += bands
     return checks
 
@@ -212,7 +212,7 @@ def index(options: argparse.Namespace) -> int:
     regressions = [regression for system in series for regression in system.regressions]
     checks = check_gates(options.fail_on, series, scale)
     page = _write_page(options.out or options.runs / NAME, runs, series, scale)
-    lines = [] if regressions else [f"{len(runs)} runs: none is worse than the one before it"]
+    lines = [] if regressions else [f"{len(runs)} runs: no run is worse than the run before it"]
     record: Record = {"runs": len(runs), "regressions": [], "checks": [c._asdict() for c in checks], "page": page}
     for drop in regressions:
         folders_of_both = f"{drop.before.folder} {drop.run.folder}"

@@ -318,7 +318,7 @@ def test_asker_reports_absence_for_a_document_without_chunks(monkeypatch):
     assert judge(embedder, monkeypatch) == ("absent", (), 1.0) and embedder.hints == []
 
 
-def test_asker_limits_only_unsure_drafts_to_3_passages(monkeypatch):
+def test_asker_limits_unsure_drafts_but_not_sure_drafts_to_3_passages(monkeypatch):
     embedder = StubEmbedder(odds=2.5)
     embedder.scores, embedder.spans = {0: 1.4, 1: 3.0, 2: 1.5}, ((9, 11),)
     second, third = judge(embedder, monkeypatch).spans

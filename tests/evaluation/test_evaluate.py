@@ -111,7 +111,7 @@ def test_ingestion_counts_pdf_pages(run, converted):
     assert told["pages"] == sum(document["pages"] for document in documents) > told["files"] == len(documents)
 
 
-def test_graded_files_extend_ranking_depth(run, bundle):
+def test_ranking_is_deeper_if_files_have_grades(run, bundle):
     lines = rows_of(bundle / "gold.jsonl")
     grades = {"alder.txt": 4, "birch.txt": 0, "cedar.txt": 2}
     lines[0]["labels"] |= {"grade": 4, "grades": json.dumps(grades)}

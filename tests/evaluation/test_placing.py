@@ -242,7 +242,7 @@ def test_file_name_spelling_does_not_change_metrics(dataset, spelling):
     assert measure_replies(dataset, passages_of, SPELLINGS[spelling])[0] == plain
 
 
-def test_passages_without_file_names_count_in_passage_metrics_only(dataset):
+def test_passages_without_file_names_count_in_passage_metrics_but_not_in_document_metrics(dataset):
     values, cases = measure_replies(dataset, passages_of, lambda name: None)
     assert set(values["char_recall@8"]) == set(values["recall@10"]) == {1.0}
     assert set(values["document_hit@1"]) == set(values["drm@8"]) == {None}

@@ -68,7 +68,7 @@ def write_summary(run):
     (run / "leases" / "summary.json").write_text(json.dumps(make_summary_json(summarise_run([tables[0]]))))
 
 
-def test_report_diff_trend_and_agreement_show_same_outcome_counts_for_run(folder, tmp_path, capsys):
+def test_report_diff_trend_and_agreement_show_the_same_outcome_counts(folder, tmp_path, capsys):
     write_summary(folder)
     run, counts = RunResults(folder), Counter(map(str, OUTCOMES))
     assert count_outcomes(list(run.tables.values())) == counts

@@ -132,7 +132,7 @@ def test_summarise_run_is_mean_over_datasets():
     assert estimate(cuad, table([None, None], name="nli")).mean == 0.75
 
 
-def test_summarise_by_groups_metrics_by_label_value():
+def test_summarise_by_returns_a_mean_for_each_value_of_a_label():
     labels = [{"court": "TCC"}, {"court": "Patents"}, {"court": "TCC"}, {"part": 36}, {"court": 7}]
     found = summarise_by(table([1.0, 0.0, 0.0, 0.25, None], labels=labels, failed=[False] * 4 + [True]), "court")
     assert {value: (e["recall@10"].mean, e["recall@10"].n, e["recall@10"].errors) for value, e in found.items()} == {

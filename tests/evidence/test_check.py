@@ -59,7 +59,7 @@ def test_commands_apply_item_limits_to_every_document(monkeypatch, tmp_path, com
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
-def test_run_in_worker_applies_the_memory_limit_of_apply_limits():
+def test_run_in_worker_applies_the_memory_limit_that_apply_limits_sets():
     with apply_limits(Limits(memory=64 << 20)), pytest.raises(LimitError, match="needs more than 64 MiB of memory"):
         run_in_worker(bytearray, 1 << 30)
 
@@ -126,7 +126,7 @@ def test_gold_check_reports_each_fault_of_a_gold_line():
     assert len(faults(gold(alternatives=[[[5, 7]]]))) == 1
 
 
-def test_gold_check_requires_equal_words_only_for_exact_gold():
+def test_gold_check_requires_equal_words_for_exact_gold_and_similar_words_for_fuzzy_gold():
     text = "x" * 39 + "y"
     assert len(faults(gold(spans=[[0, 40]]), text, "x" * 40)) == 1
     assert faults(gold(spans=[[0, 40]], how="fuzzy", score=0.975), text, "x" * 40) == []

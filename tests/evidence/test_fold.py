@@ -43,7 +43,7 @@ def test_fold_keeps_case_and_hyphens_unless_loose(first, second):
     assert fold(first, loose=True) == fold(second, loose=True)
 
 
-def test_fold_keeps_different_words_different():
+def test_fold_is_different_for_different_words():
     assert len({fold(word) for word in ("10,000", "10.000", "1O,000", "(a)", "[a]", "résumé", "resume")}) == 7
 
 

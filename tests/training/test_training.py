@@ -192,7 +192,7 @@ def test_training_loss_is_lower_if_scores_agree_with_teacher_and_gold() -> None:
     assert agrees < differs
 
 
-def test_make_pages_targets_are_the_teacher_probabilities_of_all_candidates() -> None:
+def test_make_pages_uses_the_teacher_probabilities_of_all_candidates_as_targets() -> None:
     first = Question(0, 7, 0, np.array([3]), passages=np.array([3, 5]), scores=np.array([0.0, 0.0], np.float32))
     second = Question(1, 7, passages=np.array([4]), scores=np.array([-9.0], np.float32))
     [page] = make_pages([first, second], np.random.default_rng(0), size=16, gold=0.4)

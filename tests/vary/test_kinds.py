@@ -104,7 +104,7 @@ def test_figures_kind_chooses_a_number_that_fits_a_preceding_a_or_an():
 # ---------------------------------------------------------------- removed
 
 
-def test_removed_kind_omits_at_most_a_third_of_clauses_but_not_their_numbers(corpus):
+def test_removed_kind_removes_at_most_a_third_of_clauses_and_leaves_their_numbers(corpus):
     after = vary_corpus(corpus, "removed", tally=(tally := Tally()))
     assert after.rows and len(after.rows) + sum(map(len, tally.left_out.values())) == len(corpus.rows)
     for row in after.rows:

@@ -305,7 +305,7 @@ class Corpus:
         return [guide for guide, own_courts in self._guides.items() if courts & own_courts]
 
     def _resolve_heading(self, citation: RuleCitation, row: RowEvidence) -> Resolution:
-        """Resolve a heading without a document: to the guide of the row's court, or to the only document with it."""
+        """Resolve a heading without a document: to the guide of the row's court, or the only document that has it."""
         name = read_name(citation.document)
         texts = (citation.document if "uide" in citation.document else "", " / ".join(row.fields), row.source_type)
         courts = next(filter(None, map(find_courts, texts)), set())

@@ -231,7 +231,7 @@ def list_content_options(options: Namespace) -> dict[str, Label]:
 
 
 def make_card_text(info: DatasetInfo, converter: str, options: Namespace | None = None) -> CardText:
-    """Return the dataset card's texts that are not in the bundle's files, and the start of its command."""
+    """Return the texts of the dataset card that are not in the bundle's files, such as the command to convert it."""
     given = vars(options or Namespace())
     sample = find_sample(given.get("source"))
     source = sample or ("" if info.downloads else "PATH")

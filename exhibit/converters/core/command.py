@@ -91,13 +91,13 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--out", type=parse_location, required=True, metavar="DIR", help="the folder of the new bundle")
     add("--source", type=Path, metavar="PATH", help=downloaded if info.downloads else "see above")
-    add("--max-documents", type=parse_positive, metavar="N", help="only the first N documents")
+    add("--max-documents", type=parse_positive, metavar="N", help="convert only the first N documents")
     if info.splits:
         add("--split", choices=[*info.splits, "all"], default="all", help="use one part of the release (default: all)")
     add("--answerable-only", action="store_true", help="leave out questions that have no answer in the document")
     add("--strict", action="store_true", help="stop at the first bad row instead of counting it")
     add("--force", action="store_true", help="replace an existing bundle")
-    patch = "apply reviewers' corrections of the gold, in order; shipped: those that come with the converter"
+    patch = "apply reviewers' corrections of the gold, in order; shipped: the corrections in the package"
     add("--patch", nargs="+", action="extend", default=[], metavar="FILE", help=patch)
     add_json(parser)
     if add_arguments := getattr(converter, "add_arguments", None):

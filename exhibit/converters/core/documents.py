@@ -157,7 +157,7 @@ def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[Hidd
 
 
 def _choose_page(quote: Quote, where: QuotePlace, document: Document, page: int) -> QuotePlace | None:
-    """Return the gold's location on a page, with other locations there as alternatives; None if the page is unfit."""
+    """Return the gold's location on a page, with other locations there as alternatives; None if it has none there."""
     if where.how == "absent" and not quote.provision and (quote.answer or not quote.text):
         return replace(where, pages=[page]) if 0 < page <= len(document.pages) else None  # the page itself is gold
     places = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]
@@ -255,7 +255,7 @@ class Finder:
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
 
     def _accept_provisions(self, where: QuotePlace, acceptable: Iterable[str]) -> QuotePlace:
-        """Add the equally right provisions as alternatives, and list those that are absent or ambiguous."""
+        """Add the equally right provisions as alternatives, and list the provisions that are absent or ambiguous."""
         places = {text: [self._provisions.find(named) for named in read_provisions(text)] for text in acceptable}
         once = {text: [found[0].spans for found in several if len(found) == 1] for text, several in places.items()}
         accepted: list[Spans] = [spans for found in once.values() for spans in found if where.spans]

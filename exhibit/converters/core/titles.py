@@ -52,7 +52,7 @@ def _find_same_key(key: str, left: Mapping[Path, str]) -> list[Path]:
 
 
 def _find_longer(key: str, left: Mapping[Path, str]) -> list[Path]:
-    """Return the files whose names are a shorter or longer form of the key."""
+    """Return the files whose names, as keys, are a shorter or longer form of the key."""
     return [
         path
         for path, other in left.items()

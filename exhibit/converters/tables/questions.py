@@ -247,7 +247,7 @@ class GoldReader:
         return self._accept(quotes, [quote for quote in self._list_cited("acceptable") if quote.filename])
 
     def _accept(self, quotes: Sequence[Quote], acceptable: Sequence[Quote]) -> tuple[tuple[Quote, ...], list[str]]:
-        """Add acceptable provisions to the quotes of their document; return these provisions and the others' names."""
+        """Return the quotes, each with the acceptable provisions of its document, and the names of all unused ones."""
         worded = {quote.filename for quote in quotes if quote.text or quote.provision}
         whole = {quote.filename for quote in quotes} - worded
         others = [other for other in acceptable if other.filename not in (worded if other.provision else whole)]

@@ -112,7 +112,7 @@ def connect(address: str, jobs: int | None) -> None:
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
         raise ServiceError(
             f"--engine ray:{address}: no cluster there ({_read_first_line(error)}); "
-            "start one with 'ray start --head', or use --engine ray, which starts its own"
+            "start one with 'ray start --head', or use --engine ray, which starts a new cluster"
         ) from error
 
 

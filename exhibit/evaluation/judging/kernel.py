@@ -248,7 +248,7 @@ def _judge_yes_or_no(expected: Reading, reply: Reading, question: Reading, gold:
 
 
 def _has_doubts(reply: Reading, question: Reading, gold: Sequence[Reading]) -> bool:
-    """Return whether a sentence beside a yes or no denies or limits it and is not in the gold."""
+    """Return whether a sentence that is not in the gold denies or limits the yes or no of a reply."""
     in_question = question.count_changes().keys()
     denies = (reply.lead == "no") != bool(in_question & _DENIALS)
     for part in (part for part in reply.sentences if not _is_quoted([part], gold)):

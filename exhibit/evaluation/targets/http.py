@@ -221,7 +221,7 @@ class Server:
         error = next((error for error in errors if isinstance(error, ReplyError)), errors[0])
         if error.status in _REFUSED:
             flags = "--set target_key=VARIABLE, or --set target_header=Authorization=VARIABLE"
-            return f"{self._place}: the server does not accept the key: {error}. Set one with {flags}"
+            return f"{self._place}: the server does not accept the key: {error}. Set a key with {flags}"
         if error.status in _ABSENT:
             others = f"; it has {', '.join(paths[:10])}" if paths else ""
             return f"{self._place}: no endpoint for questions at this address: {error}{others}. Check --target-url"

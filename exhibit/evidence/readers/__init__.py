@@ -9,6 +9,6 @@ A reader describes itself:
     def attachments(path) -> list: ...     # files inside it, which are separate documents
 
 A reader may raise DocumentError, which says what is wrong, where, and what to do next; any other exception becomes
-one that calls the file damaged. Reading takes time proportional to the file's size. Libraries that only one reader
-needs are imported inside its functions.
+a DocumentError that calls the file damaged. Reading takes time proportional to the file's size. Libraries that only
+one reader needs are imported inside its functions.
 """

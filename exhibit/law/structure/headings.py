@@ -432,7 +432,7 @@ _FIRST_PAGE_CHARS = 3000  # characters of the first page, which states the docum
 
 
 def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
-    """Return the headings; if unnumbered headings follow each other without text between them, only the last."""
+    """Return the headings; of unnumbered headings without text between them, return only the last."""
     return [
         heading
         for heading, after in zip_longest(headings, headings[1:])

@@ -8,7 +8,8 @@ class Reranker(Protocol):
     """A reranker. A module in `models/rerankers/` has the function `open(argument: str | None) -> Reranker`.
 
     With the optional number `retrieval_weight`, the retrieval score times this number is added to the reranker's score,
-    after both are standardised. The optional method `confidence(scores)` returns the probability that one answers.
+    after both are standardised. The optional method `confidence(scores)` returns the probability that a passage
+    answers the question.
     """
 
     name: str

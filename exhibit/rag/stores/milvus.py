@@ -1,4 +1,4 @@
-"""Milvus: `milvus:http://HOST:19530[/DATABASE]`, a file `milvus:/PATH/FILE.db`, or `milvus:lite` for one in the cache.
+"""Milvus: `milvus:http://HOST:19530[/DATABASE]`, a file `milvus:/PATH/FILE.db`, or `milvus:lite` (in the cache).
 
 Searches are exact (FLAT, inner product) unless `?index=HNSW`, `IVF_FLAT` or `AUTOINDEX` is added. An index has a
 collection for each layer; their names begin with a random word that is saved in the index's folder. The token is read

@@ -186,7 +186,7 @@ Result = tuple[Any, list[str]]  # the record of a command for --json, and its li
 
 @cli.guarded()
 def main(argv: Sequence[str]) -> int:
-    """Run a subcommand of `exhibit review`: `make`, `read` or `apply`; without one of these names, `make`."""
+    """Run a subcommand of `exhibit review`: `make` (the default), `read` or `apply`."""
     words = list(argv)
     if words and words[0] not in ("make", "read", "apply", "-h", "--help"):
         words = ["make", *words]  # only a run or a drafted bundle is named: make its page
@@ -220,7 +220,7 @@ def _make_parser() -> cli.Parser:
     apply.add_argument("--out", type=Path, required=True, metavar="DIR", help="the corrected bundle")
     apply.add_argument("--force", action="store_true", help="replace an existing bundle")
     for command in (make, read):
-        command.add_argument("--dataset-paths", nargs="+", default=[], metavar="DIR", help="the bundles, if they moved")
+        command.add_argument("--dataset-paths", nargs="+", default=[], metavar="DIR", help="the bundles, if moved")
     for command in (make, read, apply):
         cli.add_json(command)
     return parser

@@ -326,7 +326,7 @@ class DraftedBundle:
         return self._documents.get(filename)
 
     def choose_worth_judging(self, size: int) -> list[Key]:
-        """Return up to `size` drafts: unsure ones, least certain first, and at least 30% sure (or judged) ones."""
+        """Return up to `size` drafts: unsure drafts, least certain first, then sure (or judged) drafts as a check."""
         order: dict[Status, list[RunQuestion]] = {"unsure": [], "sure": [], "judged": []}
         for row in self.questions.values():
             order[find_status(row.labels)].append(row)
@@ -427,7 +427,7 @@ def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[
 
 
 def _place_case(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | None:
-    """Return a judgment with its corrected passages located in the current documents; None if one is not found."""
+    """Return a judgment with its passages located in the current documents; None if a passage is not found."""
     marked = case.better.contexts
     contexts = [passage for c in marked if (passage := place_passage(c, drafted.document("", c.filename)))]
     if len(contexts) < len(marked):

@@ -451,7 +451,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser("exhibit view", __doc__)
     add = parser.add_argument
     add("folders", nargs="*", type=Path, metavar="FOLDER", help=f"bundles and runs (default: {' and '.join(FOLDERS)})")
-    add("--port", type=int, default=0, help="default: a free port")
+    add("--port", type=int, default=0, help="the port (default: a free port)")
     add("--token", help="the secret part of the address (default: a random one)")
     add("--no-browser", action="store_true", help="print the address without opening a browser")
     options = parser.parse_args(argv)
@@ -460,7 +460,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not options.folders:
             folder.mkdir(exist_ok=True)
         if not folder.is_dir():
-            raise ToolkitError(f"{folder}: no such folder; name one that contains bundles or runs")
+            raise ToolkitError(f"{folder}: no such folder; name a folder with bundles or runs")
     try:
         listening = socket.create_server(("127.0.0.1", options.port))
     except (OSError, OverflowError) as error:

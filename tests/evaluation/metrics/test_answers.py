@@ -199,7 +199,7 @@ def test_variant_metrics_distinguish_read_and_remembered_values(labels, answer, 
     ("answer", "now", "stale"),
     [("60 days", 1.0, 0.0), ("30 days", 0.0, 1.0), ("45 days", 0.0, 1.0), ("soon", 0.0, 0.0)],
 )
-def test_in_force_and_superseded_compare_answer_with_typed_current_and_old_values(answer, now, stale):
+def test_in_force_and_superseded_compare_the_answer_with_current_and_old_values(answer, now, stale):
     amended = {"varied": "amended:2", "new": "60 days", "old": "30 days; 45 days"}
     labels = (amended, {**amended, "old": "soon"}, {**amended, "new": "promptly"}, FIGURES)
     values = apply(["in_force", "superseded"], [case(answer=answer, labels=own) for own in labels])

@@ -321,7 +321,7 @@ def test_drm_equals_hand_computed_values():
     }
 
 
-def test_count_wrong_files_returns_wrong_and_total_passages():
+def test_count_wrong_files_counts_passages_of_wrong_files_and_of_all_known_files():
     assert [count_wrong_files(row, 4) for row in DRM_ROWS[:5]] == [(2, 4), (1, 2), (2, 4), (0, 1), (0, 0)]
 
 
