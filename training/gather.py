@@ -34,7 +34,6 @@ from exhibit.rag.ingest import Preparation, Prepared
 from exhibit.rag.passages import MAX_COMPLETED_CHARS as WIDEST
 from exhibit.rag.questions import understand
 from exhibit.runtime.command import guarded
-from exhibit.schemas.bundle import Question
 from exhibit.schemas.errors import BundleError, DocumentError, SourceError, ToolkitError
 from exhibit.schemas.models import Gold
 from exhibit.storage.bundle import BundleFolder, open_bundle
@@ -97,22 +96,13 @@ LABELS = {"cuad": "clause", "contractnli": "hypothesis", "maud": "deal_point"}
 """The label in gold.jsonl that names the kind of a question."""
 
 
-@dataclass(frozen=True)
-class Wordings:
-    """The wordings of one kind of question, such as `Governing Law` in CUAD."""
-
-    own: str
-    train: tuple[str, ...]
-    test: tuple[str, ...]
-
-
-def read_wordings(source: str) -> dict[str, Wordings]:
+def read_wordings(source: str) -> dict[str, dict[Role, list[str]]]:
     """Return, for each kind of question, the benchmark's wording and our wordings for training and for tests."""
     wordings, own = read_texts(source), OWN[source]
     if wordings.keys() != own.keys():
         odd = sorted(wordings.keys() ^ own.keys())
         raise ToolkitError(f"{source}.jsonl: its kinds differ from those of converters.{source}: {odd[0]!r}")
-    return {kind: Wordings(own[kind], tuple(uses["train"]), tuple(uses["test"])) for kind, uses in wordings.items()}
+    return {kind: {"own": [own[kind]], "train": uses["train"], "test": uses["test"]} for kind, uses in wordings.items()}
 
 
 def read_texts(source: str) -> dict[str, dict[str, list[str]]]:
@@ -129,14 +119,13 @@ def read_texts(source: str) -> dict[str, dict[str, list[str]]]:
 class Asked:
     """A question of a bundle about one of its documents."""
 
-    filename: str
     kind: str
     """The kind of the question as `source/kind`; empty if it has none."""
     asks: str
     """The words that the pipeline embeds: the question without the document's name."""
     impossible: bool
-    gold: tuple[Span, ...] = ()
-    answer: str = ""
+    gold: tuple[Span, ...]
+    answer: str
     """The expected answer in its source's words."""
 
 
@@ -146,10 +135,11 @@ class Material:
 
     source: str
     bundle: BundleFolder
-    asked: list[Asked] = field(default_factory=list)
+    asked: dict[str, list[Asked]] = field(default_factory=lambda: defaultdict(list))
+    """The questions about each document, by file name."""
     graded: list[tuple[str, dict[str, int]]] = field(default_factory=list)
     """A query for a clause library (ACORD), with the grade of each clause that lawyers judged for it."""
-    skipped: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    skipped: Counter[str] = field(default_factory=Counter)
 
 
 def read_material(root: Path) -> Material:
@@ -167,26 +157,19 @@ def read_material(root: Path) -> Material:
         if isinstance(grades, str):
             material.graded.append((question.question, json.loads(grades)))
             continue
-        asked = _read_question(question, own, material.source)
-        if isinstance(asked, str):
-            material.skipped[asked] += 1
+        files = {line.filename for line in own if line.filename}
+        spans = tuple(Span(*span) for line in own for span in line.spans)
+        if len(files) != 1:
+            material.skipped["question about no document, or about several"] += 1
+        elif not question.is_impossible and not spans:
+            material.skipped["answer that is not located"] += 1
         else:
-            material.asked.append(asked)
+            label = own[0].labels.get(LABELS.get(material.source, ""))
+            kind = f"{material.source}/{label}" if label else ""
+            asks = understand(question.question).asks
+            asked = Asked(kind, asks, question.is_impossible, spans, question.answer)
+            material.asked[files.pop()].append(asked)
     return material
-
-
-def _read_question(question: Question, lines: list[Gold], source: str) -> Asked | str:
-    """Return a question about one document, or the reason why it is left out."""
-    files = {line.filename for line in lines if line.filename}
-    if len(files) != 1:
-        return "question about no document, or about several"
-    spans = tuple(Span(*span) for line in lines for span in line.spans)
-    if not question.is_impossible and not spans:
-        return "answer that is not located"
-    kind = lines[0].labels.get(LABELS.get(source, ""))
-    full = f"{source}/{kind}" if kind else ""
-    asks = understand(question.question).asks
-    return Asked(files.pop(), full, asks, question.is_impossible, spans, question.answer)
 
 
 def hash_words(text: str) -> str:
@@ -199,8 +182,6 @@ DEV = 0.12
 _LEAST_DEV = 3  # least documents of a source for tuning
 _HEADING = range(2, 13)
 """The numbers of words of a useful heading: a shorter one is a bare number, a longer one a sentence."""
-
-
 _VERDICTS = {"Yes": 1, "No": 0}
 _LONGEST_SHORT = 0.8
 """The greatest share of its gold that a short answer may have; a longer one is the gold itself."""
@@ -242,13 +223,10 @@ class _Tables:
         """Return the index of a kind of question in `kinds`; return -1 for an empty name."""
         if name and name not in self.kinds:
             source, _, kind = name.partition("/")
-            wordings, number = read_wordings(source)[kind], len(self.kinds)
+            for role, wordings in read_wordings(source)[kind].items():
+                for words in wordings:
+                    self.query(words, len(self.kinds), role)
             self.kinds.append(name)
-            self.query(wordings.own, number, "own")
-            for words in wordings.train:
-                self.query(words, number, "train")
-            for words in wordings.test:
-                self.query(words, number, "test")
         return self.kinds.index(name) if name else -1
 
     def add_document(self, source: str, prepared: Prepared, split: str, *, headings: bool) -> int:
@@ -329,9 +307,6 @@ def gather(roots: Sequence[Path], *, excluded: Excluded, dev: float = DEV) -> Pa
     for material in materials:
         skipped.update({f"{material.source}: {why}": count for why, count in material.skipped.items()})
         numbers: dict[str, int] = {}
-        asked: dict[str, list[Asked]] = defaultdict(list)
-        for question in material.asked:
-            asked[question.filename].append(question)
         for name in sorted(material.bundle.files):
             if excluded.lists(name):
                 skipped[f"{material.source}: document on the list"] += 1
@@ -346,7 +321,7 @@ def gather(roots: Sequence[Path], *, excluded: Excluded, dev: float = DEV) -> Pa
                 continue
             split = "dev" if make_document_key(name) in tuning else "train"
             numbers[name] = tables.add_document(material.source, prepared, split, headings=not material.graded)
-            for question in asked[name]:
+            for question in material.asked[name]:
                 tables.add_row(numbers[name], prepared.text, question)
         skipped.update(_add_grades(material, numbers, tables))
     return tables.pack({"skipped": dict(skipped), "excluded": len(excluded.names), "dev": dev})

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ import torch
 import torch.nn.functional as f
 from torch import Tensor
 
+from training.measure import Ground
 from training.network import Encoder, Judge, Texts
 from training.pack import Ints, Pack, Random, list_rows, list_wordings
 
@@ -29,9 +29,12 @@ OWN = 0.3  # the share of questions in the words of their benchmark
 LEAST_QUESTIONS = 6000
 MAX_WORDINGS = 10  # most wordings of one row
 MIN_PASSAGES = 12  # least passages of another document about which a question is asked
-_BLOCK = 1 << 17  # pairs that are graded in one batch
+
+TEMPERATURE = 0.05  # the temperature of the embedder's cosines
 
 Scores = npt.NDArray[np.float32]
+Losses = Iterator[Tensor]
+"""The loss of each step, computed when the iterator advances."""
 
 
 @dataclass
@@ -113,12 +116,9 @@ def grade(teacher: Judge, texts: Texts, questions: Sequence[Question], pack: Pac
     asked = pack.queries[[question.query for question in questions], 0]
     sizes = [len(question.passages) for question in questions]
     pairs = np.stack([np.repeat(asked, sizes), np.concatenate([q.passages for q in questions])])
-    merged, scores = teacher.encoder.merged(), []
     with torch.no_grad():
-        for start in range(0, pairs.shape[1], _BLOCK):
-            some = torch.from_numpy(pairs[:, start : start + _BLOCK]).to(device)
-            scores.append(teacher.score(texts, some[0], some[1], merged=merged).float().cpu().numpy())
-    for question, some in zip(questions, np.split(np.concatenate(scores), np.cumsum(sizes)[:-1]), strict=True):
+        scores = teacher.score(texts, *torch.from_numpy(pairs).to(device)).float().cpu().numpy()
+    for question, some in zip(questions, np.split(scores, np.cumsum(sizes)[:-1]), strict=True):
         question.scores = some
 
 
@@ -158,12 +158,12 @@ def make_batches(
         order = random.permutation(len(fit))
         for start in range(0, len(order) - size + 1, size) or (0,):
             some = [fit[at] for at in order[start : start + size]]
-            places = [draw_passages(question, count, random) for question in some]
-            scores = np.stack([q.scores[at] for q, at in zip(some, places, strict=True)])
-            gold = np.stack([at < len(q.gold) for q, at in zip(some, places, strict=True)])
+            drawn = [(question, draw_passages(question, count, random)) for question in some]
+            scores = np.stack([question.scores[at] for question, at in drawn])
+            gold = np.stack([at < len(question.gold) for question, at in drawn])
             yield Graded(
                 some,
-                np.stack([q.passages[at] for q, at in zip(some, places, strict=True)]),
+                np.stack([question.passages[at] for question, at in drawn]),
                 gold,
                 torch.from_numpy(scores).to(device),
                 torch.from_numpy(gold.astype(np.float32)).to(device),
@@ -200,6 +200,16 @@ def compute_taught_loss(scores: Tensor, batch: Graded, weights: Weights) -> Tens
     whole = f.binary_cross_entropy_with_logits(scores.logsumexp(1), answered, reduction="none")
     exists = (whole * batch.known).sum() / batch.known.sum().clamp(min=1)
     return ordered + weights.sure * single + weights.exists * exists
+
+
+def teach_judge(judge: Judge, ground: Ground, batches: Iterator[Graded], weights: Weights) -> Losses:
+    """Yield the losses of a network that reads pairs: the teacher, the reranker."""
+    for batch in batches:
+        asked = ground.pack.queries[[question.query for question in batch.questions], 0]
+        questions = torch.from_numpy(np.repeat(asked, batch.passages.shape[1])).to(ground.device)
+        passages = torch.from_numpy(batch.passages.reshape(-1)).to(ground.device)
+        scores = judge.score(ground.texts, questions, passages).view(batch.passages.shape)
+        yield compute_taught_loss(scores, batch, weights)
 
 
 def mix_gold(order: Tensor, gold: Tensor, share: float) -> Tensor:
@@ -254,6 +264,7 @@ def make_pages(questions: Sequence[Question], random: Random, *, size: int, gold
 
 _DRAWN = {4: 4, 3: 4, 2: 3, 1: 5, 0: 8}
 """The number of clauses of each grade that are drawn with a query."""
+_QUERIES = 3  # the number of queries of the library in a step
 _GAIN = {4: 4.0, 3: 3.0, 2: 1.0}
 """The target weight of a clause by its grade; a clause of grade 1 or 0 has none."""
 
@@ -273,12 +284,10 @@ class Library:
             if query in self.words:
                 self.words[query].append(other)
 
-    def compute_loss(
-        self, encoder: Encoder, texts: Texts, count: int, random: Random, merged: Mapping[str, Tensor], heat: float
-    ) -> Tensor:
-        """Return the cross-entropy of the clauses' scores, divided by `heat`, as a mean over some queries."""
+    def compute_loss(self, encoder: Encoder, texts: Texts, random: Random, merged: Mapping[str, Tensor]) -> Tensor:
+        """Return the cross-entropy of the clauses' scores, as a mean over some queries."""
         pack, device, losses = self.pack, texts.ids.device, []
-        for query in random.choice(list(self.graded), size=min(count, len(self.graded)), replace=False).tolist():
+        for query in random.choice(list(self.graded), size=min(_QUERIES, len(self.graded)), replace=False).tolist():
             clauses: list[int] = []
             gains: list[float] = []
             for grade, graded in self.graded[query].items():
@@ -291,25 +300,41 @@ class Library:
             vectors = encoder.embed(texts, torch.from_numpy(passages).to(device), merged=merged)
             text = torch.tensor([pack.queries[random.choice(self.words[query]), 0]], device=device)
             near = vectors @ encoder.embed(texts, text, merged=merged)[0]
-            best = near.new_full((len(clauses),), -1.0).scatter_reduce(0, owners, near, "amax") / heat
+            best = near.new_full((len(clauses),), -1.0).scatter_reduce(0, owners, near, "amax") / TEMPERATURE
             shares = torch.tensor(gains, device=device) / sum(gains)
             losses.append(-(shares * torch.log_softmax(best, dim=0)).sum())
         return torch.stack(losses).mean()
 
 
-@dataclass(frozen=True)
-class Ground:
-    """The part of the training data (`pack`) that a training run may use."""
+def teach_embedder(
+    encoder: Encoder, ground: Ground, questions: Sequence[Question], size: int, gold: float, random: Random
+) -> Losses:
+    """Yield the losses of the embedder: all candidates of a document's questions, and the clauses of the library."""
+    library = Library(ground.pack)
+    while True:
+        some: list[Page] = []
+        for page in make_pages(questions, random, size=16, gold=gold):
+            some.append(page)
+            if sum(len(page.questions) for page in some) >= size:
+                yield _compare(encoder, ground, some, library, random)
+                some = []
+        if some:
+            yield _compare(encoder, ground, some, library, random)
 
-    pack: Pack
-    device: torch.device
 
-    @cached_property
-    def texts(self) -> Texts:
-        """All texts of the pack, on the device."""
-        return Texts(self.pack.tokens, self.pack.ends, self.device)
-
-    @cached_property
-    def library(self) -> Library | None:
-        """The queries of the clause library ACORD, with the grades of its clauses."""
-        return Library(self.pack) if len(self.pack.grades) else None
+def _compare(encoder: Encoder, ground: Ground, pages: Sequence[Page], library: Library, random: Random) -> Tensor:
+    pack, device, merged = ground.pack, ground.device, encoder.merged()
+    numbers = np.concatenate([page.passages for page in pages])
+    asked = pack.queries[[question.query for page in pages for question in page.questions], 0]
+    vectors = encoder.embed(ground.texts, torch.from_numpy(numbers).to(device), merged=merged)
+    queries = encoder.embed(ground.texts, torch.from_numpy(asked).to(device), merged=merged)
+    losses, row, column = [], 0, 0
+    for page in pages:
+        near = queries[row : row + len(page.questions)] @ vectors[column : column + len(page.passages)].T / TEMPERATURE
+        target = torch.from_numpy(page.target).to(device)
+        losses.append(-(target * f.log_softmax(near, dim=1)).sum(1) * torch.from_numpy(page.worth).to(device))
+        row, column = row + len(page.questions), column + len(page.passages)
+    loss = torch.cat(losses).mean()
+    if library.graded:
+        loss = loss + 0.5 * library.compute_loss(encoder, ground.texts, random, merged)
+    return loss

@@ -17,15 +17,15 @@ import torch.nn.functional as f
 from torch import Tensor
 
 from exhibit.models.reader import FEW
-from training.network import Array
+from training.network import Array, Tokens
 from training.pack import ROLES, Ints, Pack, Random
-from training.windows import Tokens
 
 LEAST = 0.4
 """The least probability at which a question is assigned to a kind; the reader then gets that kind's wording."""
 BETWEEN = 1064  # the token between a question and its hint: a vertical bar in BERT's vocabulary
 # number of classifiers, each trained on four fifths of the wordings; they are nearly as good as one trained on all
 _FOLDS = 5
+_SHARE = 0.7  # the probability that a question is shown with its hint
 _DECAY = 3e-5
 """The weight decay: values from 1e-3 to 1e-5 were tried on test wordings, of which 0.85 are classified correctly."""
 
@@ -37,32 +37,32 @@ documents alone, 0.902 and 0.928.
 PLAIN, RIDGE = np.array([1.0, 0.0]), 1e-3
 """The slope and offset of an unchanged probability, and a penalty that only ensures convergence."""
 _TRUSTED = 5.0
-"""The penalty that keeps a kind's calibration near that of all kinds; 2 and 10 are equally good on documents for
-tuning.
-"""
+"""The penalty that keeps a kind's calibration near that of all kinds; 2 and 10 are equally good for tuning."""
 
 
 @dataclass(frozen=True)
-class Kinds:
-    """A linear classifier that predicts the kind of a question from its vector."""
+class Hints:
+    """A linear classifier of questions by kind, and the hints that it gives to a pack's queries."""
 
+    pack: Pack
     weight: Array
     bias: Array
-    words: list[Tokens]
+    words: dict[int, Tokens]
+    """The wording of each kind."""
+    taken: dict[int, int]
+    """The predicted kind of each query's text; -1 = none."""
 
-    def of(self, vectors: Tensor) -> Ints:
-        """Return the index of the most probable kind of each question, given the questions' vectors."""
-        return _choose_likely(vectors, torch.from_numpy(self.weight), torch.from_numpy(self.bias))
-
-    def add_hint(self, question: Tokens, kind: int) -> Tokens:
-        """Return a question's tokens, followed by a separator and the tokens of its kind's wording (the hint)."""
+    def draw(self, text: int, random: Random) -> Tokens:
+        """Return the tokens of a question, mostly followed by a separator and the wording of its kind (the hint)."""
+        kind = self.taken.get(text, -1) if random.random() < _SHARE else -1
+        question = self.pack.text(text)
         if kind < 0 or np.array_equal(question, self.words[kind]):
             return question
         return np.concatenate([question, np.array([BETWEEN], np.uint16), self.words[kind]])
 
 
-def learn(pack: Pack, queries: Tensor) -> tuple[Kinds, Ints]:
-    """Train a classifier of questions by kind; return the classifier, and the predicted kind of each query."""
+def learn(pack: Pack, queries: Tensor) -> Hints:
+    """Train a classifier of questions by kind, and predict the kind of each query."""
     vectors, kinds = queries.detach().float().clone(), torch.from_numpy(pack.queries[:, 1]).to(queries.device)
     role = np.array(ROLES)[pack.queries[:, 2]]
     known = np.flatnonzero(np.isin(role, ("own", "train")) & (pack.queries[:, 1] >= 0))
@@ -73,20 +73,8 @@ def learn(pack: Pack, queries: Tensor) -> tuple[Kinds, Ints]:
         seen, unseen = known[folds != fold], known[folds == fold]
         taken[unseen] = _choose_likely(vectors[unseen], *_fit(vectors[seen], kinds[seen], len(pack.kinds)))
     own = {int(kind): pack.text(int(text)) for text, kind, number in pack.queries if ROLES[number] == "own"}
-    return Kinds(weight.cpu().numpy(), bias.cpu().numpy(), [own[kind] for kind in range(len(pack.kinds))]), taken
-
-
-class Hints:
-    """Adds hints to tokenised training questions."""
-
-    def __init__(self, pack: Pack, kinds: Kinds, taken: Ints, share: float) -> None:
-        self.pack, self.kinds, self.share = pack, kinds, share
-        self.taken = dict(zip(pack.queries[:, 0].tolist(), taken.tolist(), strict=True))
-
-    def draw(self, text: int, random: Random) -> Tokens:
-        """Return the tokens of a question, sometimes followed by a hint."""
-        kind = self.taken.get(text, -1) if random.random() < self.share else -1
-        return self.kinds.add_hint(self.pack.text(text), kind)
+    by_text = dict(zip(pack.queries[:, 0].tolist(), taken.tolist(), strict=True))
+    return Hints(pack, weight.cpu().numpy(), bias.cpu().numpy(), own, by_text)
 
 
 def spot(pack: Pack, vectors: Tensor) -> dict[str, Array]:

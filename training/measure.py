@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from training.network import Judge, Texts
-from training.pack import ROLES, Ints, Pack, Role
+from training.pack import Ints, Pack, Role, list_wordings
 
 ROLES_MEASURED: tuple[Role, ...] = ("own", "test", "asked")
 """The wordings in the measurements: the benchmark's, wordings not used for training, and questions of no kind."""
@@ -39,51 +39,44 @@ class Ask:
     gold: tuple[Span, ...]
 
 
-def list_asks(pack: Pack, *, role: Role, split: str | None = None) -> list[Ask]:
-    """Return the questions of a pack, each in one wording of a role."""
+def list_asks(pack: Pack, role: Role) -> list[Ask]:
+    """Return the questions about the documents for tuning, each in one wording of a role."""
     gold: dict[int, list[Span]] = defaultdict(list)
     for row, start, end in pack.gold.tolist():
         gold[row].append((start, end))
-    by_kind: dict[int, list[int]] = defaultdict(list)
-    for number, (_, kind, number_of_role) in enumerate(pack.queries.tolist()):
-        if ROLES[number_of_role] == role and kind >= 0:
-            by_kind[kind].append(number)
-    wanted = []
+    by_kind, wanted = list_wordings(pack, role), []
     for row, (document, kind, query, impossible) in enumerate(pack.rows.tolist()):
-        if split is not None and pack.documents[document]["split"] != split:
-            continue
-        wordings = by_kind[kind] if kind >= 0 else [query] if role == "asked" else []
-        if wordings:
+        wordings = by_kind[kind].tolist() if kind >= 0 else [query] if role == "asked" else []
+        if wordings and pack.documents[document]["split"] == "dev":
             chosen = wordings[row * 7 % len(wordings)]
             wanted.append(Ask(chosen, document, bool(impossible), tuple(gold[row])))
     return wanted
 
 
-def group_of(pack: Pack, ask: Ask) -> str:
-    """Return the benchmark of a question: the field `group` of its document or, without it, the field `source`."""
-    document = pack.documents[ask.document]
-    return str(document.get("group") or document["source"])
-
-
 @dataclass
-class Measured:
-    """The data for measurements: questions by benchmark and wording, and the vectors that find passages."""
+class Ground:
+    """The data of a training run: its pack with all texts on the device, and the figures of its models."""
 
     pack: Pack
     texts: Texts
+    record: dict[str, Any]
     sample: int
-    """The most questions of a group."""
-    split: str | None = "dev"
-    figures: dict[str, Any] = field(default_factory=dict)
+    """The most questions of a group that are measured."""
     vectors: tuple[Tensor, Tensor] | None = None
+    """The vectors of all passages and queries, by the embedder that was measured last."""
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the texts."""
+        return self.texts.ids.device
 
     def groups(self, *, impossible: bool) -> Iterator[tuple[str, list[Ask]]]:
         """Yield each benchmark and wording, with a sample of its questions."""
         groups: dict[str, list[Ask]] = defaultdict(list)
         for role in ROLES_MEASURED:
-            for ask in list_asks(self.pack, role=role, split=self.split):
+            for ask in list_asks(self.pack, role):
                 if impossible or not ask.impossible:
-                    groups[f"{group_of(self.pack, ask)}, {role}"].append(ask)
+                    groups[f"{self.pack.documents[ask.document]['source']}, {role}"].append(ask)
         for name, asks in groups.items():
             order = np.random.default_rng(0).permutation(len(asks))[: self.sample]
             yield name, [asks[at] for at in sorted(order)]
@@ -97,74 +90,66 @@ class Measured:
         order = np.argsort(-near, kind="stable")
         return order + span.start, near[order]
 
-    def count_gold(self, ask: Ask, passages: Ints) -> npt.NDArray[np.int64]:
-        """Return the number of characters of gold in each of some passages."""
-        _, start, end, *_ = self.pack.passages[passages].T
-        shared = [np.clip(np.minimum(end, high) - np.maximum(start, low), 0, None) for low, high in ask.gold]
-        return np.asarray(np.sum(shared, axis=0), np.int64)
-
     def show(self, title: str, group: str, count: int, figures: Mapping[str, float]) -> None:
         """Print a line of figures, and add it to the record."""
         rounded = {name: round(float(value), 3) for name, value in figures.items()}
-        self.figures.setdefault("figures", {}).setdefault(title, {})[group] = {"n": count, **rounded}
+        self.record.setdefault("figures", {}).setdefault(title, {})[group] = {"n": count, **rounded}
         print(f"{title:16} {group:18} n {count:4} ", *(f"{k} {v:.3f}" for k, v in rounded.items()), flush=True)
 
 
-def measure_ranking(measured: Measured, ask: Ask, ranked: Ints) -> dict[str, float]:
+def measure_ranking(ground: Ground, ask: Ask, ranked: Ints) -> dict[str, float]:
     """Return metrics of a ranking of a document's passages."""
-    shared, total = measured.count_gold(ask, ranked[:64]), sum(end - start for start, end in ask.gold)
-    _, start, end, *_ = measured.pack.passages[ranked[0]].tolist()
+    _, start, end, *_ = ground.pack.passages[ranked[:64]].T
+    spans = [np.clip(np.minimum(end, high) - np.maximum(start, low), 0, None) for low, high in ask.gold]
+    shared, total = np.sum(spans, axis=0), sum(high - low for low, high in ask.gold)
     return {
         "hit@1": float(shared[0] >= HIT or shared[0] >= _SHARE * total),
-        "P@1": shared[0] / (end - start),
+        "P@1": shared[0] / (end[0] - start[0]),
         "R@8": shared[:8].sum() / total,
         "R@12": shared[:FIRST].sum() / total,
         "R@64": shared.sum() / total,
     }
 
 
-def measure_embedder(measured: Measured, title: str, vectors: tuple[Tensor, Tensor]) -> None:
+def measure_embedder(ground: Ground, title: str, vectors: tuple[Tensor, Tensor]) -> None:
     """Print how well an embedder ranks the passages of the right document."""
-    measured.vectors = vectors
-    for group, asks in measured.groups(impossible=False):
-        rows = [measure_ranking(measured, ask, measured.rank(ask)[0]) for ask in asks]
-        measured.show(title, group, len(rows), {key: float(np.mean([row[key] for row in rows])) for key in rows[0]})
+    ground.vectors = vectors
+    for group, asks in ground.groups(impossible=False):
+        rows = [measure_ranking(ground, ask, ground.rank(ask)[0]) for ask in asks]
+        ground.show(title, group, len(rows), {key: float(np.mean([row[key] for row in rows])) for key in rows[0]})
 
 
-def measure_judge(measured: Measured, title: str, judge: Judge) -> list[tuple[bool, float]]:
+def measure_judge(ground: Ground, title: str, judge: Judge) -> list[tuple[bool, float]]:
     """Print how well a reranker, a teacher or a reader ranks the embedder's first passages, beside its own score.
 
     `AUROC` compares the best scores of questions with and without an answer. Return, for each question, whether it has
     no answer, and its best score.
     """
     every: list[tuple[bool, float]] = []
-    for group, asks in measured.groups(impossible=True):
-        orders = [measured.rank(ask) for ask in asks]
+    for group, asks in ground.groups(impossible=True):
+        orders = [ground.rank(ask) for ask in asks]
         rows, best = [], []
-        for ask, (order, near), judged in zip(asks, orders, _score(measured, judge, asks, orders), strict=True):
+        for ask, (order, near), judged in zip(asks, orders, _score(ground, judge, asks, orders), strict=True):
             best.append((ask.impossible, float(judged.max())))
             if not ask.impossible:
                 head = _standardise(judged) + DENSE * _standardise(near[: len(judged)])
                 moved = [order[: len(head)][np.argsort(-head, kind="stable")], order[len(head) :]]
-                rows.append(measure_ranking(measured, ask, np.concatenate(moved)))
+                rows.append(measure_ranking(ground, ask, np.concatenate(moved)))
         means = {name: float(np.mean([row[name] for row in rows])) for name in ("hit@1", "R@8")}
         yes, no = ([score for impossible, score in best if impossible == kind] for kind in (False, True))
         if (area := compute_auroc(yes, no)) is not None:
             means["AUROC"] = area
-        measured.show(title, group, len(rows), means)
+        ground.show(title, group, len(rows), means)
         every += best
     return every
 
 
-def _score(
-    measured: Measured, judge: Judge, asks: Sequence[Ask], orders: Sequence[tuple[Ints, Floats]]
-) -> list[Floats]:
+def _score(ground: Ground, judge: Judge, asks: Sequence[Ask], orders: Sequence[tuple[Ints, Floats]]) -> list[Floats]:
     heads = [order[:FIRST] for order, _ in orders]
-    texts = measured.pack.queries[[ask.query for ask in asks], 0]
-    device = measured.texts.ids.device
-    questions = torch.from_numpy(np.repeat(texts, [len(head) for head in heads])).to(device)
+    texts = ground.pack.queries[[ask.query for ask in asks], 0]
+    questions = torch.from_numpy(np.repeat(texts, [len(head) for head in heads])).to(ground.device)
     with torch.no_grad():
-        scores = judge.score(measured.texts, questions, torch.from_numpy(np.concatenate(heads)).to(device))
+        scores = judge.score(ground.texts, questions, torch.from_numpy(np.concatenate(heads)).to(ground.device))
     return np.split(scores.double().cpu().numpy(), np.cumsum([len(head) for head in heads])[:-1])
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ _SCALE = ".scale"
 """The suffix of the array that contains the scale of each row of an array of 8-bit numbers."""
 
 Array = npt.NDArray[Any]
+Tokens = npt.NDArray[np.uint16]
 
 
 def read_tensors(path: Path) -> dict[str, Array]:
@@ -110,8 +112,14 @@ class Encoder(nn.Module):
             for up in self.up.values():
                 up.mul_(strength)
 
-    def forward(self, ids: Tensor, mask: Tensor, types: Tensor | None, merged: Mapping[str, Tensor]) -> Tensor:
-        """Return the hidden states of the last layer for a padded batch."""
+    def forward(
+        self, ids: Tensor, mask: Tensor, types: Tensor | None = None, *, merged: Mapping[str, Tensor] | None = None
+    ) -> Tensor:
+        """Return the hidden states of the last layer for a padded batch; a GPU computes them in bfloat16."""
+        with torch.autocast(ids.device.type, torch.bfloat16, enabled=ids.device.type == "cuda"):
+            return self._compute_states(ids, mask, types, merged or self.merged()).float()
+
+    def _compute_states(self, ids: Tensor, mask: Tensor, types: Tensor | None, merged: Mapping[str, Tensor]) -> Tensor:
         kinds = self.get_weight("embeddings.token_type_embeddings.weight")
         state = f.embedding(ids, self.get_weight("embeddings.word_embeddings.weight"))
         state = state + self.get_weight("embeddings.position_embeddings.weight")[: ids.shape[1]]
@@ -151,14 +159,12 @@ class Encoder(nn.Module):
     def embed(self, texts: Texts, numbers: Tensor, *, merged: Mapping[str, Tensor] | None = None) -> Tensor:
         """Return a unit vector for each text, in order."""
         merged = merged or self.merged()
-        lengths, order = torch.sort(texts.lengths[numbers], descending=True)
-        pieces = []
-        for rows in _split_rooms(lengths.tolist()):
-            ids, mask = texts.make_batch(numbers[order[rows]])
-            with use_half(ids.device):
-                state = self.forward(ids, mask, None, merged).float()
-            pieces.append(f.normalize(_compute_mean(state, mask), dim=-1))
-        return torch.cat(pieces)[torch.argsort(order)]
+
+        def embed_rows(rows: Tensor) -> Tensor:
+            ids, mask = texts.make_batch(numbers[rows])
+            return f.normalize(_compute_mean(self.forward(ids, mask, merged=merged), mask), dim=-1)
+
+        return _compute_by_length(texts.lengths[numbers], embed_rows)
 
 
 class Judge(nn.Module):
@@ -177,19 +183,15 @@ class Judge(nn.Module):
         scores: Tensor = self.head(torch.cat([state[:, 0], _compute_mean(state, mask)], dim=-1))[:, 0]
         return scores
 
-    def score(
-        self, texts: Texts, questions: Tensor, passages: Tensor, *, merged: Mapping[str, Tensor] | None = None
-    ) -> Tensor:
+    def score(self, texts: Texts, questions: Tensor, passages: Tensor) -> Tensor:
         """Return the reranker's score of each pair of a question and a passage, in order."""
-        merged = merged or self.encoder.merged()
-        lengths, order = torch.sort(texts.measure_pairs(questions, passages), descending=True)
-        pieces = []
-        for rows in _split_rooms(lengths.tolist()):
-            ids, mask, types = texts.make_pairs(questions[order[rows]], passages[order[rows]])
-            with use_half(ids.device):
-                state = self.encoder(ids, mask, types, merged).float()
-            pieces.append(self.decide(state, mask))
-        return torch.cat(pieces)[torch.argsort(order)]
+        merged = self.encoder.merged()
+
+        def score_rows(rows: Tensor) -> Tensor:
+            ids, mask, types = texts.make_pairs(questions[rows], passages[rows])
+            return self.decide(self.encoder(ids, mask, types, merged=merged), mask)
+
+        return _compute_by_length(texts.measure_pairs(questions, passages), score_rows)
 
 
 class Teacher(Judge):
@@ -217,12 +219,9 @@ class Reader(Judge):
         self.says = _make_head(2 * self.encoder.width, 1, weights, "says", seed + 2)
         self.spans = _make_head(self.encoder.width, LABELS, weights, "spans", seed + 3, bias=-2.0)
 
-    def forward(
-        self, ids: Tensor, mask: Tensor, types: Tensor, merged: Mapping[str, Tensor] | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, ids: Tensor, mask: Tensor, types: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return, for each window, a score and the log-odds of a yes, and six numbers for each token (see LABELS)."""
-        with use_half(ids.device):
-            state = self.encoder(ids, mask, types, merged or self.encoder.merged()).float()
+        state = self.encoder(ids, mask, types)
         tokens = self.spans(state)
         inside = torch.sigmoid(tokens[:, :, :1]) * types[:, :, None]
         quoted = (inside * state).sum(1) / inside.sum(1).clamp(min=LEAST_INSIDE)
@@ -248,7 +247,7 @@ def _make_head(
 class Texts:
     """All texts of a pack on the device, each with special tokens, padded to one length."""
 
-    def __init__(self, tokens: npt.NDArray[np.uint16], ends: npt.NDArray[np.int64], device: torch.device) -> None:
+    def __init__(self, tokens: Tokens, ends: npt.NDArray[np.int64], device: torch.device) -> None:
         starts = np.concatenate([[0], ends[:-1]])
         lengths = np.minimum(ends - starts, MOST - 2)
         ids = np.zeros((len(ends), MOST), np.int32)
@@ -259,10 +258,20 @@ class Texts:
         self.ids = torch.from_numpy(ids).to(device)
         self.lengths = torch.from_numpy(lengths + 2).to(device)
 
+    @classmethod
+    def make_token_pairs(
+        cls, pairs: Sequence[tuple[Tokens, Tokens]], device: torch.device
+    ) -> tuple[Texts, Tensor, Tensor]:
+        """Return questions and texts that are not in a pack, with the numbers of the questions and of the texts."""
+        tokens = [*(question for question, _ in pairs), *(text for _, text in pairs)]
+        texts = cls(np.concatenate(tokens), np.cumsum([len(some) for some in tokens]), device)
+        questions, passages = torch.arange(len(tokens), device=device).view(2, -1)
+        return texts, questions, passages
+
     def make_batch(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
         """Return the token ids of some texts, one row per text, and the mask of the tokens that are not padding."""
         lengths = self.lengths[numbers]
-        longest = pad_length(int(lengths.max()))
+        longest = _pad_length(lengths)
         mask = torch.arange(longest, device=lengths.device) < lengths[:, None]
         return self.ids[numbers, :longest].long(), mask
 
@@ -275,7 +284,7 @@ class Texts:
         """Return the token ids of pairs of a question and a passage, and two masks."""
         asked = self.lengths[questions].clamp(max=ASKED)[:, None]
         total = self.measure_pairs(questions, passages)[:, None]
-        at = torch.arange(pad_length(int(total.max())), device=asked.device)[None, :]
+        at = torch.arange(_pad_length(total), device=asked.device)[None, :]
         first = self.ids[questions].gather(1, at.clamp(max=MOST - 1).expand(len(questions), -1))
         second = self.ids[passages].gather(1, (at - asked + 1).clamp(0, MOST - 1))
         ids = torch.where(at < asked, first, second)
@@ -284,38 +293,34 @@ class Texts:
         return ids.long() * mask, mask, ((at >= asked) & mask).long()
 
 
-def pad_length(length: int) -> int:
-    """Return a number of tokens rounded up to a multiple of 16, at most 256."""
-    return min(MOST, -(-length // _STEP) * _STEP)
+def _pad_length(lengths: Tensor) -> int:
+    """Return the greatest length rounded up to a multiple of 16, at most 256."""
+    return min(MOST, -(-int(lengths.max()) // _STEP) * _STEP)
 
 
 def _compute_mean(state: Tensor, mask: Tensor) -> Tensor:
     return (state * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
 
 
-def use_half(device: torch.device) -> torch.autocast:
-    """Return a context manager in which a GPU computes in bfloat16; on a CPU it changes nothing."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
-
-
-def _split_rooms(lengths: Sequence[int]) -> list[slice]:
-    """Return slices that divide texts into batches of at most `_ROOM` tokens, including padding."""
-    rooms, at = [], 0
+def _compute_by_length(lengths: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+    """Return what `compute` returns for batches of row numbers, with at most `_ROOM` tokens and similar lengths."""
+    lengths, order = torch.sort(lengths, descending=True)
+    pieces, at = [], 0
     while at < len(lengths):
-        count = max(1, _ROOM // lengths[at])
-        rooms.append(slice(at, at + count))
-        at += count
-    return rooms
+        rows = order[at : at + max(1, _ROOM // int(lengths[at]))]
+        pieces.append(compute(rows))
+        at += len(rows)
+    return torch.cat(pieces)[torch.argsort(order)]
 
 
 def export_lowrank(encoder: Encoder) -> dict[str, Array]:
     """Return the low-rank weights by name; the product `up @ down` is to be added to a layer's weight."""
-    arrays: dict[str, Array] = {}
-    for name in encoder.names:
-        key = _flatten_name(name)
-        arrays[f"{name}.down"] = encoder.down[key].detach().cpu().numpy()
-        arrays[f"{name}.up"] = encoder.up[key].detach().cpu().numpy()
-    return arrays
+    parts = {"down": encoder.down, "up": encoder.up}
+    return {
+        f"{name}.{part}": matrices[_flatten_name(name)].detach().cpu().numpy()
+        for name in encoder.names
+        for part, matrices in parts.items()
+    }
 
 
 def export_difference(encoder: Encoder, base: Mapping[str, Array], rank: int) -> dict[str, Array]:
@@ -344,15 +349,6 @@ def merge(weights: Mapping[str, Array], low: Mapping[str, Array]) -> dict[str, A
     return merged | {name: array for name, array in low.items() if not name.endswith((".up", ".down"))}
 
 
-def stack(*lows: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the sum of low-rank weights in low-rank form, with the last heads; its rank is the sum of all ranks."""
-    stacked = {}
-    for name in (key.removesuffix(".up") for key in lows[0] if key.endswith(".up")):
-        stacked[f"{name}.up"] = np.concatenate([low[f"{name}.up"] for low in lows], axis=1)
-        stacked[f"{name}.down"] = np.concatenate([low[f"{name}.down"] for low in lows])
-    return stacked | {name: array for name, array in lows[-1].items() if not name.endswith((".up", ".down"))}
-
-
 def _flatten_name(name: str) -> str:
     return name.replace(".", "_")
 
@@ -361,32 +357,23 @@ _MAX_NORM = 1.0
 """The greatest norm of a step's gradient: a single unusual batch must not change the weights much."""
 
 
-class Loop:
-    """A training loop: it makes the steps, and finally replaces the weights by their moving averages."""
-
-    def __init__(self, module: nn.Module, *, rate: float, average: float, steps: int) -> None:
-        self._parameters = [p for p in module.parameters() if p.requires_grad]
-        self._keep = average
-        self._averages = [p.detach().clone() for p in self._parameters] if average else []
-        self._optimiser = torch.optim.AdamW(self._parameters, lr=rate, weight_decay=0.01)
-        self._schedule = torch.optim.lr_scheduler.OneCycleLR(
-            self._optimiser, rate, total_steps=steps + 1, pct_start=0.1
-        )
-
-    def step(self, loss: Tensor) -> Tensor:
-        """Make one step of gradient descent; return the loss without its graph."""
-        self._optimiser.zero_grad()
+def make_steps(
+    module: nn.Module, losses: Iterator[Tensor], *, rate: float, average: float, steps: int
+) -> Iterator[Tensor]:
+    """Make steps of gradient descent, and yield each loss; finally replace the weights by their moving averages."""
+    parameters = [p for p in module.parameters() if p.requires_grad]
+    averages = [p.detach().clone() for p in parameters]
+    optimiser = torch.optim.AdamW(parameters, lr=rate, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps + 1, pct_start=0.1)
+    for loss in islice(losses, steps):
+        optimiser.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._parameters, _MAX_NORM)
-        self._optimiser.step()
-        self._schedule.step()
-        if self._averages:
-            with torch.no_grad():
-                torch._foreach_lerp_(self._averages, self._parameters, 1 - self._keep)
-        return loss.detach()
-
-    def settle(self) -> None:
-        """Replace the weights by their moving averages; do nothing if there are no averages."""
+        torch.nn.utils.clip_grad_norm_(parameters, _MAX_NORM)
+        optimiser.step()
+        schedule.step()
         with torch.no_grad():
-            for average, parameter in zip(self._averages, self._parameters, strict=False):
-                parameter.copy_(average)
+            torch._foreach_lerp_(averages, parameters, 1 - average)
+        yield loss.detach()
+    with torch.no_grad():
+        for mean, parameter in zip(averages, parameters, strict=True):
+            parameter.copy_(mean)

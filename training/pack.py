@@ -24,9 +24,7 @@ MOST_TOKENS = 254
 Ints = npt.NDArray[np.int64]
 Role = Literal["own", "train", "test", "heading", "library", "asked"]
 ROLES: tuple[Role, ...] = ("own", "train", "test", "heading", "library", "asked")
-"""The origins of a query: the converter's wording, a wording for training or testing, a heading, ACORD, a bundle's
-row.
-"""
+"""The origins of a query: the converter's wording, one for training or testing, a heading, ACORD, a bundle's row."""
 
 
 @dataclass
@@ -86,10 +84,11 @@ _ARRAYS = [f.name for f in fields(Pack) if f.name not in {"documents", "kinds", 
 def save_pack(pack: Pack, path: Path) -> None:
     """Write a pack, the data for training the models, to a compressed NumPy file."""
     about = {"format": FORMAT, "documents": pack.documents, "kinds": pack.kinds}
-    arrays: dict[str, Any] = {name: _shrink(getattr(pack, name)) for name in _ARRAYS}
+    arrays: dict[str, Any] = {name: getattr(pack, name) for name in _ARRAYS}
+    small = {name: array if name == "tokens" else array.astype(np.int32) for name, array in arrays.items()}
     text = json.dumps({**about, "notes": pack.notes}, ensure_ascii=False).encode()
     with path.open("wb") as stream:
-        np.savez_compressed(stream, about=np.frombuffer(text, np.uint8), **arrays)
+        np.savez_compressed(stream, about=np.frombuffer(text, np.uint8), **small)
 
 
 def load_pack(path: Path) -> Pack:
@@ -103,15 +102,10 @@ def load_pack(path: Path) -> Pack:
     return Pack(about["documents"], about["kinds"], notes=about["notes"], **wide)
 
 
-def _shrink(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return array if array.dtype == np.uint16 else array.astype(np.int32)
-
-
 COVER = 0.5
 """A passage answers if this share of it is gold, or if it contains this share of a gold span."""
 _NEAR = 1
-"""This many passages before and after a gold passage are never used as wrong: the answer may continue there.
-"""
+"""This many passages before and after a gold passage are never used as wrong: the answer may continue there."""
 
 Random = np.random.Generator
 
@@ -140,13 +134,13 @@ def list_rows(pack: Pack) -> list[Row]:
     for number, (document, kind, query, lacks) in enumerate(pack.rows.tolist()):
         if pack.documents[document]["split"] != "train" or not (lacks or number in gold):
             continue
-        inside, cover = gold.get(number, _NOTHING), []
+        inside, cover = gold.get(number, NOTHING), []
         for passage, count in inside.tolist():
             _, start, end, *_ = pack.passages[passage].tolist()
             held = [(min(end, last) - max(start, first)) / (last - first) for first, last in spans[number].tolist()]
             cover.append(max([count / (end - start), *held]))
         covered = np.array(cover)
-        answers = inside[covered >= min(COVER, covered.max()), 0] if cover else _NOTHING[:, 0]
+        answers = inside[covered >= min(COVER, covered.max()), 0] if cover else NOTHING[:, 0]
         span = pack.passages_of(document)
         near = np.unique(inside[:, :1] + np.arange(-_NEAR, _NEAR + 1))
         barred = np.setdiff1d(near[(near >= span.start) & (near < span.stop)], answers)
@@ -154,7 +148,7 @@ def list_rows(pack: Pack) -> list[Row]:
     return [*answerable, *impossible]
 
 
-_NOTHING: Ints = np.zeros((0, 2), np.int64)
+NOTHING: Ints = np.zeros((0, 2), np.int64)
 
 
 def group_rows(table: Ints) -> dict[int, Ints]:

@@ -17,11 +17,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from exhibit.runtime.command import guarded
 from training.base import FILES
 from training.gather import read_wordings
 from training.hints import LEAST, count_usual
-from training.network import Array, read_tensors, stack, write_tensors
+from training.network import Array, read_tensors, write_tensors
 from training.pack import Pack, load_pack
 
 PLACES = FILES | {"kinds": "weights/kinds", "teacher": "rerankers/weights/teacher", "verdicts": "weights/verdicts"}
@@ -37,10 +39,15 @@ PUBLISHED = {
 
 def mix(before: Mapping[str, Array], taught: Mapping[str, Array], share: float) -> dict[str, Array]:
     """Return low-rank weights with a share of the new additions; other arrays are means weighted by that share."""
-    scaled = {name: array * share if name.endswith(".up") else array for name, array in taught.items()}
-    mixed = stack(before, scaled) if any(name.endswith(".up") for name in taught) else {}
-    plain = (name for name in taught if not name.endswith((".up", ".down")))
-    return mixed | {name: (1 - share) * before[name] + share * taught[name] for name in plain}
+    mixed: dict[str, Array] = {}
+    for name, array in taught.items():
+        if name.endswith(".up"):
+            mixed[name] = np.concatenate([before[name], array * share], axis=1)
+        elif name.endswith(".down"):
+            mixed[name] = np.concatenate([before[name], array])
+        else:
+            mixed[name] = (1 - share) * before[name] + share * array
+    return mixed
 
 
 def list_documents(pack: Pack, before: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -55,7 +62,7 @@ def list_documents(pack: Pack, before: Mapping[str, Sequence[str]]) -> dict[str,
 def describe_kinds(pack: Pack) -> dict[str, Any]:
     """Return the record of the kinds of questions: each kind's wording, and the log-odds that a document answers it."""
     wordings = {source: read_wordings(source) for source in {kind.partition("/")[0] for kind in pack.kinds}}
-    asks = [wordings[kind.partition("/")[0]][kind.partition("/")[2]].own for kind in pack.kinds]
+    asks = [wordings[kind.partition("/")[0]][kind.partition("/")[2]]["own"][0] for kind in pack.kinds]
     usual = dict(zip(pack.kinds, count_usual(pack), strict=True))
     return {"kinds": dict(zip(pack.kinds, asks, strict=True)), "usual": usual, "least": LEAST}
 

@@ -18,49 +18,46 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as f
 from torch import Tensor, nn
 
 from exhibit.runtime.command import guarded
 from training.base import FILES, read_base
 from training.grades import (
     Graded,
-    Ground,
-    Page,
+    Losses,
     Question,
     Weights,
     add_candidates,
-    compute_taught_loss,
     grade,
     list_questions,
     make_batches,
-    make_pages,
+    teach_embedder,
+    teach_judge,
 )
-from training.hints import PLAIN, RIDGE, Hints, fit_curve, learn, spot
-from training.measure import Measured, measure_embedder, measure_judge
+from training.hints import PLAIN, RIDGE, fit_curve, learn, spot
+from training.measure import Ground, measure_embedder, measure_judge
 from training.network import (
     Array,
     Encoder,
     Judge,
-    Loop,
     Reader,
     Teacher,
+    Texts,
     export_difference,
     export_heads,
     export_lowrank,
+    make_steps,
     merge,
     read_tensors,
     write_tensors,
 )
 from training.pack import Random, load_pack
 from training.verdicts import list_asked, measure_verdicts, teach_verdicts
-from training.windows import OUTSIDE, Windows, compute_span_losses
+from training.windows import teach_reader
 
-TEMPERATURE = 0.05  # the temperature of the embedder's cosines
 SELF_TAUGHT = Weights(gold=1.0, truth=1.0, doubtful=0.0)
 """The loss of the teacher, which learns from the known answers alone."""
 UNKNOWN = -30.0  # without a teacher, the score of passages that are not known to answer: they count as wrong
@@ -96,115 +93,53 @@ RECIPES = {
 }
 """The recipes of the package's weights; the numbers of steps were chosen to take ten minutes."""
 
-Losses = Iterator[Tensor]  # the loss of each step, computed when the iterator advances
-
-
-# ---------------------------------------------------------------- the losses of a step
-
-
-def teach_judge(judge: Judge, ground: Ground, batches: Iterator[Graded], weights: Weights) -> Losses:
-    """Yield the losses of a network that reads pairs: the teacher, the reranker."""
-    for batch in batches:
-        asked = ground.pack.queries[[question.query for question in batch.questions], 0]
-        questions = torch.from_numpy(np.repeat(asked, batch.passages.shape[1])).to(ground.device)
-        passages = torch.from_numpy(batch.passages.reshape(-1)).to(ground.device)
-        scores = judge.score(ground.texts, questions, passages).view(batch.passages.shape)
-        yield compute_taught_loss(scores, batch, weights)
-
-
-def teach_embedder(
-    encoder: Encoder, ground: Ground, questions: Sequence[Question], recipe: Recipe, random: Random
-) -> Losses:
-    """Yield the losses of the embedder: all candidates of a document's questions, and the clauses of the library."""
-    while True:
-        some: list[Page] = []
-        for page in make_pages(questions, random, size=16, gold=recipe.gold):
-            some.append(page)
-            if sum(len(page.questions) for page in some) >= recipe.batch:
-                yield _compare(encoder, ground, some, random)
-                some = []
-        if some:
-            yield _compare(encoder, ground, some, random)
-
-
-def _compare(encoder: Encoder, ground: Ground, pages: Sequence[Page], random: Random) -> Tensor:
-    pack, device, merged = ground.pack, ground.device, encoder.merged()
-    numbers = np.concatenate([page.passages for page in pages])
-    asked = pack.queries[[question.query for page in pages for question in page.questions], 0]
-    vectors = encoder.embed(ground.texts, torch.from_numpy(numbers).to(device), merged=merged)
-    queries = encoder.embed(ground.texts, torch.from_numpy(asked).to(device), merged=merged)
-    losses, row, column = [], 0, 0
-    for page in pages:
-        near = queries[row : row + len(page.questions)] @ vectors[column : column + len(page.passages)].T / TEMPERATURE
-        target = torch.from_numpy(page.target).to(device)
-        losses.append(-(target * f.log_softmax(near, dim=1)).sum(1) * torch.from_numpy(page.worth).to(device))
-        row, column = row + len(page.questions), column + len(page.passages)
-    loss = torch.cat(losses).mean()
-    if ground.library is not None:
-        loss = loss + 0.5 * ground.library.compute_loss(encoder, ground.texts, 3, random, merged, TEMPERATURE)
-    return loss
-
-
-def teach_reader(reader: Reader, ground: Ground, batches: Iterator[Graded], words: Hints, random: Random) -> Losses:
-    """Yield the losses of the reader: on windows around the passages, their tokens, and yes or no."""
-    windows, weights = Windows(ground.pack), Weights(gold=0.5, truth=0.8, exists=1.0)
-    for batch in batches:
-        shown, verdicts = [], []
-        texts = ground.pack.queries[[question.query for question in batch.questions], 0].tolist()
-        rows = zip(batch.questions, texts, batch.passages.tolist(), batch.answers.tolist(), strict=True)
-        for question, text, numbers, answers in rows:
-            asked = words.draw(text, random)
-            for number, held in zip(numbers, answers, strict=True):
-                shown.append((question.row, asked, windows.draw_window(question.row, number, held, random)))
-                verdicts.append(windows.verdict(question.row, text) if held else OUTSIDE)
-        made = windows.make_batch(shown, ground.device)
-        scores, yes, tokens = reader(made.ids, made.mask, made.types)
-        order = compute_taught_loss(scores.view(batch.passages.shape), batch, weights)
-        said = torch.tensor(verdicts, device=ground.device)
-        yield order + compute_span_losses(yes, tokens, said, made.labels)
-
-
-# ---------------------------------------------------------------- the run
-
 
 @dataclass
 class Run:
     """A run of the program: its data for training and measuring, and its output."""
 
     ground: Ground
-    minilm: dict[str, Array]
+    base: Mapping[str, Mapping[str, Array]]
     models: Path
     out: Path
     steps: int | None
     """The most steps of a training, to try the program."""
-    record: dict[str, Any]
-    only: str = ""
 
     def train(self, name: str, module: nn.Module, losses: Losses) -> None:
         """Train a network by its recipe, and print the mean loss of each quarter."""
         recipe = RECIPES[name]
         steps = min(self.steps or recipe.steps, recipe.steps)
-        loop, seen = Loop(module, rate=recipe.rate, average=recipe.average, steps=steps), []
+        seen: list[Tensor] = []
         begun, part = time.monotonic(), max(1, steps // 4)
-        for step in range(1, steps + 1):
-            seen.append(loop.step(next(losses)))
-            if step % part == 0:
+        for loss in make_steps(module, losses, rate=recipe.rate, average=recipe.average, steps=steps):
+            seen.append(loss)
+            if len(seen) % part == 0:
                 recent, taken = torch.stack(seen[-part:]).mean(), time.monotonic() - begun
-                print(f"{name}: step {step} of {steps}, loss {recent:.4f}, {taken:.0f} s", flush=True)
-        loop.settle()
-        self.record[name] = asdict(recipe) | {"steps": steps}
+                print(f"{name}: step {len(seen)} of {steps}, loss {recent:.4f}, {taken:.0f} s", flush=True)
+        self.ground.record[name] = asdict(recipe) | {"steps": steps}
+
+    def train_judge(self, name: str, judge: Judge, losses: Losses) -> list[tuple[bool, float]]:
+        """Train a network that reads pairs; measure it before and after, and return the questions' best scores."""
+        measure_judge(self.ground, f"{name} before", judge)
+        self.train(name, judge, losses)
+        return measure_judge(self.ground, name, judge)
+
+    def batches(self, name: str, questions: Sequence[Question], random: Random) -> Iterator[Graded]:
+        """Yield batches of graded questions in the sizes of a recipe."""
+        recipe, device = RECIPES[name], self.ground.device
+        return make_batches(questions, random, size=recipe.batch, count=recipe.passages, device=device)
 
     def write(self, name: str, arrays: Mapping[str, Array]) -> None:
         """Write weights, and the record of all trainings so far."""
         path = self.out / f"{name}.safetensors"
         write_tensors(arrays, path)
-        self.record.setdefault("files", {})[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        self.ground.record.setdefault("files", {})[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
         self.write_record()
         print(f"{path.name}: {path.stat().st_size:,} bytes", flush=True)
 
     def write_record(self) -> None:
         """Write the record of all trainings so far, with their figures."""
-        (self.out / "record.json").write_text(json.dumps(self.record, indent=1) + "\n", encoding="utf-8")
+        (self.out / "record.json").write_text(json.dumps(self.ground.record, indent=1) + "\n", encoding="utf-8")
 
 
 def embed_pack(encoder: Encoder, ground: Ground) -> tuple[Tensor, Tensor]:
@@ -216,93 +151,74 @@ def embed_pack(encoder: Encoder, ground: Ground) -> tuple[Tensor, Tensor]:
         return passages, encoder.embed(ground.texts, texts, merged=merged)
 
 
-def train_teacher(
-    task: Run,
-    name: str,
-    weights: Mapping[str, Array],
-    questions: Sequence[Question],
-    measured: Measured,
-    random: Random,
-) -> Teacher:
+def train_teacher(task: Run, name: str, questions: Sequence[Question], random: Random) -> Teacher:
     """Return a teacher that was trained on the questions whose answer is known, and record its calibration."""
     ground, recipe = task.ground, RECIPES[name]
-    teacher: Teacher = Teacher(weights, rank=recipe.rank, seed=recipe.seed).to(ground.device)
-    measure_judge(measured, f"{name} before", teacher)
+    teacher: Teacher = Teacher(task.base["teacher"], rank=recipe.rank, seed=recipe.seed).to(ground.device)
     known = [question for question in questions if question.row >= 0 or len(question.gold)]
     for question in known:
         question.scores = np.full(len(question.passages), UNKNOWN, np.float32)
-    batches = make_batches(known, random, size=recipe.batch, count=recipe.passages, device=ground.device)
-    task.train(name, teacher, teach_judge(teacher, ground, batches, SELF_TAUGHT))
-    lacks, best = np.array(measure_judge(measured, name, teacher)).T
+    losses = teach_judge(teacher, ground, task.batches(name, known, random), SELF_TAUGHT)
+    lacks, best = np.array(task.train_judge(name, teacher, losses)).T
     slope, offset = fit_curve(best, 1 - lacks, PLAIN, RIDGE).round(4).tolist()
-    task.record["calibration"] = {"slope": slope, "offset": offset, "questions": len(best)}
+    ground.record["calibration"] = {"slope": slope, "offset": offset, "questions": len(best)}
     return teacher
 
 
-def train_verdicts(task: Run, base: Mapping[str, Mapping[str, Array]], random: Random) -> None:
-    """Train the model for yes-no questions with two teachers; the written weights have rank 48."""
+def train_verdicts(task: Run, random: Random) -> None:
+    """Train the model for yes-no questions with two teachers; rank 48 is the rank of what is written."""
     asked, tuning = (list_asked(task.ground.pack, split) for split in ("train", "dev"))
-    device, teachers = task.ground.device, []
+    device, base, teachers = task.ground.device, task.base, []
     for seed in (1, 2):
         teachers.append(Teacher(base["teacher"], rank=0, seed=seed).to(device))
-        losses = teach_verdicts(teachers[-1], asked, random, RECIPES["verdict teacher"].batch, device)
+        losses = teach_verdicts(teachers[-1], asked, random, RECIPES["verdict teacher"].batch)
         task.train("verdict teacher", teachers[-1], losses)
     model, recipe = Judge(base["minilm"], rank=0, seed=1).to(device), RECIPES["verdicts"]
-    task.train("verdicts", model, teach_verdicts(model, asked, random, recipe.batch, device, teachers))
+    task.train("verdicts", model, teach_verdicts(model, asked, random, recipe.batch, teachers))
     for name, network in {"verdict teachers": teachers[0], "verdicts": model}.items():
-        task.record.setdefault("figures", {})[name] = share = measure_verdicts(network, tuning, device)
+        task.ground.record.setdefault("figures", {})[name] = share = measure_verdicts(network, tuning)
         print(f"{name}: {share:.3f} of {len(tuning)} tuning questions are answered correctly", flush=True)
     task.write("verdicts", export_difference(model.encoder, base["minilm"], recipe.rank) | export_heads(model, "head"))
 
 
-def run(task: Run, weights: Mapping[str, Array], measured: Measured) -> None:
+def run(task: Run, random: Random, *, careful: bool) -> None:
     """Train the teacher and then its students, and write each as soon as it is trained."""
-    ground, device, random = task.ground, task.ground.device, np.random.default_rng(1)
-    pack, models = ground.pack, task.models
-    starts = {name: merge(task.minilm, read_tensors(models / f"{file}.safetensors")) for name, file in FILES.items()}
+    ground, device, pack, minilm = task.ground, task.ground.device, task.ground.pack, task.base["minilm"]
+    starts = {name: merge(minilm, read_tensors(task.models / f"{file}.safetensors")) for name, file in FILES.items()}
     encoder = Encoder(starts["embedder"], rank=RECIPES["embedder"].rank, seed=1).to(device)
     vectors = embed_pack(encoder, ground)
     questions = list_questions(pack, random, others=0.35, headings=0.15)
     add_candidates(questions, pack, *vectors, random)
     print(f"{len(questions)} questions, {sum(len(q.passages) for q in questions)} pairs", flush=True)
-    measure_embedder(measured, "embedder before", vectors)
+    measure_embedder(ground, "embedder before", vectors)
 
-    if task.only == "careful":
-        judge: Judge = train_teacher(task, "careful", weights, questions, measured, random)
-        task.write("teacher", export_lowrank(judge.encoder) | export_heads(judge, "head"))
+    teacher = train_teacher(task, "careful" if careful else "teacher", questions, random)
+    if careful:
+        task.write("teacher", export_lowrank(teacher.encoder) | export_heads(teacher, "head"))
         return
-    teacher = train_teacher(task, "teacher", weights, questions, measured, random)
     grade(teacher, ground.texts, questions, pack)
 
     recipe = RECIPES["embedder"]
-    task.train("embedder", encoder, teach_embedder(encoder, ground, questions, recipe, random))
-    for strength in (0.5, 1.0):
-        encoder.scale(strength / (1.0 if strength < 1 else 0.5))
+    task.train("embedder", encoder, teach_embedder(encoder, ground, questions, recipe.batch, recipe.gold, random))
+    for factor, title in ((0.5, "embedder x 0.5"), (2.0, "embedder x 1")):
+        encoder.scale(factor)
         vectors = embed_pack(encoder, ground)
-        measure_embedder(measured, f"embedder x {strength:g}", vectors)
+        measure_embedder(ground, title, vectors)
     task.write("embedder", export_lowrank(encoder))
-    kinds, taken = learn(pack, vectors[1])
+    hints = learn(pack, vectors[1])
     spots = spot(pack, vectors[0].clone())
-    arrays = {"weight": kinds.weight, "bias": kinds.bias}
+    arrays = {"weight": hints.weight, "bias": hints.bias}
     task.write("kinds", arrays | {f"spots.{name}": array for name, array in spots.items()})
 
-    recipe = RECIPES["reader"]
-    reader = Reader(starts["reader"], rank=recipe.rank, seed=1).to(device)
-    measure_judge(measured, "reader before", reader)
+    reader = Reader(starts["reader"], rank=RECIPES["reader"].rank, seed=1).to(device)
     asked = [question for question in questions if question.row >= 0]
-    batches = make_batches(asked, random, size=recipe.batch, count=recipe.passages, device=device)
-    losses = teach_reader(reader, ground, batches, Hints(pack, kinds, taken, 0.7), random)
-    task.train("reader", reader, losses)
+    losses = teach_reader(reader, ground, task.batches("reader", asked, random), hints, random)
+    task.train_judge("reader", reader, losses)
     task.write("reader", export_lowrank(reader.encoder) | export_heads(reader, "head", "says", "spans"))
-    measure_judge(measured, "reader", reader)
 
-    recipe = RECIPES["reranker"]
-    judge = Judge(starts["reranker"], rank=recipe.rank, seed=1).to(device)
-    measure_judge(measured, "reranker before", judge)
-    batches = make_batches(questions, random, size=recipe.batch, count=recipe.passages, device=device)
-    losses = teach_judge(judge, ground, batches, Weights())
-    task.train("reranker", judge, losses)
-    measure_judge(measured, "reranker", judge)
+    judge = Judge(starts["reranker"], rank=RECIPES["reranker"].rank, seed=1).to(device)
+    losses = teach_judge(judge, ground, task.batches("reranker", questions, random), Weights())
+    task.train_judge("reranker", judge, losses)
     task.write("reranker", export_lowrank(judge.encoder) | export_heads(judge, "head"))
 
 
@@ -315,9 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--models", type=Path, required=True, metavar="DIR", help="the weights to start from")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--steps", type=int, metavar="N", help="the largest number of steps, to try the program")
-    parser.add_argument(
-        "--only", choices=["careful", "verdicts"], default="", help="train `teacher` or `verdicts` alone"
-    )
+    parser.add_argument("--only", choices=["careful", "verdicts"], help="train `teacher` or `verdicts` alone")
     parser.add_argument("--sample", type=int, default=400, help="questions of a benchmark that are measured on")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args(arguments)
@@ -325,16 +239,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.manual_seed(1)
     pack = load_pack(options.pack)
-    base = read_base(options.base)
-    ground = Ground(pack, torch.device(options.device))
     options.out.mkdir(parents=True, exist_ok=True)
     record = {"torch": torch.__version__, "pack": hashlib.sha256(options.pack.read_bytes()).hexdigest()}
-    task = Run(ground, base["minilm"], options.models, options.out, options.steps, record, options.only)
-    measured = Measured(pack, ground.texts, sample=options.sample, figures=record)
+    texts = Texts(pack.tokens, pack.ends, torch.device(options.device))
+    ground = Ground(pack, texts, record, options.sample)
+    task = Run(ground, read_base(options.base), options.models, options.out, options.steps)
+    random = np.random.default_rng(1)
     if options.only == "verdicts":
-        train_verdicts(task, base, np.random.default_rng(1))
+        train_verdicts(task, random)
     else:
-        run(task, base["teacher"], measured)
+        run(task, random, careful=options.only == "careful")
     task.write_record()
     return 0
 

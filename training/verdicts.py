@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as f
 from torch import Tensor
 
-from training.network import ASKED, CLS, MOST, SEP, Judge, pad_length, use_half
+from training.network import ASKED, Judge, Texts, Tokens
 from training.pack import Pack, Random
-from training.windows import Tokens, Windows
+from training.windows import Windows
 
 _NOT = 2025  # token ids of BERT's vocabulary
 _VERBS = (4618, 2089, 2097, 2442, 2064)  # shall, may, will, must, can
@@ -68,52 +68,36 @@ def draw_pair(asked: Asked, random: Random | None) -> tuple[Tokens, Tokens, bool
         return question, words, yes
     before = int(random.integers(min(clause.start, room) + 1))
     behind = int(random.integers(max(0, room - before) + 1))
-    return (
-        question,
-        np.concatenate([text[clause.start - before : clause.start], words, text[clause.stop :][:behind]]),
-        yes,
-    )
+    shown = np.concatenate([text[clause.start - before : clause.start], words, text[clause.stop :][:behind]])
+    return question, shown, yes
 
 
-def judge(model: Judge, pairs: Sequence[tuple[Tokens, Tokens, bool]], device: torch.device) -> Tensor:
+def judge(model: Judge, pairs: Sequence[tuple[Tokens, Tokens, bool]]) -> Tensor:
     """Return the log-odds of a yes for each pair of a question and a clause."""
-    size = pad_length(max(len(question) + len(text) + 3 for question, text, _ in pairs))
-    ids, types, mask = (np.zeros((len(pairs), size), np.int64) for _ in range(3))
-    for row, (question, text, _) in enumerate(pairs):
-        tokens = [CLS, *question, SEP, *text[: MOST - 3 - len(question)], SEP]
-        ids[row, : len(tokens)], mask[row, : len(tokens)] = tokens, 1
-        types[row, len(question) + 2 : len(tokens)] = 1
-    made = [torch.from_numpy(array).to(device) for array in (ids, mask, types)]
-    with use_half(device):
-        state = model.encoder(made[0], made[1] > 0, made[2], model.encoder.merged()).float()
-    return model.decide(state, made[1] > 0)
+    tokens = [(question, text) for question, text, _ in pairs]
+    return model.score(*Texts.make_token_pairs(tokens, model.head.weight.device))
 
 
 def teach_verdicts(
-    model: Judge,
-    asked: Sequence[Asked],
-    random: Random,
-    size: int,
-    device: torch.device,
-    teachers: Sequence[Judge] = (),
+    model: Judge, asked: Sequence[Asked], random: Random, size: int, teachers: Sequence[Judge] = ()
 ) -> Iterator[Tensor]:
     """Yield the losses on batches of pairs; with teachers, half of each target is the mean of what they answer."""
     while True:
         pairs = [draw_pair(asked[number], random) for number in random.integers(len(asked), size=size)]
-        target = torch.tensor([_SURE if yes else 1 - _SURE for *_, yes in pairs], device=device)
+        odds = judge(model, pairs)
+        target = odds.new_tensor([_SURE if yes else 1 - _SURE for *_, yes in pairs])
         if teachers:
             with torch.no_grad():
-                soft = torch.stack([torch.sigmoid(judge(teacher, pairs, device)) for teacher in teachers]).mean(0)
+                soft = torch.stack([torch.sigmoid(judge(teacher, pairs)) for teacher in teachers]).mean(0)
             target = (target + soft) / 2
-        yield f.binary_cross_entropy_with_logits(judge(model, pairs, device), target)
+        yield f.binary_cross_entropy_with_logits(odds, target)
 
 
-def measure_verdicts(model: Judge, asked: Sequence[Asked], device: torch.device) -> float:
+def measure_verdicts(model: Judge, asked: Sequence[Asked]) -> float:
     """Return the share of the questions that the model answers correctly from the clause alone."""
-    right = []
+    if not asked:
+        return 0.0
+    pairs = [draw_pair(question, None) for question in asked]
     with torch.no_grad():
-        for at in range(0, len(asked), 256):
-            pairs = [draw_pair(question, None) for question in asked[at : at + 256]]
-            odds = judge(model, pairs, device).tolist()
-            right += [(number > 0) == yes for number, (*_, yes) in zip(odds, pairs, strict=True)]
-    return float(np.mean(right)) if right else 0.0
+        odds = judge(model, pairs).tolist()
+    return float(np.mean([(number > 0) == yes for number, (*_, yes) in zip(odds, pairs, strict=True)]))

@@ -47,8 +47,8 @@ def test_gather_marks_passages_with_gold_as_positives(tmp_path: Path) -> None:
         assert count == sum(max(0, min(end, high) - max(start, low)) for low, high in spans.tolist()) > 0
     roles = [ROLES[role] for kind, role in pack.queries[:, 1:].tolist() if kind == 0]
     wordings = read_wordings("cuad")["Governing Law"]
-    assert (roles.count("own"), roles.count("train")) == (1, len(wordings.train))
-    assert roles.count("test") == len(wordings.test) == 12
+    assert (roles.count("own"), roles.count("train")) == (1, len(wordings["train"]))
+    assert roles.count("test") == len(wordings["test"]) == 12
 
 
 def test_gather_records_whole_sentences_around_each_passage(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ def test_each_kind_has_at_least_12_training_and_12_test_wordings(source: str, ki
     assert list(wordings) == list(OWN[source])
     assert len(wordings) == kinds
     for kind, words in wordings.items():
-        assert len(words.train) >= 12, kind
-        assert len(words.test) >= 12, kind
-        assert all(normalise(wording) and wording == wording.strip() for wording in (*words.train, *words.test)), kind
+        for role in ("train", "test"):
+            assert len(words[role]) >= 12, kind
+            assert all(normalise(wording) and wording == wording.strip() for wording in words[role]), kind
 
 
 def test_wordings_are_unique_across_all_kinds() -> None:
@@ -29,6 +29,7 @@ def test_wordings_are_unique_across_all_kinds() -> None:
         normalise(wording)
         for source in OWN
         for words in read_wordings(source).values()
-        for wording in (words.own, *words.train, *words.test)
+        for wordings in words.values()
+        for wording in wordings
     ]
     assert len(every) == len(set(every))
