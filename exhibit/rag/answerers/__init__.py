@@ -48,6 +48,7 @@ class AnswerContext:
     characters: int = 0  # the length of that document in characters; 0 if it is unknown
     # the vector of `asks`, which selects the reader's kind of question
     vector: Vectors | None = field(default=None, compare=False)
+    left_out: int = 0  # the number of passages that did not fit the token budget
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Answer:
 
 def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int = 2500) -> AnswerContext:
     """Return the best hits that fit the budget as numbered sources; if even the first hit is too long, it is cut."""
-    fitting = _drop_repeats(hits)
+    distinct = fitting = _drop_repeats(hits)
     text = _render(fitting, summaries) if fitting else ""
     while len(fitting) > 1 and count_tokens(text) > budget:
         fitting = fitting[:-1]
@@ -73,7 +74,7 @@ def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int =
         part, text = _cut_to_fit(fitting[0], summaries, budget)
         fitting = [part]
     sources = tuple(Source(**vars(hit), number=number) for number, hit in enumerate(fitting, 1))
-    return AnswerContext(text, sources)
+    return AnswerContext(text, sources, left_out=len(distinct) - len(fitting))
 
 
 def _drop_repeats(hits: Sequence[Hit]) -> list[Hit]:
