@@ -121,7 +121,7 @@ def test_evaluate_stops_when_remote_bundle_is_missing_or_incomplete(memory, tmp_
     put(memory / "half/corpus/a.txt")
     evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", f"{memory}/half", f"{memory}/none*", expect=1)
     output = capsys.readouterr().err
-    assert "half: no bundle.json there" in output and f"{memory}/none*: matches nothing" in output
+    assert "half: no bundle.json in it" in output and f"{memory}/none*: matches nothing" in output
 
 
 def test_evaluate_stops_when_store_connection_fails_and_can_be_resumed(memory, local, tmp_path, monkeypatch, capsys):
@@ -183,7 +183,7 @@ def test_s3_evaluation_with_workers_gives_local_metrics(s3, tmp_path, monkeypatc
 @pytest.mark.extra
 def test_s3_evaluation_reports_missing_bundle_and_missing_credentials(s3, tmp_path, monkeypatch, capsys):
     evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", "s3://no-such-bucket-here/cuad", expect=1)
-    assert "s3://no-such-bucket-here/cuad: no bundle.json there" in capsys.readouterr().err
+    assert "s3://no-such-bucket-here/cuad: no bundle.json in it" in capsys.readouterr().err
     fsspec.get_filesystem_class("s3").clear_instance_cache()
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")

@@ -92,7 +92,7 @@ def test_draft_notes_documents_that_match_no_playbook(contracts, monkeypatch, tm
 
 def test_draft_refuses_a_folder_that_is_missing_or_unreadable(contracts, tmp_path, capsys):
     assert main([str(contracts[0] / "none"), "--out", str(contracts[1])]) == 1
-    assert "none: no such file or folder; expected a folder of documents" in capsys.readouterr().err
+    assert "none: no such file or folder; expected documents" in capsys.readouterr().err
     with pytest.raises(SourceError, match=r"none: no such folder"):
         read(tmp_path / "none")
     (tmp_path / "broken").mkdir()

@@ -345,7 +345,7 @@ def test_target_file_defines_request_and_reply_fields(dataset, tmp_path):
         ("[reply]\nanswer = 'a..b'", "is not JMESPath"),
         ("[ask]\npath = 'ask'", "ask.path"),
         ("[asks]\npath = '/ask'", "asks"),
-        ("key = 'OPENAI_API_KEY'", "only variables named EXHIBIT_TARGET_.*--set target_key=VARIABLE"),
+        ("key = 'OPENAI_API_KEY'", "name the variable EXHIBIT_TARGET_.*--set target_key=NAME"),
         ("= 3", "mine.toml"),
     ],
 )

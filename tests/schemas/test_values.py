@@ -104,7 +104,7 @@ def test_guarded_describes_disk_errors_with_advice(capsys):
         raise error
 
     assert main(OSError(errno.EIO, "odd")) == 1
-    assert capsys.readouterr().err.startswith("error: the disk: odd; is the path right")
+    assert capsys.readouterr().err.startswith("error: the disk: odd; check the path")
 
 
 def test_toolkit_error_escapes_surrogates():

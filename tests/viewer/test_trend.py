@@ -70,7 +70,7 @@ def test_series_finds_regression_in_newest_run(tmp_path):
 def test_series_finds_no_regression_in_chance_variation(tmp_path, capsys):
     assert find_in_folder(make_runs(tmp_path, bad=None)) == []
     assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
-    assert "none is worse" in capsys.readouterr().out
+    assert "no run is worse" in capsys.readouterr().out
 
 
 def test_find_regressions_finds_slow_decline_between_first_and_newest_run():
