@@ -16,7 +16,7 @@ PROGRAM = "exhibit"
 class Verb(NamedTuple):
     module: str  # the module's name; it is imported only when the subcommand is called
     help: str
-    words: Sequence[str] = ()  # arguments that the function gets before the user's own
+    words: Sequence[str] = ()  # arguments that the function gets before the user's arguments
     modes: Mapping[
         str, str
     ] = {}  # flags that another function, `module:function`, handles: it gets the other arguments

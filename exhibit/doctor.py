@@ -57,7 +57,7 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Run all checks and return their results in order; a check also reports that a package it needs is missing."""
+    """Run all checks and return their results in order; if a check needs a missing package, its result says so."""
     version = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
     findings = [
         Finding("Python", "Python", "ok", version),

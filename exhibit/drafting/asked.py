@@ -50,7 +50,7 @@ _MAX_ODDS_BELOW_BEST = 1.5  # a chunk's passages are gold if its log-odds are at
 
 
 class Judged(NamedTuple):
-    """The models' judgement of a question about a document: status, passages and confidence."""
+    """The models' judgement on whether and where a document answers a question: status, passages and confidence."""
 
     status: Status
     spans: tuple[Span, ...]
@@ -89,10 +89,10 @@ class Asker:
         absent: float = ABSENT,
         again: bool = True,
     ) -> Judged:
-        """Judge whether a document answers a question, which has one or more wordings, the most precise first.
+        """Judge whether a document answers a question; `wordings` are the question's wordings, the most precise first.
 
-        `sure` and `absent` are thresholds for the probability that the document answers; with `again`, a reranker
-        checks an absence.
+        `sure` and `absent` are thresholds for the probability that the document answers; with `again`, a
+        reranker checks an absence.
         """
         if not len(chunks):
             return Judged("absent", (), 1.0)
@@ -171,7 +171,7 @@ class Asker:
 
 
 def complete_passage(text: str, span: Span, at_start: bool, at_end: bool) -> Span:
-    """Return a passage extended to whole words."""
+    """Return a passage whose ends are extended to whole words."""
     start, end = span
     while start and not text[start - 1].isspace():
         start -= 1

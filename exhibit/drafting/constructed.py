@@ -64,7 +64,7 @@ VALUE_WORDINGS: dict[ValueKind, str] = {
 
 
 def construct_questions(document: Document, root: Section, profile: Profile) -> list[Draft]:
-    """Return questions made by rule from a document's text, at most a few of each kind."""
+    """Return questions that rules make from a document's text, at most a few of each kind."""
     text = document.text
     sentences = split_sentences(text)
     drafts = [
@@ -122,7 +122,7 @@ def _find_parties(text: str, sentences: list[Span], profile: Profile) -> Topics:
 
 
 def _draft_on_values(filename: str, text: str, sentences: list[Span]) -> Iterator[Draft]:
-    """Yield a question on each amount, period, date and percentage that only one sentence states."""
+    """Yield a question on each amount, period, date or percentage that exactly one sentence states."""
     for value in find_values(text):
         span = _find_sentence(sentences, value.span.start)
         if span and _has_good_length(span) and value.kind in VALUE_WORDINGS and text.count(value.text) == 1:

@@ -139,7 +139,7 @@ class Drafted:
 
 
 def prepare_document(preparation: Preparation, path: Path) -> tuple[Prepared, list[Draft]]:
-    """Read a document, find its sections, and split it into chunks; also make questions from its own text."""
+    """Read a document, find its sections, split it into chunks, and make questions from its own text."""
     prepared = preparation(path)
     assert prepared.whole is not None  # only a summarised document has none, and drafting makes no summaries
     questions = construct_questions(*prepared.whole, prepared.entry.profile)
@@ -204,7 +204,7 @@ class Drafter:
         return Drafted(filename, profile, playbook.name if playbook else "", words, tuple(drafts))
 
     def _make_key(self, path: Path) -> bytes:
-        """Return the key of a document's drafts in the cache."""
+        """Return the key under which the cache stores a document's drafts."""
         books = json.dumps([playbook.model_dump() for playbook in self._playbooks], sort_keys=True)
         options = self._options
         chosen = " ".join(map(str, (VERSION, options.ocr, options.llm, options.topic)))

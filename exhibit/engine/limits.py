@@ -20,7 +20,7 @@ _MIB = 1 << 20  # bytes
 SECONDS = 120.0  # for one document: the longest of 200 CUAD contracts (111 pages) is read and split in 0.5 s
 MEMORY = 2 << 30  # bytes for one document: the same 111 pages take 12 MB
 _MIN_SECONDS = 5.0  # processor seconds for even the smallest file: the first file of a kind also loads its library
-_TIME_SHARE, _FULL_TIME_BYTES = 1 / 12, 2_400_000  # base share of the limit; bytes that add one whole limit
+_TIME_SHARE, _FULL_TIME_BYTES = 1 / 12, 2_400_000  # the share for every file; the bytes that add a whole limit
 
 
 class MemoryShare(NamedTuple):
@@ -28,7 +28,7 @@ class MemoryShare(NamedTuple):
     whole: int
 
 
-PLAIN = MemoryShare(1 / 16, 8_000_000)  # 128 MiB, to decompress an image, plus 256 times the file's size
+PLAIN = MemoryShare(1 / 16, 8_000_000)  # by default 128 MiB, to decompress an image, plus 256 times the file's size
 PAGES = MemoryShare(1 / 48, 90_000_000)  # files read page by page: 43 MiB, plus 24 times the file's size
 PACKED = MemoryShare(1 / 48, 2_000_000)  # archives of XML: 43 MiB, plus 1,000 times the file's size
 

@@ -39,7 +39,7 @@ class Outcome(Generic[Out]):
 
 
 class Engine(Protocol):
-    """An engine, which applies a function to items; it holds only a few items in memory at a time."""
+    """The interface of an engine, which applies a function to items and has only a few items in memory at a time."""
 
     def map(self, function: Callable[[In], Out], items: Iterable[In]) -> Iterator[Outcome[Out]]:
         """Yield one outcome per item, in order; a ToolkitError becomes an outcome, any other error is raised."""

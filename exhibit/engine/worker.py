@@ -112,7 +112,7 @@ class Worker(Generic[In, Out]):
         return result
 
     def answer(self, item: bytes, name: str) -> bytes:
-        """Return an item's outcome as bytes; retry if the process dies; after the last attempt, return an error."""
+        """Return an item's outcome as bytes; if the process dies, try again; after the last try, return an error."""
         try:
             for _ in range(TRIES):
                 self._prepare()
@@ -129,7 +129,7 @@ class Worker(Generic[In, Out]):
             raise
 
     def _prepare(self) -> None:
-        """Start a process with its work unless it is running; raise if several processes in a row fail to start."""
+        """Start a process with the work unless one is running; raise if several processes in a row fail to start."""
         for _ in range(TRIES):
             if self.process is not None:
                 return
@@ -146,7 +146,7 @@ class Worker(Generic[In, Out]):
         )
 
     def _exchange(self, data: bytes, seconds: float | None) -> tuple[bool, bytes | None]:
-        """Send data; return whether the process answered or died within `seconds`, and its answer (None if it died)."""
+        """Send data; return whether the process replied or died within `seconds`, and its reply (None if it died)."""
         began = time.monotonic()
         with suppress(OSError):  # the process has died: `recv_bytes` below fails, too
             self._pipe.send_bytes(data)

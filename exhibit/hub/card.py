@@ -25,7 +25,7 @@ from exhibit.storage.locations import Location, read_start
 
 @dataclass(frozen=True)
 class CardText:
-    """The parts of a dataset card that the bundle's files do not provide, such as tags and known limitations."""
+    """The parts of a dataset card that are not in the bundle's files, such as tags and known limitations."""
 
     tags: Sequence[str] = ()
     questions: str = ""  # How the questions were written
@@ -275,7 +275,10 @@ class Example:
 
 
 def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> list[Example]:
-    """Return candidate examples, best first: ideally one located passage on one page, about 300 characters long."""
+    """Return candidate examples, best first.
+
+    The ideal example has one located passage, on one page, of about 300 characters.
+    """
     lines: dict[int, Gold] = {}
     for line in gold:
         lines.setdefault(line.id, line)

@@ -31,7 +31,7 @@ from exhibit.storage.locations import Location, parse_location
 
 
 class Cut(NamedTuple):
-    """A located piece of a gold passage: its location and the document's text there."""
+    """A piece of a gold passage that was located in a document: its location, and the document's text there."""
 
     filename: str
     start: int
@@ -165,7 +165,10 @@ def write_beir(export: Export, folder: Path) -> None:
 
 
 def write_squad(export: Export, folder: Path) -> None:
-    """Write one paragraph per document; a question on several documents is repeated for each, with a numbered id."""
+    """Write one paragraph per document.
+
+    A question on several documents is repeated in each of them, with a number added to its id.
+    """
     texts = dict(export.documents())
     entries: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for question in export.bundle.questions:
@@ -245,7 +248,7 @@ def merge_cuts(cuts: Iterable[Cut], texts: Mapping[str, str]) -> list[Cut]:
 
 
 def _name_benchmark(export: Export, line: Gold) -> str:
-    """Return the name of the benchmark that a gold line belongs to."""
+    """Return the name of the benchmark to which a gold line belongs."""
     info = export.bundle.info
     label = line.labels.get(info.groups) if info and info.groups else None
     return str(label or export.name).replace("/", "_")
@@ -468,7 +471,7 @@ _TASKS = {
 
 
 def make_shelf_files(info: BundleInfo) -> dict[str, bytes]:
-    """Return the files by name: `eval.yaml` if there are questions, `metadata.jsonl` if there are PDFs."""
+    """Return files by name: `eval.yaml` if there are questions, and `metadata.jsonl` if there are PDFs."""
     files = {}
     if info.counts.questions:
         files[EVAL] = yaml.safe_dump(_describe_benchmark(info), sort_keys=False, allow_unicode=True).encode()

@@ -174,7 +174,7 @@ def publish(
 
 
 def check_bundle(root: Path, *, rights: bool, as_drafted: bool) -> BundleInfo:
-    """Return the content of bundle.json; raise if the bundle is invalid, not reviewed, or must not be redistributed."""
+    """Return the content of bundle.json; raise if the bundle is invalid, not reviewed, or not redistributable."""
     problems = validate(root)
     raise_problems(problems, f"{root}: not published: the bundle has {len(problems)} problems")
     info = read_info(root / INFO)
@@ -214,7 +214,7 @@ def restore_card(card: bytes, sha256: str, name: str) -> bytes | None:
 
 
 def read_remote(api: huggingface_hub.HfApi, repo_id: str) -> huggingface_hub.DatasetInfo | None:
-    """Return the Hub's description of the main branch; None if the repository is missing or not visible."""
+    """Return the Hub's description of the main branch; None if the repository is missing or hidden from the user."""
     with explain_errors(f"cannot look up {repo_id}"):
         try:
             return api.dataset_info(repo_id, revision="main")

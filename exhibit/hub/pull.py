@@ -65,7 +65,7 @@ def fetch(repo_id: str, *, revision: str | None = None) -> PulledBundle:
     """Download a bundle into the Hub's cache and check it; without a connection, the cached bundle is used."""
     api = connect(repo_id)
     info, commit = _download_info(api, repo_id, revision)
-    # whole folders: one pattern per file would take quadratic time
+    # name whole folders: one pattern per file would take quadratic time
     patterns = {f"{glob.escape(n.partition('/')[0])}/*" if "/" in n else glob.escape(n) for n in info.files}
     try:
         with explain_errors(f"cannot download {repo_id}; finished files are stored"):

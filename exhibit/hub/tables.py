@@ -27,7 +27,7 @@ PARQUET = "parquet"
 _GROUP_BYTES = 32 << 20
 """The size of a row group: a writer holds a whole group in memory, and the Hub's viewer downloads whole groups."""
 _LANGUAGE_CHARS = 4000  # characters of a document from which its language is detected
-_LANGUAGE_SHARE = 0.1  # least share of documents that makes a language listed; a lower share may be a wrong guess
+_LANGUAGE_SHARE = 0.1  # least share of documents in a listed language; a lower share may be a wrong guess
 
 _PDF = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 _PDF_FEATURE = {"huggingface": json.dumps({"info": {"features": {"pdf": {"_type": "Pdf"}}}})}

@@ -41,7 +41,7 @@ als al ers er ors or edly ed ies ied ly es s e y
 """.split()
 )
 _LENGTHS = sorted({len(ending) for ending in _ENDINGS}, reverse=True)  # a word has at most one ending of each length
-# may leave a stem of three letters; other endings leave at least four
+# endings that may leave a stem of three letters; other endings leave at least four
 _SHORT_ENDINGS = frozenset({"s", "es", "e", "ed", "ing"})
 
 
@@ -96,7 +96,7 @@ def list_word_parts(text: str) -> list[str]:
 
 
 def strip_accents(text: str) -> str:
-    """Return a text with its letters decomposed (NFKD), without their accents."""
+    """Return a text without accents, with its characters decomposed (NFKD)."""
     return "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
 
 

@@ -183,7 +183,7 @@ def name_terms(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 13)
 def _list_shapes(written: str) -> tuple[Word, ...]:
-    """Return a word's parts with their offsets: usually one part, but `non` and `disclosure` for `Nondisclosure`."""
+    """Return a word, or the two parts of a word such as `Nondisclosure`, with offsets."""
     raw = written.replace("’", "'").replace("ʼ", "'")
     raw = raw[:-2] if raw[-2:] in {"'s", "'S"} else raw.replace("'", "")
     mixed = not raw.isupper() and not raw.islower()

@@ -275,7 +275,7 @@ def _read_worded(text: str) -> Iterator[NamedProvision]:
 
 
 def _find_source(gap: str) -> str:
-    """Return the law's name in the text beside a cited provision: `BGB` for `of the BGB`; empty if there is none."""
+    """Return the name of the law in the text beside a cited provision: `BGB` for `of the BGB`; empty without one."""
     words = _GLUE.sub(" ", f" {gap} ").strip()
     return words if re.search(r"\w", words) else ""
 
@@ -440,7 +440,7 @@ class ProvisionIndex:
         return [_find_own_span(entry.section) for entry in chosen] or self._find_begun(step)
 
     def _find_begun(self, step: ProvisionStep) -> list[Span]:
-        """Return the ranges of text that begin with a line such as `Article 5`: a unit's word, then `step.number`."""
+        """Return the ranges of text that begin with the word and number of `step`, such as a line `Article 5`."""
         words = "|".join(re.escape(word) for word, sort in list_unit_sorts().items() if sort == step.sort)
         word = rf"(?:{words})[ \xa0]*" if words else r"(?:§[ \xa0]?|[^\W\d]{1,12}\.?[ \xa0])?"
         lined = self._find_lines(rf"{word}{re.escape(step.number)}(?![\w]|\.\d)", rf"{word}\d{{1,4}}")
@@ -516,7 +516,7 @@ def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
 
 
 def _find_numbered_part(text: str, span: Span, number: str) -> Span | None:
-    """Return the span of a numbered part: from `(b)` to the next such label, or else from the line `2.` to `3.`."""
+    """Return the span of a numbered part: from `(b)` to the next such label, or from a line `2.` to the line `3.`."""
     escaped, bracketed = re.escape(number), r"\d{1,3}" if number.isdigit() else "[A-Za-z]{1,5}"
     listed = r"\d{1,3}[a-z]?" if number[0].isdigit() else "[A-Za-z]{1,2}"
     for begins, ends in (

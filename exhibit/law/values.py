@@ -100,7 +100,7 @@ class Day(NamedTuple):
     day: int | None
 
     def is_within(self, other: "Day") -> bool:
-        """Return whether another date, possibly more exact, has the same value for each part that this date states."""
+        """Return whether another date has the same year, month and day, as far as this date states them."""
         return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
 
 
@@ -273,7 +273,10 @@ class Value:
 
 
 def find_values(text: str, *, numbers: bool = False) -> list[Value]:
-    """Return the values of a text in order; if values overlap, only the first or, with equal starts, the longest."""
+    """Return the values of a text in order.
+
+    Of values that overlap, only the first is returned; of those with the same start, the longest.
+    """
     values = find_dates(text)
     for kind, pattern, unit in _KINDS if numbers else _KINDS[:-1]:
         for window in _list_windows(text, unit) if unit else [Span(0, len(text))]:
@@ -293,13 +296,13 @@ def keys_of(text: str) -> frozenset[tuple[str, str]]:
 
 
 def _list_windows(text: str, unit: re.Pattern[str]) -> list[Span]:
-    """Return the ranges of a text around its signs or units of a kind, so that not all of the text is searched."""
+    """Return the ranges around the signs or units of a kind of value, so that only these ranges are searched."""
     around = ((max(0, m.start() - _CHARS_BEFORE_UNIT), m.end() + _CHARS_AFTER_UNIT) for m in unit.finditer(text))
     return unite_spans(Span(start, min(len(text), end)) for start, end in around)
 
 
 def _find_group(match: re.Match[str], name: str) -> str:
-    """Return the text of the group that matched among a pattern's alternatives: `year`, `year2` … `year6`."""
+    """Return the text of the alternative that matched; its group has the name, or the name plus 2 to 6, as `year2`."""
     groups = match.groupdict()
     return next((groups[key] for key in (name, *(f"{name}{n}" for n in range(2, 7))) if groups.get(key)), "")
 
@@ -539,7 +542,10 @@ def _has_dates(wanted: Statement, stated: Statement) -> bool:
 
 
 def has_missing_figures(claim: str, evidence: str) -> bool:
-    """Return whether the evidence lacks a number, date or unit of a claim, such as 10 business days (not 10 days)."""
+    """Return whether the evidence lacks a number, date or unit of a claim.
+
+    Evidence with `10 days` lacks the unit of `10 business days`.
+    """
     wanted = read_statement(claim)
     # half of all claims have no figures: skip the slow reading of the evidence
     if not wanted.loose and not wanted.dates:
@@ -552,7 +558,7 @@ def has_missing_figures(claim: str, evidence: str) -> bool:
 
 
 def states_answer(expected: str, text: str) -> bool | None:
-    """Return whether a text states an expected answer, by words, numbers and dates; None if that cannot be decided."""
+    """Return whether a text states an expected answer, by its words, numbers and dates; None if undecided."""
     wanted, stated = read_statement(expected), read_statement(text)
     if not wanted.tokens and not wanted.dates:
         return None

@@ -163,7 +163,7 @@ OFFICIAL = Network("all-MiniLM-L6-v2", lambda: read_safetensors(find_file(MODEL)
 
 
 def open_lowrank(kind: str, file: Path, suffix: str = "", base: Network = OFFICIAL) -> Network:
-    """Return the network with a file's low-rank weights; the name for the cache contains the file's checksum."""
+    """Return the network with a file's low-rank weights; its name in the cache contains the file's checksum."""
     name = f"{kind}-{read_record(file)['sha256'][:8]}{suffix}"
     return Network(name, lambda: merge(base.weights(), read_lowrank(file)))
 
@@ -413,7 +413,7 @@ def has_exact_signed_products(multiply: Callable[[npt.NDArray[np.uint8], Single]
     They get unsigned weights, which are slower and always exact, so that all processors compute the same vectors.
     """
     chance = np.random.default_rng(0)
-    # a width that is no multiple of a kernel's width
+    # a width that is not a multiple of a kernel's width
     weight = chance.choice(np.array([-127, 127], np.float32), (WIDTH, 41))
     # onnxruntime has a special kernel for one state
     states = [chance.choice(np.array([0, 255], np.uint8), (rows, WIDTH)) for rows in (1, 13)]

@@ -1,4 +1,4 @@
-"""The RAG pipeline: documents to cited answers; docs/rag.md has an example."""
+"""The RAG pipeline, which turns documents into cited answers; docs/rag.md has an example."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -71,7 +71,7 @@ def read_names(filename: str, profile: Profile, text: str) -> NameWords:
 
 @dataclass(frozen=True)
 class Choice:
-    """The logarithm of the probability, for each document in `numbers`, that the query means it."""
+    """For each document in `numbers`, the logarithm of the probability that the query means this document."""
 
     numbers: Keys
     log_weights: Weights
@@ -85,7 +85,10 @@ class Choice:
 
 
 class DocumentNames:
-    """The words that can name each document; like `Postings`, a snapshot of the database at the object's creation."""
+    """The words that can name each document.
+
+    Like `Postings`, an object does not show later changes of the database.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -173,7 +176,7 @@ class DocumentNames:
         return _RARE_SHARE * math.log(len(self) + 1)
 
     def has_rare_name(self, text: str) -> bool:
-        """Return whether a word of a text is rare among the documents' names or, if capitalised, their proper nouns."""
+        """Return whether a text contains a word that few documents have in their names or as a proper noun."""
         return any(self._is_rare_name(word) for word in name_words(text))
 
     def _is_rare_name(self, word: Word) -> bool:
@@ -186,7 +189,7 @@ class DocumentNames:
         return bool(weights.max(initial=0.0) > self._least_weight)
 
     def _weigh_word(self, word: Word, *, lower: bool) -> Weights:
-        """Return, for each document, a word's greatest rarity in its title, parties, file name or proper nouns."""
+        """Return, for each document, a word's greatest rarity among titles, parties, file names and proper nouns."""
         term, weights = word.term, self._zeros
         # a word's rarity in running text, spelt as in the query, limits its weight, because `and` is rare in titles
         limit = self._compute_rarity(self._count_holders("proper" if word.capital else "opening", term))

@@ -239,7 +239,7 @@ class Index:
 
 
 def list_section_keys(table: Keys) -> Keys:
-    """Return the key of the section of each chunk in a table."""
+    """Return, for each chunk in a table, the key of its section."""
     return table[:, DOCUMENT] << SECTION_BITS | np.maximum(table[:, SECTION], 0)
 
 
@@ -257,7 +257,10 @@ def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
 
 
 def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
-    """Open an index with a config, or with its stored settings and the user's in `own`; errors name the remedy."""
+    """Open an index with `config`, or with its stored settings changed by the user's settings (`own`).
+
+    Errors name the remedy.
+    """
     if not (folder / MANIFEST).is_file():
         raise BundleError(f"{folder}: no index here (no {MANIFEST}); build one: exhibit index DOCUMENTS --out {folder}")
     with report_damage(folder):  # checksums detect damage, not manipulation: a forged index has valid checksums
@@ -315,7 +318,7 @@ def drop_vectors(folder: Path, store: str, *, but: str = "") -> None:
 
 
 def index_kind(store: str) -> FolderKind:
-    """Return a folder kind that recognises an index, and deletes its vectors outside the folder."""
+    """Return the folder kind of an index; replacing an index also deletes its vectors outside the folder."""
     return FolderKind(
         "an index", lambda folder: (folder / MANIFEST).is_file(), let_go=lambda folder: drop_vectors(folder, store)
     )

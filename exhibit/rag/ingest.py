@@ -210,7 +210,10 @@ class _Vectors:
         self._waiting: dict[Layer, list[tuple[int, str]]] = {layer: [] for layer in index.layers}
 
     def add_document(self, entry: Entry, prepared: Prepared, keys: Keys, summary: Summary | None) -> None:
-        """Add a document's texts; without a lexicon, even texts in a language that the embedder does not know."""
+        """Add a document's texts.
+
+        Without a lexicon, texts are embedded even in a language that the embedder does not support.
+        """
         config = self._index.config
         languages: Collection[str] | None = getattr(self._embedder, "languages", None)
         known = not languages or not prepared.words or language_of(prepared.text[:_LANGUAGE_CHARS]) in languages

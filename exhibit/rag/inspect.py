@@ -169,7 +169,7 @@ class AzureIndex:
         yield "passages name their file", not unnamed, f"{unnamed} without sourcefile"
 
     def _read_rows(self, category: str | None, *fields: str) -> Iterator[tuple[str, ...]]:
-        """Yield fields of all rows, or of a category's rows; Azure refuses to list more than about 100,000 rows."""
+        """Yield these fields of all rows, or of the rows in a category; Azure lists at most about 100,000 rows."""
         start, total = 0, 1
         while start < total:
             body = {"search": "*", "select": ",".join(fields), "top": _AZURE_PAGE, "skip": start, "count": True}

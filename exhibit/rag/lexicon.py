@@ -45,7 +45,7 @@ Array = npt.NDArray[Any]
 
 
 def digest(term: str) -> int:
-    """Return a word's CRC-32; with 200,000 words, one in 20,000 query words shares its checksum with another word."""
+    """Return a word's CRC-32; among 200,000 words, one query word in 20,000 has the same checksum as another word."""
     return crc32(term.encode("utf-8", "surrogatepass"))
 
 
@@ -186,9 +186,10 @@ class Database:
 
 
 class Columns:
-    """A table row: arrays of equal length, sorted by the first array. The array before the last has the owners' keys.
+    """A row of a database table: arrays of equal length, sorted by the first array.
 
-    An object is a snapshot: only objects created after `save` or `remove` show the change.
+    The last but one array has the owners' keys: the chunks, headings or documents with the words. An object is a
+    snapshot: only objects created after `save` or `remove` show the change.
     """
 
     def __init__(self, database: Database, table: str, field: str, dtypes: Sequence[npt.DTypeLike]) -> None:
@@ -225,7 +226,7 @@ class Columns:
 
 
 class Postings(Columns):
-    """A field's inverted lists, sorted by word and by owner."""
+    """The inverted lists of a field (its words, each with the owners), sorted by word and then by owner."""
 
     def __init__(self, database: Database, field: str) -> None:
         # the key of a section needs more bits, because it contains the document's number

@@ -182,7 +182,10 @@ class Pipeline:
         return replace(retrieved, beside=tuple(complete_sentences(retrieved.selected, retrieved.ranked, self.opened)))
 
     def _rank_answer_first(self, retrieved: Retrieved, context: AnswerContext, answer: Answer) -> Retrieved:
-        """Rank the reader's best quote first unless the answer cites the first passage: the reader judges better."""
+        """Rank the reader's best quote first, unless the answer cites the passage that is already first.
+
+        The reader judges passages better than the search.
+        """
         sources = {source.number: source for source in context.sources}
         if not answer.best or any(retrieved.ranked[0].contains(sources[cited]) for cited in answer.citations):
             return retrieved

@@ -278,7 +278,7 @@ def _strip_word(word: str) -> str:
 
 
 def _ends_name(text: str, token: Span) -> bool:
-    """Return whether no name contains this word: it opens a bracket, ends a clause, or is a stop word."""
+    """Return whether a name must end before this word: it opens a bracket, ends a clause, or is a stop word."""
     word = text[slice(*token)]
     if word[0] in "([" and not NAMED.match(word):
         return True

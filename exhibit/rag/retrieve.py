@@ -130,7 +130,7 @@ def choose_documents(query: Query, index: Index) -> tuple[Choice, dict[int, floa
 
 
 def _choose_likely(choice: Choice) -> dict[int, float] | None:
-    """Return the likeliest documents; None if the question's words, such as `IP`, fit hundreds of documents."""
+    """Return the likeliest documents; None if words of the question, such as `IP`, match hundreds of documents."""
     if not len(choice.log_weights) or np.ptp(choice.log_weights) < 1e-9:
         return None
     likely = choice.choose_best(_MAX_DOCUMENTS, share=_ENOUGH_PROBABILITY)
@@ -162,7 +162,8 @@ def _put_first(named: Sequence[RankedPassage], passages: Sequence[RankedPassage]
 def rank_passages(query: Query, vector: Vectors, parts: Parts, documents: Mapping[int, float] | None) -> Ranking:
     """Return the best passages of the documents with these log-weights; a reranker, if any, first sorts the chunks.
 
-    The probability that a passage answers, and the chunks before they were sorted, follow; None without a reranker.
+    The other two results are the probability that a passage answers, and the chunks before the reranker sorted
+    them; both are None without a reranker.
     """
     index, depth = parts.index, parts.depth
     asks, weights = (query.asks, WEIGHTS) if query.english else (query.question, WORDS_ALONE)
@@ -277,7 +278,7 @@ def standardise(values: npt.NDArray[np.floating], groups: Keys) -> Scores:
 
 
 def _compare_vectors(vectors: Vectors, keys: Keys, index: Index) -> Scores:
-    """Return each query's similarity to each chunk; a chunk that an approximate search omits gets the lowest."""
+    """Return each query's similarity to each chunk; chunks that an approximate search omits get the lowest value."""
     scores, near = index.store("chunk").search(vectors, len(keys), within=keys)
     similarity = np.zeros((len(vectors), len(keys)), np.float32)
     for row, row_scores, row_near in zip(similarity, scores, near, strict=True):
@@ -420,7 +421,7 @@ def _select(
     confidence: float | None = None,
     before: Sequence[Hit] | None = None,
 ) -> Retrieved:
-    """Select the passages for the answer; below the confidence `refuse_below`, select them only for the reader."""
+    """Select the passages for the answer; if the confidence is below `refuse_below`, only a reader gets passages."""
     config = parts.config
     candidates = hits[: CANDIDATES_PER_K * config.k]
     least = -np.inf if config.threshold is None or not hits else hits[0].score - config.threshold

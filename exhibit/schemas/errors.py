@@ -17,7 +17,7 @@ _FILES = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def describe_disk_error(error: OSError) -> str:
-    """Return a message for an error of the disk, a path or the limit on open files; raise any other error again."""
+    """Return a message for an error of the disk, a path or the limit on open files; raise any other error unchanged."""
     where = escape_surrogates(str(error.filename)) if error.filename else "the disk"
     trouble = f"{where}: {error.strerror or error}"
     if error.errno in _DISK or "temporary directory" in str(error):

@@ -163,7 +163,7 @@ class Counts(_Model):
 
 
 class Account(_Model):
-    """The counts of a folder's files or a table's rows: given, kept, and left out for each reason."""
+    """How many files of a folder, or rows of a table, were given, were kept, and were left out for each reason."""
 
     given: Natural
     kept: Natural
@@ -208,7 +208,7 @@ class DraftInfo(_Model):
 
     playbooks: list[str] = []
     models: list[str] = []
-    sure: Natural = 0  # Questions for which the program is sure of the passage or its absence; they are in `train.json`
+    sure: Natural = 0  # Questions in `train.json`: the program is sure of their passage, or that they have none
     unsure: Natural = 0  # Questions in `drafts.jsonl` that a person has not yet reviewed
     reviewed: Natural = 0  # Questions of `train.json` that a person judged
     judged_sure: Natural = 0  # Sure drafts that a person judged, right or wrong

@@ -92,7 +92,7 @@ def parse_pair(text: object, *, example: str) -> tuple[str, str]:
 
 
 def list_faults(error: ValidationError) -> Iterator[tuple[str, str, str]]:
-    """Yield each fault of a list or an object: its row (such as `row 3`, or empty), its field and its message."""
+    """Yield the faults in a list or an object: row (such as `row 3`, or empty), field and message."""
     for fault in error.errors():
         index, *field = fault["loc"] or ("",)
         row, names = (f"row {index}", field) if isinstance(index, int) else ("", [index, *field])

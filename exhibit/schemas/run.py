@@ -61,7 +61,7 @@ class Estimate:
 
     mean: FiniteFloat | None
     n: int
-    errors: int = 0  # The number of questions with a failed reply; only the shares of right answers include them
+    errors: int = 0  # The number of questions with a failed reply, which only the shares of right answers include
     ci95: Annotated[Interval | None, BeforeValidator(_read_interval)] = None
     """The 95% confidence interval; None with fewer than two documents, from which no variance can be estimated."""
     datasets: int = 1  # The number of datasets whose means are averaged; `n` and `errors` are sums over these datasets
@@ -174,7 +174,10 @@ class RunQuestion(_Part):
 
     @property
     def document(self) -> str:
-        """The question's document, by which the bootstrap resamples questions; a unique name if it is unknown."""
+        """The question's document, by which the bootstrap resamples questions.
+
+        If the document is unknown, a name that no other question has.
+        """
         return self.filename or f"\0{self.id}"
 
     @property
@@ -262,11 +265,11 @@ class Confidence(_Part):
     questions: int = 0
     answerable: int = 0
     auroc: FiniteFloat | None = None
-    weighted: dict[str, FiniteFloat] = {}  # Means in which every question is weighted by the confidence of its answer
+    weighted: dict[str, FiniteFloat] = {}  # Means in which a question's weight is the confidence of its answer
 
 
 class MissingEvidence(_Part):
-    """`evidence.json`: sentences that count the missing data of questions and passages, such as missing file names.
+    """`evidence.json`: sentences on the data that questions and passages lack, such as file names, with counts.
 
     A metric cannot be computed if its data is missing.
     """

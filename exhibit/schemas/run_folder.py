@@ -44,7 +44,7 @@ def _read(path: Path) -> Any:
 
 
 def _describe_fault(read: Callable[[Any], object], where: object) -> str:
-    """Return the message of the BundleError that reading raises; empty if it succeeds."""
+    """Return the message of the BundleError that a read raises; empty if the read succeeds."""
     try:
         read(where)
     except BundleError as error:
@@ -104,7 +104,7 @@ class RunFolder:
 
     @cached_property
     def provenance(self) -> files.Provenance:
-        """The run's provenance; without `provenance.json`, only the time at which the configuration was written."""
+        """The run's provenance; without `provenance.json`, only the time at which `config.json` was written."""
         known: files.Provenance = self.read_file(files.PROVENANCE)
         if known.started:
             return known
@@ -131,7 +131,7 @@ class RunFolder:
         return RunRows(self.folder, [dataset])
 
     def content_of(self, row: files.RunQuestion) -> str:
-        """Return a digest of the question, its expected answer, its gold, and the documents that these refer to.
+        """Return a digest of the question, its expected answer, its gold, and the documents to which they belong.
 
         Two questions of different runs with equal digests are the same question, even if their ids differ.
         """

@@ -91,7 +91,7 @@ def _check_corpus(root: Path, files: Collection[str], problems: list[Problem]) -
 
 
 def _read(path: Path, parse: Callable[[], Result], problems: list[Problem], row: str = "") -> Result | None:
-    """Return the parsed content of a file or a row; None if it has problems, which are added to `problems`."""
+    """Return the parsed content of a file or a row; if it is invalid, return None and add to `problems`."""
     try:
         return parse()
     except BundleError as error:

@@ -36,7 +36,7 @@ def identity_of(folder: Path) -> FolderIdentity | None:
 
 
 def name_beside(path: Path, ending: str) -> Path:
-    """Return the path `.NAME` plus an ending, beside `path`; an overlong name is cut and gets a digest."""
+    """Return the path `.NAME` plus an ending, beside `path`; if NAME is too long, a digest replaces its end."""
     return path.with_name(fit_name(f".{path.name}", ending))
 
 
@@ -93,7 +93,7 @@ def replace_folder(out: Path, *, force: bool, kind: FolderKind = BUNDLE) -> Iter
             digest = sha256(os.fsencode(out.absolute())).hexdigest()[:32]
             record = find_cache_folder() / "unfinished" / f"{digest}.json"
             _clear_unfinished(out, record, kind)
-            check_free(out, force=force, kind=kind)  # again: the old folder may have been restored
+            check_free(out, force=force, kind=kind)  # check again: the old folder may have been restored
             partial = name_beside(out, f".{secrets.token_hex(8)}{_PARTIAL}")  # a name that cannot be guessed in advance
             partial.mkdir()  # mkdir fails if the name exists, even as a link
             old = partial.with_suffix(_OLD)

@@ -347,7 +347,7 @@ class HttpClient:
         if self._given is not None:
             return self._given
         parts = urlsplit(url)
-        # no proxy with a policy: the proxy would look up the server's address, and the policy could not check it
+        # with a policy, use no proxy: a proxy would resolve the host itself, and the policy could not check the address
         proxy = "" if self._policy else _find_proxy(parts.scheme, parts.hostname or "")
         with self._lock:
             if proxy not in self._pools:

@@ -26,7 +26,7 @@ _LOGIN = {
     "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login",
     "hf": "set HF_TOKEN, or run hf auth login",
 }
-_UNLISTED = frozenset({"http", "https", "data", "ftp"})  # folders cannot be listed, or URLs may contain passwords
+_UNLISTED = frozenset({"http", "https", "data", "ftp"})  # cannot list folders, or have passwords in URLs
 _MAX_MESSAGE_CHARS = 300  # characters of a library's message that an error quotes: a longer message is a page of XML
 
 

@@ -84,13 +84,13 @@ def with_labels(row: RawRow, **labels: Label) -> RawRow:
 
 
 def replace_answer(row: RawRow, answer: str, **labels: Label) -> RawRow:
-    """Return a row with a new answer and further labels; labels that repeat the old answer get the new one, too."""
+    """Return a row with a new answer and further labels; each label that equals the old answer gets the new answer."""
     repeated = {name: answer for name, value in row.labels.items() if value == row.answer}
     return with_labels(replace(row, answer=answer), **repeated, **labels)
 
 
 def leave_out_others(corpus: TextCorpus, tally: Tally) -> None:
-    """Record in `tally` that impossible questions, and questions with gold in several documents, are left out."""
+    """Record in `tally` that questions are left out: impossible ones, and those with gold in several documents."""
     for row in corpus.rows:
         if row.is_impossible:
             tally.leave_out(IMPOSSIBLE, row.name)
@@ -148,7 +148,7 @@ def _read_rows(bundle: BundleFolder, renamed: Mapping[str, str], tally: Tally) -
 
 
 def _remove_layout(document: Document, rows: Sequence[RawRow]) -> list[Edit]:
-    """Return the edits that remove running heads, feet and page numbers, which would end up inside pages."""
+    """Return the edits that remove running heads, feet and page numbers, which would otherwise end up inside pages."""
     gold = list_gold(rows, document.filename)
     return [Edit(*line, "") for line in document.furniture if not any(line.overlaps(span) for span in gold)]
 

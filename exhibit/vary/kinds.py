@@ -136,7 +136,7 @@ def _choose_clauses(
 def _is_stated_in(answer: str, text: str) -> bool:
     keys = keys_of(answer)
     if keys:
-        # places are named for many reasons, but other kinds of values rarely occur twice
+        # a document may name one place for many reasons; other kinds of values rarely occur twice
         return bool({key for key in keys if key[0] != "place"} & {value.same for value in find_values(text)})
     words = fold(answer, loose=True)
     return len(words) >= MIN_ANSWER_LETTERS and words in fold(text, loose=True)

@@ -88,7 +88,7 @@ def make_variant(
 
 
 def _list_build_options(options: Namespace, kinds: str, *, scanned: bool) -> Namespace:
-    """Return the options that the build of a bundle needs or that bundle.json records."""
+    """Return the options of `vary` that the build of a bundle needs, or that bundle.json records."""
     names = ("seed", "engine", "jobs", "item_timeout", "item_memory", "ocr_language", "ocr_engine")
     given = {name: getattr(options, name) for name in names}
     others = options.others.name if options.others else None

@@ -65,7 +65,7 @@ class ValueChanges:
 
 
 class ValueChanger:
-    """Replaces the values of a document that answer questions about it."""
+    """Replaces, in one document, the values that answer questions about the document."""
 
     def __init__(self, document: RawDocument, rows: Sequence[RawRow], *, seed: int, later: bool = False) -> None:
         self._document, self._rows, self._seed = document, rows, seed
@@ -191,7 +191,7 @@ class ValueChanger:
     # ------------------------------------------------------------ the new value
 
     def _choose_another(self, values: Sequence[Value]) -> Decimal | str:
-        """Return a new number or place for all of `values`, which are equal."""
+        """Return a new number or place for `values`, which all have the same value."""
         first = values[0]
         options = list_options(first)
         if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):

@@ -98,7 +98,7 @@ def connect(address: str, jobs: int | None) -> None:
     if ray.is_initialized():
         return
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # send no usage statistics
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # no warning about unused GPUs
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # print no warning about unused GPUs
     sys.stdout = ChangedStream(sys.stdout, _divert_messages)  # Ray reports dead workers there
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
@@ -128,7 +128,7 @@ def find_package() -> str:
 
 
 def _divert_messages(text: str) -> str:
-    """Return a text for the standard output; the messages of Ray's own threads go to the log instead."""
+    """Return a text unchanged; a message of Ray's own threads goes to the log, and the returned text is empty."""
     if not threading.current_thread().name.startswith("ray_"):
         return text
     _log.debug("%s", text.rstrip())

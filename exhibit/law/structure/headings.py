@@ -361,7 +361,7 @@ class _Finder:
         return _make_heading(line, label, title, max(end, line.start + 1)), taken
 
     def _ends_at(self, index: int) -> bool:
-        """Return whether a paragraph ends at a line that is not merely wrapped at the margin."""
+        """Return whether a paragraph ends at this line, so that the next line begins a new paragraph."""
         after = self._find_unlabelled(index + 1)
         return after is None or after.fresh
 

@@ -72,7 +72,7 @@ def format_section_path(root: Section, span: Span, *, limit: int = 200) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return a text, cut at a word if needed, so that it fits `limit` with a final `…`."""
+    """Return a text of at most `limit` characters; a longer text is cut, at a word if possible, and ends with `…`."""
     if len(text) <= limit:
         return text
     whole = text[:limit]
@@ -99,7 +99,7 @@ class Node:
 
 
 def place(stack: list[Node], heading: Heading, *, counted: bool) -> Node | None:
-    """Return the node of a heading; without `counted`, numbers may be missing, such as numbers of repealed rules."""
+    """Return the node of a heading; without `counted`, numbers may be missing, such as those of repealed rules."""
     recited = any(node.heading.kind == "recitals" for node in stack)
     if heading.kind == ("recitals" if recited else "agreement"):
         return None  # each WHEREAS after the first belongs to the same recitals

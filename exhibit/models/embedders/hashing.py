@@ -23,7 +23,7 @@ def open(argument: str | None) -> "Hashing":
 
 
 class Hashing:
-    """Each word adds or subtracts 1 in the dimension that its checksum selects."""
+    """A hashing embedder: each word adds or subtracts 1 in the dimension that its checksum selects."""
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions

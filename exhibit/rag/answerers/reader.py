@@ -33,7 +33,7 @@ MAX_QUOTES = 5
 # on 736 tuning questions, values of 0.8, 0.9 and 0.95 read 2.5, 2.8 and 3.1 passages each, and the shares of right
 # answers are 0.698, 0.703 and 0.707
 SURE = 0.95  # confidence above which no further passage is read
-# below it, reading stops; with 0.03, reading stops too early on 1 to 3% of the answerable tuning questions
+# confidence below which reading stops; with 0.03, it stops too early on 1 to 3% of the answerable tuning questions
 HOPELESS = 0.002
 NEXT_BEST = 1.0  # the greatest distance from the best score, in log-odds, at which a further passage is also quoted
 # a passage ranked lower by retrieval may be about another document; with values from 0 to 1, the share of right answers
@@ -252,7 +252,10 @@ def _read_value(text: str, span: AnswerSpan, short: AnswerSpan | None) -> str:
 
 
 def _find_short_answer(question: str, asks: str, kind: QuestionKind, quotes: Sequence[_Quote], *, several: bool) -> str:
-    """Return Yes or No for a yes-no question, else a value; "" if it is uncertain or only repeats the question."""
+    """Return Yes or No for a yes-no question, else a value.
+
+    Return "" if the short answer is uncertain or only repeats the question.
+    """
     best = max(quotes, key=lambda quote: quote.score)
     if asks_yes_or_no(TITLE.sub("", question, count=1)):
         if kind.clause and asks == kind.asks:  # the question is whether such a clause exists

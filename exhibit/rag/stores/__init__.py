@@ -23,7 +23,7 @@ def make_empty_hits(rows: int, k: int) -> tuple[Vectors, Keys]:
 
 
 def find_rows(known: Keys, wanted: Keys) -> tuple[Keys, npt.NDArray[np.bool_]]:
-    """Return the row of each key among sorted keys, and whether the key exists; a missing key's row has no meaning."""
+    """Return the row of each key among sorted keys, and whether the key exists; ignore the row of a missing key."""
     if not len(known):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
     if known[-1] - known[0] == len(known) - 1:  # consecutive keys need no search
