@@ -1,6 +1,6 @@
 """Questions with candidate passages and the scores that a teacher gives to them, from which students learn.
 
-The questions of the pack are used, and two more kinds. A heading is used as a question that the passages below it
+Besides the questions of the pack, there are two more kinds. A heading is used as a question that the passages below it
 answer. A question is also asked about another document: nobody knows whether that document answers it, so that the
 students learn only the teacher's scores.
 """
@@ -58,7 +58,7 @@ class Question:
 def list_questions(pack: Pack, random: Random, *, others: float, headings: float) -> list[Question]:
     """Return the questions about the documents for training.
 
-    `others` and `headings` are the numbers of questions about other documents and of headings per row of the pack.
+    `others` is the number of questions about other documents per row of the pack; `headings` is that of headings.
     """
     rows = list_rows(pack)
     counts = Counter(pack.documents[row.document]["source"] for row in rows)
@@ -173,7 +173,7 @@ def make_batches(
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of the parts of a student's loss."""
+    """The weight of each part of a student's loss."""
 
     gold: float = 0.3
     """The weight of the known answers in the target order of passages; the teacher's scores have the other weight."""
@@ -203,7 +203,7 @@ def compute_taught_loss(scores: Tensor, batch: Graded, weights: Weights) -> Tens
 
 
 def teach_judge(judge: Judge, ground: Ground, batches: Iterator[Graded], weights: Weights) -> Losses:
-    """Yield the losses of a network that reads pairs: the teacher, the reranker."""
+    """Yield the losses of a network that reads pairs, which is the teacher or the reranker."""
     for batch in batches:
         asked = ground.pack.queries[[question.query for question in batch.questions], 0]
         questions = torch.from_numpy(np.repeat(asked, batch.passages.shape[1])).to(ground.device)

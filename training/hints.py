@@ -103,7 +103,7 @@ def spot(pack: Pack, vectors: Tensor) -> dict[str, Array]:
 
 
 def _tabulate_kinds(pack: Pack, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Return three tables of 0 and 1 with one column per kind of question."""
+    """Return three 0-1 tables with a column per kind: documents asked, documents that answer, passages that answer."""
     shape = len(pack.documents), len(pack.kinds)
     asked, answers = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
     for document, kind, _, impossible in pack.rows[pack.rows[:, 1] >= 0]:
@@ -141,7 +141,7 @@ def _fit_spots(vectors: Tensor, owner: Tensor, asked: Tensor, answers: Tensor, g
 def fit_curve(odds: Array, truth: Array, usual: Array, ridge: float) -> Array:
     """Fit the probability of an answer as a logistic function of log-odds; return its slope and its offset.
 
-    With a greater `ridge`, both are nearer to the curve `usual`.
+    With a greater `ridge`, slope and offset are nearer to those of the curve `usual`.
     """
     table, curve = np.stack([odds, np.ones(len(odds))], axis=1), usual.copy()
     for _ in range(30):
@@ -152,7 +152,7 @@ def fit_curve(odds: Array, truth: Array, usual: Array, ridge: float) -> Array:
 
 
 def _pool_odds(odds: Tensor, owner: Tensor, count: int) -> Tensor:
-    """Return a table of log-odds that a document (row) answers a kind of question (column)."""
+    """Return a table of log-odds: how likely a document (row) answers a kind of question (column)."""
     best = torch.full((count, odds.shape[1]), -1e9, device=odds.device)
     best = best.scatter_reduce(0, owner[:, None].expand_as(odds), odds.detach(), "amax")
     sums = torch.zeros_like(best).index_add(0, owner, torch.exp(odds - best[owner]))

@@ -40,7 +40,7 @@ class Ask:
 
 
 def list_asks(pack: Pack, role: Role) -> list[Ask]:
-    """Return the questions about the documents for tuning, each in one wording of a role."""
+    """Return the questions about the documents for tuning, each in one wording with the role `role`."""
     gold: dict[int, list[Span]] = defaultdict(list)
     for row, start, end in pack.gold.tolist():
         gold[row].append((start, end))

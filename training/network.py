@@ -262,7 +262,7 @@ class Texts:
     def make_token_pairs(
         cls, pairs: Sequence[tuple[Tokens, Tokens]], device: torch.device
     ) -> tuple[Texts, Tensor, Tensor]:
-        """Return questions and texts that are not in a pack, with the numbers of the questions and of the texts."""
+        """Return pairs that are not in a pack: their texts, the numbers of the questions, and those of the passages."""
         tokens = [*(question for question, _ in pairs), *(text for _, text in pairs)]
         texts = cls(np.concatenate(tokens), np.cumsum([len(some) for some in tokens]), device)
         questions, passages = torch.arange(len(tokens), device=device).view(2, -1)
@@ -324,7 +324,7 @@ def export_lowrank(encoder: Encoder) -> dict[str, Array]:
 
 
 def export_difference(encoder: Encoder, base: Mapping[str, Array], rank: int) -> dict[str, Array]:
-    """Return low-rank weights, by singular values, that nearly lead from a network's weights to the trained ones."""
+    """Return low-rank weights that approximate the difference between a network's weights and the trained weights."""
     arrays: dict[str, Array] = {}
     for name, weight in encoder.merged().items():
         added = weight.detach() - torch.tensor(base[f"{name}.weight"], device=weight.device)

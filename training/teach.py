@@ -166,7 +166,7 @@ def train_teacher(task: Run, name: str, questions: Sequence[Question], random: R
 
 
 def train_verdicts(task: Run, random: Random) -> None:
-    """Train the model for yes-no questions with two teachers; rank 48 is the rank of what is written."""
+    """Train the model for yes-no questions with two teachers; the written weights have rank 48."""
     asked, tuning = (list_asked(task.ground.pack, split) for split in ("train", "dev"))
     device, base, teachers = task.ground.device, task.base, []
     for seed in (1, 2):

@@ -22,7 +22,7 @@ _ALONE = 0.3
 _TURNED = 0.3
 """The probability that `not` is added to a clause, or removed from it, where this turns the answer round."""
 _ROOM = 190  # the most tokens of a question and a clause together
-_SURE = 0.98  # the target of a yes; that of a no is the rest
+_SURE = 0.98  # the target of a yes; the target of a no is 0.02
 
 
 class Asked(NamedTuple):
@@ -58,7 +58,7 @@ def turn(clause: Tokens) -> Tokens | None:
 
 
 def draw_pair(asked: Asked, random: Random | None) -> tuple[Tokens, Tokens, bool]:
-    """Return a question, its clause and the answer; at random, the clause is turned round, or text around it shown."""
+    """Return a question, its clause and the answer; at random, negate the clause, or add the text around it."""
     question, text, clause, yes = asked
     words = text[clause]
     if random is not None and random.random() < _TURNED and (turned := turn(words)) is not None:
@@ -81,7 +81,7 @@ def judge(model: Judge, pairs: Sequence[tuple[Tokens, Tokens, bool]]) -> Tensor:
 def teach_verdicts(
     model: Judge, asked: Sequence[Asked], random: Random, size: int, teachers: Sequence[Judge] = ()
 ) -> Iterator[Tensor]:
-    """Yield the losses on batches of pairs; with teachers, half of each target is the mean of what they answer."""
+    """Yield the losses on batches of pairs; with teachers, half of each target is the mean of their predictions."""
     while True:
         pairs = [draw_pair(asked[number], random) for number in random.integers(len(asked), size=size)]
         odds = judge(model, pairs)

@@ -152,7 +152,7 @@ class _Contract:
 
     @cached_property
     def excerpts(self) -> dict[str, list[Excerpt]]:
-        """The located excerpts of each deal point that has any."""
+        """The located excerpts by deal point; deal points without an excerpt are left out."""
         document = Document(f"{self.name}.txt", self.text)
         cells = {point: read_cell(self.cells[point])[0] for point in QUESTIONS}
         return {point: find_excerpts(texts, document) for point, texts in cells.items() if texts}
@@ -324,7 +324,7 @@ def find_excerpts(texts: Sequence[str], document: Document) -> list[Excerpt]:
 
 
 def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return the locations at which all excerpts can follow one another in the text; [] if they cannot."""
+    """Return, for each excerpt, the locations at which all excerpts fit one after the other; [] if they never do."""
     room: list[list[Match]] = []
     earliest = 0
     for choices in places:
@@ -426,7 +426,7 @@ def _find_parties(page: str) -> list[str]:
 
 
 def _as_usual(name: str, text: str) -> str:
-    """Return a name, or for a name in capitals its usual spelling in the text, such as `BioTelemetry, Inc.`."""
+    """Return a name; if it is in capitals, in its usual spelling in the text, such as `BioTelemetry, Inc.`."""
     if name.isupper():
         words = r"\s+".join(re.escape(word) for word in name.split())
         written = (" ".join(match.group().split()) for match in re.finditer(rf"\b{words}", text, re.IGNORECASE))

@@ -142,7 +142,7 @@ def _list_names(policy: _Policy) -> Iterator[str]:
 
 
 def _make_document(policy: _Policy, name: str, stem: str) -> tuple[RawDocument, dict[str, tuple[int, int]]]:
-    """Return a policy as text, its title on top and one sentence per line, and the span of each sentence."""
+    """Return a policy as text, with its title on top and one sentence per line, and the span of each sentence."""
     title = name if name.casefold().endswith("privacy policy") else f"{name} privacy policy"
     text = f"{title}\n"
     spans: dict[str, tuple[int, int]] = {}

@@ -176,7 +176,7 @@ def _finish_row(row: RawRow, documents: dict[str, RawDocument], tally: Tally) ->
 
 
 def _stand_in(labels: dict[str, Label], quotes: list[Quote]) -> tuple[str, str]:
-    """Return a text in place of a missing expected answer, and its origin; the origin of quotes is empty."""
+    """Return a text in place of a missing expected answer, and its origin, which is empty for the words of quotes."""
 
     def list_words(name: str) -> list[str]:
         items = json.loads(str(labels.get(name, "[]")))

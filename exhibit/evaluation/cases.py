@@ -1,6 +1,6 @@
-"""Cases: a question with its expected answer, its gold passages and a system's reply.
+"""Cases: a case is a question with its expected answer, its gold passages and a system's reply.
 
-Every metric is computed from them.
+Every metric is computed from cases.
 """
 
 from collections.abc import Sequence
@@ -153,7 +153,7 @@ class Case:
 
     @property
     def ends(self) -> dict[str, int]:
-        """The documents that the question is about, each with the end offset of its last gold passage, or 0."""
+        """For each document that the question is about, the end offset of its last gold passage; 0 without gold."""
         ends = {self.filename: 0} if self.filename else {}
         for gold in self.gold:
             if gold.filename:

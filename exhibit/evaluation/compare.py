@@ -33,7 +33,7 @@ def with_outcomes(table: Table) -> Table:
 
 
 def compare_runs(before: Sequence[Table], after: Sequence[Table]) -> dict[str, Difference]:
-    """Return how each metric, and the share of each unfavourable outcome, differs over the common questions."""
+    """Return the change of each metric, and of each unfavourable outcome's share, over the questions of both runs."""
     required = dict.fromkeys(name for table in before for name in table.values if _must_stay(name))
     completed = []
     for table in after:  # a required metric that the second run lacks is compared, with None for each question
@@ -44,7 +44,7 @@ def compare_runs(before: Sequence[Table], after: Sequence[Table]) -> dict[str, D
 
 
 def _must_stay(name: str) -> bool:
-    """Return whether lost values of a metric make a run worse: true for right answers and for passages."""
+    """Return whether fewer values of a metric make a run worse: true for metrics of right answers and of passages."""
     return name == ANSWERED_RIGHTLY or bool(find_needing([name], "passages"))
 
 
@@ -69,7 +69,7 @@ def explain_fall(name: str, difference: Difference, max_fall: float = MAX_FALL) 
 
 
 def measure_fall(name: str, difference: Difference) -> float:
-    """Return the difference of the means; for a metric that is no share, the difference divided by the first mean."""
+    """Return the difference of the means; if the metric is not a share, divided by the first mean."""
     change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
     if describe_metric(name).unit == "share":
         return change

@@ -53,7 +53,7 @@ class Selection(BaseModel):
 
     @property
     def needs_documents(self) -> bool:
-        """Whether a dataset without documents is an error; a server may already have them."""
+        """Whether a dataset without documents is an error; it is no error if the server may already have them."""
         return True
 
 
@@ -326,7 +326,7 @@ MIN_QUOTED_WORDS = 8  # a shorter answer may occur in its document by chance
 
 
 def _find_quoted_answer(answer: str, gold: GoldPassage, documents: Documents) -> list[GoldPassage]:
-    """Return the expected answer as gold if the named document contains it verbatim; otherwise the unchanged gold."""
+    """Return the expected answer as gold if the named document contains it verbatim, else the unchanged gold."""
     if gold.filename not in documents.files or len(answer.split()) < MIN_QUOTED_WORDS:
         return [gold]
     quoted = _locate_gold(gold.filename, answer, documents)
@@ -341,7 +341,7 @@ _GRADES = TypeAdapter(dict[str, Annotated[int, Field(strict=True, ge=0, le=4)]])
 
 
 def read_grades(lines: Iterable[Gold], *, where: str) -> dict[Id, dict[str, int]]:
-    """Return the best relevance grade of each file, by question; grades outside 0 to 4 belong to another scale."""
+    """Return, for each question, the best relevance grade of each file; grades outside 0 to 4 are on another scale."""
     by_question: dict[Id, dict[str, int]] = defaultdict(dict)
     for line in lines:
         grades: dict[str, int] = {}

@@ -168,7 +168,7 @@ class _Evaluation:
             raise BundleError(f"{folder}: {fault} choose another --run-name")
 
     def _list_other_settings(self, path: Path) -> list[str]:
-        """Return the names of the settings that determine the replies and differ from those of another run."""
+        """Return the names of the settings that affect the replies and differ from those of another run."""
         other = load_json(path)
         keys = [key for key in {**other, **self.config} if key not in ("format", "version", "measured")]
         return [key for key in keys if other.get(key) != self.config.get(key)]
@@ -203,7 +203,7 @@ class _Evaluation:
         return score(journals[0], repeats=[score(journal) for journal in journals[1:]])
 
     def write_extras(self, folder: Path) -> None:
-        """Write the files for other tools, and the additional files of some targets and metrics."""
+        """Write the files for other tools, and additional files of some targets and metrics."""
         write_evaltools(folder)
         if getattr(self.target, "add_answer", None):  # a search server without answers of its own
             write_direct_results(folder)
@@ -305,7 +305,7 @@ def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], started
 
 
 def hash_inputs(target: str) -> dict[str, str]:
-    """Return the sha256 of the file that a target names, if any: predictions or a server's description."""
+    """Return the sha256 of the file that a target reads, if any, such as predictions or a server's description."""
     named = {target, target.partition(":")[2]}
     return {path.name: sha256_of(path) for path in map(Path, filter(None, named)) if path.is_file()}
 

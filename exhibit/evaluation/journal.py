@@ -23,7 +23,7 @@ REPLY = TypeAdapter(Reply)
 
 
 class Journal:
-    """The replies of a round, which asks each question of a dataset once; only the replies' offsets are in memory."""
+    """The replies of a round, in which each question of a dataset is asked once; only their offsets are in memory."""
 
     def __init__(self, place: Path, dataset: Dataset, target: Target, number: int = 1) -> None:
         self._path = place / (JOURNAL if number == 1 else JOURNAL.replace(".", f"-{number}."))
@@ -52,7 +52,7 @@ class Journal:
                 at += len(line)
 
     def ask(self) -> "Journal":
-        """Ask the questions without a successful reply, and write each reply to disk at once."""
+        """Ask each question that has no successful reply, and write each reply to disk at once."""
         left = list_left_to_ask(self._dataset, self.failed)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         replies = self._target.ask(self._dataset, left)
@@ -72,7 +72,7 @@ class Journal:
         self._answered |= reply.answer is not None
 
     def has_answers(self) -> bool:
-        """Return whether any reply has an answer (which may be empty); also True if every question failed."""
+        """Return whether any reply has an answer, even an empty one; also True if every question failed."""
         return self._answered or all(self.failed.values())
 
     def __iter__(self) -> Iterator[Case]:

@@ -104,9 +104,10 @@ def find_cited(case: Case) -> list[int]:
 
 
 def find_support(case: Case) -> bool | None:
-    """Return whether a cited passage overlaps gold or, without citations, whether the passages used contain gold.
+    """Return whether the passages that an answer rests on contain gold.
 
-    None if the question is impossible, or if the content of its gold or its passages is unknown.
+    These are the cited passages, of which one must overlap gold or, without citations, the passages that the answer
+    used. None if the question is impossible, or if the content of its gold or its passages is unknown.
     """
     golds = [gold for gold in case.gold if gold.worded]
     passages = case.reply.passages
@@ -119,7 +120,7 @@ def find_support(case: Case) -> bool | None:
 
 
 def _touches(passage: Passage, gold: GoldPassage) -> bool:
-    """Return whether a passage overlaps located gold, or contains half of the text of unlocated gold."""
+    """Return whether a passage overlaps gold or, if a location is unknown, contains at least half of its text."""
     if gold.places and passage.span is not None:
         return passage.source == gold.filename and any(touches(span, gold) for span in passage.spans)
     return rank_found(gold, [passage]) is not None
@@ -163,7 +164,7 @@ def list_choices(cases: Iterable[Case]) -> list[Chosen]:
 
 
 def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
-    """Compare the labels that a system chose with the right labels; return the metrics by name."""
+    """Compare the labels that a system chose with the right labels; return the resulting metrics by name."""
     right, chosen, hits = Counter[str](), Counter[str](), Counter[str]()
     by: dict[str, dict[str, Counter[str]]] = {}
     for about, label, choice in made:

@@ -38,7 +38,10 @@ _UNNAMED_SHARE = 0.25
 
 
 class Documents:
-    """The documents of a dataset by file name; each is read once, on demand. Unreadable documents count as missing."""
+    """The documents of a dataset by file name; each is read once, when it is needed.
+
+    Documents that cannot be read count as missing.
+    """
 
     def __init__(self, files: Mapping[str, Location], *, limits: Limits | None = None) -> None:
         self.files = dict(files)
@@ -115,7 +118,7 @@ class Documents:
         return tuple(dict.fromkeys(span for piece in pieces for place in piece.places for span in place))
 
     def _choose_files(self, words: str, named: str | None) -> list[str]:
-        """Return the files that a text may come from: the named file, unless other files have far more of the text."""
+        """Return the files that a text may come from: the named file, unless others contain far more of the text."""
         if named is None:
             return self._find_holders(words, _UNNAMED_SHARE)
         placement = self._placement(words, named)
@@ -169,7 +172,7 @@ class Documents:
         return not text.strip() or fold(document.text[span.start : span.end]) == fold(text)
 
     def _find_placement(self, words: str, filename: str) -> Placement:
-        """Return the fragments of a text that a file contains, with their positions in the file."""
+        """Return the pieces of a text that a file contains, with their locations in the file."""
         document = self.get(filename)
         if document is None:
             return Placement((), (), 0)
@@ -179,7 +182,7 @@ class Documents:
         return max(placement, place_text(latin, document), key=lambda candidate: candidate.share)
 
     def _find_all_holders(self, words: str) -> list[str]:
-        """Return the files with the largest share of a text, and the files with most of the remaining text."""
+        """Return the files that contain most of a text, and other files that contain much of what these files lack."""
         whole, part = self._find_likely(words)
         if not whole:
             whole, others = self._find_likely(with_latin_letters(words))
@@ -217,13 +220,13 @@ def _has_gaps(placement: Placement) -> bool:
 
 
 def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPiece:
-    """Return a fragment with only its occurrences on a page, or with all if none is on that page."""
+    """Return a fragment with only its occurrences on a page; if none is on that page, with all occurrences."""
     there = [place for place in piece.places if any(page in document.pages_of(span) for span in place)]
     return piece._replace(places=tuple(there)) if there else piece
 
 
 def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
-    """Return the matches of a text in the documents that have the best match score."""
+    """Return a text's matches in the documents that match it best."""
     by_name = {document.filename: prefer_whole_words(locate(words, document)) for document in documents}
     best = max((match.score for matches in by_name.values() for match in matches), default=0.0)
     files = [name for name, matches in by_name.items() if any(match.score == best for match in matches)]
@@ -250,7 +253,10 @@ def settle_ambiguous(golds: Sequence[GoldPassage], documents: Documents) -> list
 
 
 def _settle(gold: GoldPassage, sure: Sequence[GoldPassage], documents: Documents) -> GoldPassage:
-    """Return, for an ambiguous gold passage, the sentence around its occurrence nearest to the row's other passages."""
+    """Return an ambiguous gold passage as a sentence: the one around its occurrence nearest to the row's other gold.
+
+    If there is no single nearest occurrence, mark the passage as ambiguous.
+    """
     beside = [other.places[0] for other in sure if other.filename == gold.filename and len(other.places) == 1]
     gaps = sorted((_measure_gap(place, other), place) for place in gold.places for other in beside)
     nearest = [place for gap, place in gaps if gap == gaps[0][0]]
@@ -357,7 +363,7 @@ def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[S
 
 
 def _find_shared(part: str, text: str) -> Iterator[Span]:
-    """Yield the spans of a gold part that a text contains: all of the part, all of the text, or overlapping ends."""
+    """Yield the spans of a gold part that a text contains: all of the part, all of the text, or ends that overlap."""
     at = part.find(text)
     if part in text:
         yield Span(0, len(part))

@@ -106,7 +106,7 @@ def _list_nvidia_passages(row: Mapping[str, Any]) -> Any:
 
 
 def search(path: str, fields: Any) -> Any:
-    """Return the value at a JMESPath; None if there is none, or if the path cannot be applied to the value."""
+    """Return the value at a JMESPath; None if no value is there, or if the path does not fit the data."""
     try:
         return jmespath.search(path, fields)
     except (JMESPathError, RecursionError):
@@ -138,7 +138,7 @@ def first_of(fields: Mapping[str, Any], name: str, kind: type | tuple[type, ...]
 
 
 def describe(value: Any, *, depth: int = 4) -> str:
-    """Return the structure of a reply in one line, such as `{result: text, sources: [3 × {page: number}]}`."""
+    """Return a reply's structure in one line, such as `{result: text, sources: [3 × {page: number}]}`."""
     if isinstance(value, Mapping | list) and value and not depth:
         return "…"
     if isinstance(value, Mapping):
@@ -355,7 +355,7 @@ def make_reply(parts: Parts, *, names: FileNamer, pages_from: int = 1) -> Reply:
 
 
 def _number_passages(given: Any, passages: Sequence[Passage], names: FileNamer) -> tuple[int, ...] | None:
-    """Return the numbers, from 1, of the passages to which a list of numbers or passages refers."""
+    """Return the passage numbers, from 1, that a list means; its items are numbers or passages."""
     if given is None:
         return None
     numbers = {passage.text.strip(): number for number, passage in reversed(list(enumerate(passages, 1)))}

@@ -31,7 +31,7 @@ class RunResults(RunFolder):
     """The number of times the judge failed or gave no readable mark, by message; empty if the run is read from disk."""
 
     def __init__(self, folder: Path | str, tables: Sequence[Table] = ()) -> None:
-        """Open a run's folder; `tables` are its tables if they are known, so that no row is read."""
+        """Open a run's folder; if `tables`, the run's scores, are given, no row is read."""
         super().__init__(folder)
         self._known = tables
 

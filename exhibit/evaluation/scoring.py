@@ -99,7 +99,7 @@ class Scored:
                 self._drm[f"drm@{k}"].update(wrong=wrong, known=known)
 
     def table(self, say: Callable[[str], None]) -> Table:
-        """Return the table of scores, of all rounds together; `say` reports what is not measured."""
+        """Return the table of scores over all rounds; `say` gets a message on each metric that is not measured."""
         first, *others = self._rounds
         return Table.of_rounds([first._make_table(say), *(other._make_table(lambda _: None) for other in others)])
 
@@ -159,7 +159,7 @@ _FOREIGN, _ADDED, _WORDLESS = (
 
 
 def _find_gaps_of_passage(passage: Passage) -> dict[str, bool]:
-    """Return each kind of data that passages may lack, in words, with whether this passage lacks it."""
+    """Return, for each kind of data that a passage can lack, the kind in words and whether this passage lacks it."""
     name, worded = passage.told_filename, bool(passage.text.strip())
     named = [passage.filename] if passage.filename else passage.also_in
     lost = worded and passage.span is None and not passage.also_in
@@ -177,7 +177,7 @@ def _find_gaps_of_passage(passage: Passage) -> dict[str, bool]:
 
 
 def _find_gaps_of_question(case: Case) -> dict[str, bool]:
-    """Return each kind of data that questions and replies may lack, in words, with whether this question lacks it."""
+    """Return, for each kind of data that a question can lack, the kind in words and whether this question lacks it."""
     passages, gold = case.reply.passages, () if case.is_impossible else case.gold
     ambiguous, absent = any(passage.ambiguous for passage in gold), any(passage.absent for passage in gold)
     unknown = bool(gold) and not ambiguous and not any(passage.worded for passage in gold)

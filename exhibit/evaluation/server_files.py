@@ -280,7 +280,7 @@ def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_DEPTH
 
 
 def _choose_value(schema: Mapping[str, Any]) -> Any:
-    """Return a value for a required field: its default, constant, first listed value or example, or an empty value."""
+    """Return a value for a required field: its default, constant, first listed value, example, or an empty value."""
     stated = jmespath.search("not_null(default, const, enum[0], examples[0], example)", schema)
     empty: dict[str, Any] = {"array": [], "object": {}, "boolean": False}
     return empty.get(_find_type(schema)) if stated is None else stated

@@ -167,7 +167,7 @@ class Settings(Selection):
         return TargetOptions(**shared, answers=self.llm != "none", count_pages=bool(self.file_type), **parts)
 
     def asked(self) -> dict[str, Any]:
-        """Return the settings that determine the replies, without secrets, for the file config.json."""
+        """Return the settings that affect the replies, without secrets, for the file config.json."""
         deciding = {**self.model_dump(mode="json", include=_DECIDING), "target": self.target_name}
         if not self.allow_changed_corpus:
             del deciding["allow_changed_corpus"]

@@ -58,7 +58,7 @@ class Table:
 
     @classmethod
     def of_rounds(cls, tables: "Sequence[Table]") -> "Table":
-        """Return the table of questions that were asked several times; each value is the mean over the rounds."""
+        """Return the scores of questions that were asked in several rounds; each value is the mean over the rounds."""
         if len(tables) == 1:
             return tables[0]
         columns = {name: zip(*(table.values[name] for table in tables), strict=True) for name in tables[0].values}
@@ -149,7 +149,7 @@ def _estimate(tables: Sequence[Table], name: str, *, intervals: bool) -> Estimat
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference between the means of two runs, over the cases that have a value in both."""
+    """The paired difference between two runs' means, over the cases that have a value in both."""
 
     first: float | None
     second: float | None
@@ -318,7 +318,7 @@ def _find_interval(means: Floats | None) -> Interval | None:
 
 
 def _bootstrap(strata: Sequence[_Stratum]) -> Floats | None:
-    """Return the mean of each resample; None with too few documents."""
+    """Return the mean of each bootstrap resample; None if there are too few documents."""
     documents = {(number, name) for number, stratum in enumerate(strata) for name in stratum.documents}
     if len(documents) < MIN_DOCUMENTS or any(len(set(stratum.documents)) < 2 for stratum in strata):
         return None
@@ -327,7 +327,7 @@ def _bootstrap(strata: Sequence[_Stratum]) -> Floats | None:
 
 
 def _draw(stratum: _Stratum, number: int) -> Floats:
-    """Return the mean of each resample, which draws documents with all their rows."""
+    """Return the mean of each bootstrap resample; a resample consists of whole documents, each with all its rows."""
     # sorted by name, so that the order of the rows does not matter
     _, owner = np.unique(stratum.documents, return_inverse=True)
     sums, counts = np.bincount(owner, stratum.values).astype(float), np.bincount(owner).astype(float)

@@ -83,7 +83,7 @@ def choose_metrics(summary: Iterable[str], requested: Sequence[str] = ()) -> lis
 
 
 def table_of(columns: Columns, metrics: Sequence[str], *, width: int = NARROW) -> str:
-    """Return a table of means with a column per dataset or run, or a block per column if they exceed the width."""
+    """Return a table of means, with a column per dataset or run; if it is too wide, each column becomes a block."""
     lines = align_rows(_make_mean_rows(columns, metrics))
     if max(map(len, lines)) > width:
         lines = []

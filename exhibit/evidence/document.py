@@ -146,7 +146,10 @@ class Document:
         return tuple(Span(*line) for line in find_furniture(self.text, [p.span for p in self.pages]))
 
     def cut_furniture(self, span: Span) -> tuple[Span, ...]:
-        """Return the trimmed parts of a span without running heads, feet and page numbers; without parts, the span."""
+        """Return the trimmed parts of a span without running heads, feet and page numbers.
+
+        If no part is left, return the span itself.
+        """
         parts = subtract_spans([span], (line for line in self.furniture if line.overlaps(span)))
         return tuple(words for part in parts if (words := part.trim(self.text)).start < words.end) or (span,)
 

@@ -150,7 +150,10 @@ class DocumentNames:
         return np.searchsorted(self._numbers, numbers)
 
     def _weigh_title(self, terms: set[str]) -> Weights:
-        """Return the weights of documents whose title the question mostly contains, lower if many titles fit."""
+        """Return a weight for each document whose title is mostly in the question.
+
+        If the question contains many titles, the weights are lower.
+        """
         shared, titles = self._zeros, self._title_weights
         for term in sorted(terms):
             numbers, _ = self._fields["title"].find(term)

@@ -39,7 +39,10 @@ def list_passage_spans(passage: RunPassage) -> list[Span]:
 
 
 def group_spans(row: RunQuestion) -> dict[str, FileSpans]:
-    """Return the spans to mark for a question, by document; of repeated gold, only the best retrieved occurrence."""
+    """Return the spans to mark for a question, by document.
+
+    If a gold passage has several occurrences, only the best retrieved one is marked.
+    """
     files: dict[str, FileSpans] = defaultdict(lambda: FileSpans([], {}))
     for number, passage in enumerate(row.reply.passages, 1):
         if passage.span and passage.filename:
@@ -108,7 +111,7 @@ def _list_gold_pages(row: RunQuestion, files: Mapping[str, FileSpans]) -> Iterat
 
 
 class Wanted:
-    """The pages to draw, in the order of the questions, and the spans to mark on them; numbers identify documents."""
+    """The pages to draw, in the order of the questions, and the spans to mark; each document has a number."""
 
     def __init__(self) -> None:
         self.numbers: dict[tuple[str, str], int] = {}
@@ -119,7 +122,7 @@ class Wanted:
         return self.numbers.setdefault((dataset, filename), len(self.numbers))
 
     def ask(self, row: RunQuestion, files: Mapping[str, FileSpans], *, draw: bool) -> list[tuple[int, str, int]]:
-        """Return a question's pages as (document number, file name, page); with `draw`, also mark them to be drawn."""
+        """Return a question's pages as (document number, file name, page); `draw` adds them to the pages to draw."""
         shown = [(self.number(row.dataset, filename), filename, page) for filename, page in choose_pages(row, files)]
         if draw:
             self.pages |= dict.fromkeys((number, page) for number, _, page in shown)
@@ -146,8 +149,9 @@ def draw(
     wanted: Wanted, datasets: Mapping[str, Path], folder: Path, put: Callable[[int, Record], None], *,
     most: int, jobs: int | None = None, limits: Limits | None = None,
 ) -> tuple[list[int], list[str]]:  # fmt: skip
-    """Draw at most `most` pages, and pass each document's number and drawing to `put`; return the numbers and the
-    faults.
+    """Draw at most `most` pages, and pass each document's number and drawing to `put`.
+
+    Return the numbers of the drawn documents, and notes on pages that are not drawn.
     """
     items, notes = _make_sheets(wanted, most, datasets, folder)
     documents, pages = list[int](), 0

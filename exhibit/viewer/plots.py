@@ -107,7 +107,7 @@ def _add_change(metric: str, cell: Cell, difference: Difference | None) -> Cell:
 
 
 def make_breakdowns(run: RunResults, scale: Scale) -> list[Record]:
-    """Return a table of means for each label that divides the questions into groups."""
+    """Return a table of means for each label whose values divide the questions into groups."""
     tables = []
     for dataset in run.datasets:
         for label, values in compute_breakdown(run.tables[dataset]).items():
@@ -198,7 +198,7 @@ def compute_x(share: float) -> float:
 
 
 def make_line(name: str, values: Sequence[tuple[float, Estimate, str, bool]], *, high: float = 1.0) -> PlotLine:
-    """Return a line through means, each with its x coordinate, label and mark; `high` is the top of the plot."""
+    """Return a line through means, each with its x coordinate, label and mark; the plot's top is the value `high`."""
 
     def compute_y(value: float | None) -> float:
         return BOTTOM - min(1.0, max(0.0, (value or 0.0) / high)) * (BOTTOM - TOP)

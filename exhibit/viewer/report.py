@@ -173,7 +173,7 @@ def write_page(
 
 
 def make_names_unique(runs: Sequence[RunResults]) -> None:
-    """Give each run whose name another run has, too, the path of its folder as its name."""
+    """If several runs have one name, rename each of them to the path of its folder."""
     names = Counter(run.name for run in runs)
     for run in runs:
         if names[run.name] > 1:

@@ -111,7 +111,10 @@ def open_runs(folders: Sequence[Path], source: str) -> list[RunResults]:
 
 
 def make_series(runs: Sequence[RunResults], metrics: Sequence[str] = ()) -> list[Series]:
-    """Group runs into series of the same dataset, system, parity, judge and grouping, with `metrics` or a selection."""
+    """Group runs that can be compared into series: same dataset, system, parity, judge and grouping.
+
+    A series shows the given metrics or, without any, a selection.
+    """
     kinds: dict[str, Series] = {}
     for run in runs:
         for dataset in run.tables:
@@ -254,7 +257,10 @@ def _write_page(
 
 
 def draw(series: Series, metric: str, numbers: Mapping[str, int]) -> plots.Plot | None:
-    """Return a plot of a metric from 0 (a share: to 100%) with its 95% band and regressions; None without a value."""
+    """Return a plot of a metric over the runs, with its 95% band and the regressions marked; None without a value.
+
+    The axis begins at 0 and, for a share, ends at 100%.
+    """
     means = [run.means_of(series.dataset).get(metric) for run in series.runs]
     known = [(at, mean) for at, mean in enumerate(means) if mean is not None and mean.mean is not None]
     if not known:

@@ -115,7 +115,7 @@ class Layout:
         return [match for name in names for match in self._find_alike(name) if match[1] == 1] or matches
 
     def lists(self, text: str) -> bool:
-        """Return whether the start of the document, which has the table of contents, contains a numbered heading."""
+        """Return whether the start of the document, where the table of contents is, contains this numbered heading."""
         name = read_name(text)
         return bool(name.number and name.title) and keep_letters(text) in keep_letters(self.text[:_CONTENTS_CHARS])
 
@@ -233,7 +233,7 @@ def find_courts(text: str) -> set[str]:
 
 @dataclass(frozen=True)
 class RowEvidence:
-    """The texts of a row without its citation."""
+    """The texts of a row besides the citation, which help to resolve the citation."""
 
     source_type: str = ""
     fields: tuple[str, ...] = ()  # all texts of the row except question and answer: category, court …
@@ -305,7 +305,7 @@ class Corpus:
         return [guide for guide, own_courts in self._guides.items() if courts & own_courts]
 
     def _resolve_heading(self, citation: RuleCitation, row: RowEvidence) -> Resolution:
-        """Resolve a heading without a document: to the guide of the row's court, or the only document that has it."""
+        """Resolve a heading without a document: in the guide of the row's court, or in the only document with it."""
         name = read_name(citation.document)
         texts = (citation.document if "uide" in citation.document else "", " / ".join(row.fields), row.source_type)
         courts = next(filter(None, map(find_courts, texts)), set())

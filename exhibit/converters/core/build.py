@@ -120,7 +120,7 @@ def _file_of(raw: RawDocument) -> Item | None:
 
 
 def _is_writable(raw: RawDocument, tally: Tally) -> bool:
-    """Return whether a document's name can be written in train.json; if not, count the document."""
+    """Return whether a document's name can be written in train.json; count a document whose name cannot."""
     if escape_surrogates(raw.filename) == raw.filename:
         return True
     tally.fault("document's name is not UTF-8; rename it", escape_surrogates(raw.filename), item=_file_of(raw))
@@ -128,7 +128,7 @@ def _is_writable(raw: RawDocument, tally: Tally) -> bool:
 
 
 def _is_usable(row: RawRow, benchmark: Benchmark, done: dict[str, Done], tally: Tally) -> bool:
-    """Return whether a row can be written; if not, count it."""
+    """Return whether a row can be written; count a row that cannot."""
     missing = min((name for name in row.files if name not in done), default="")
     labels = [*row.labels.values(), *(label for quote in row.quotes for label in dict(quote.labels).values())]
     words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]
@@ -150,7 +150,7 @@ def _is_usable(row: RawRow, benchmark: Benchmark, done: dict[str, Done], tally: 
 
 
 def _find_text(quote: Quote, where: QuotePlace) -> str | None:
-    """Return a gold passage's words; an answer that replaces a quote has none unless it was located."""
+    """Return a gold passage's words; None if the passage is an answer in place of a quote and was not located."""
     return None if quote.answer and where.how == "absent" else quote.text or where.text
 
 

@@ -157,7 +157,7 @@ def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[Hidd
 
 
 def _choose_page(quote: Quote, where: QuotePlace, document: Document, page: int) -> QuotePlace | None:
-    """Return the gold's location on a page, with other locations there as alternatives; None if it has none there."""
+    """Return the gold's location on a page, and its other locations there as alternatives; None if it has none."""
     if where.how == "absent" and not quote.provision and (quote.answer or not quote.text):
         return replace(where, pages=[page]) if 0 < page <= len(document.pages) else None  # the page itself is gold
     places = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]

@@ -55,7 +55,7 @@ def apply_patches(
     paths: Sequence[Path], root: Path, out: Path, *, force: bool = False, strict: bool = False,
     must_fit: bool = False, text: CardText | None = None,
 ) -> BundleInfo:  # fmt: skip
-    """Write the bundle `root` to `out`, with patches applied to its questions and drafts in order.
+    """Write the bundle `root` to `out`, with patches applied in order to its questions and drafts.
 
     With `must_fit`, a patch that changes nothing raises an error.
     """

@@ -52,7 +52,7 @@ def _find_same_key(key: str, left: Mapping[Path, str]) -> list[Path]:
 
 
 def _find_longer(key: str, left: Mapping[Path, str]) -> list[Path]:
-    """Return the files whose names, as keys, are a shorter or longer form of the key."""
+    """Return the files whose normalised name begins with `key`, or is the beginning of `key`."""
     return [
         path
         for path, other in left.items()
@@ -73,7 +73,7 @@ def _find_similar(key: str, left: Mapping[Path, str]) -> list[Path]:
 
 
 def _count_other_letters(name: str, other_name: str) -> int:
-    """Return a lower bound of the edit distance: the larger count of letters that one name has and the other lacks."""
+    """Return a lower bound of the edit distance: the number of letters that one name has and the other lacks."""
     letters, others = Counter(name), Counter(other_name)
     return max((letters - others).total(), (others - letters).total())
 
@@ -92,7 +92,7 @@ def list_titles(title: str, *, date: str, stem: str) -> list[str]:
 
 
 def choose_unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Choose for each document its first candidate title that is unique; candidates go from short to precise."""
+    """Choose for each document the first of its candidate titles that is unique."""
     level = dict.fromkeys(candidates, 0)
     while True:
         chosen = {name: titles[min(level[name], len(titles) - 1)] for name, titles in candidates.items()}

@@ -81,7 +81,7 @@ class Shelf:
 
     @cached_property
     def _keys(self) -> dict[str, str]:
-        """The files by their normalised names; a form that several files share is left out."""
+        """The files by their normalised names, without names that several files share."""
         keys = Counter(make_file_key(file.path.name) for file in self.files)
         return {key: file.name for file in self.files if keys[key := make_file_key(file.path.name)] == 1}
 
@@ -96,7 +96,7 @@ class Shelf:
         return self.find_named(cell) is not None
 
     def _find_spelling(self, name: str) -> str | None:
-        """Return the only file with the same normalised name, or with the same letters around each `__` of the name."""
+        """Return the only file with the same normalised name; in the name, `__` may replace up to four letters."""
         base = _cut_folder(name)
         if file := self._keys.get(make_file_key(base)):
             return file
@@ -173,7 +173,7 @@ class Shelf:
         return documents
 
     def _find_in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
-        """Return the folder's file for each path or name, in any spelling, else the file with the most similar name."""
+        """Return the file for each path or name: in any spelling, or else the file with the most similar name."""
         files: dict[str, NamedFile] = {}
         for name in names:
             same = self.names.find_all(name)
@@ -212,7 +212,7 @@ class Shelf:
     # ------------------------------------------------------------ by content
 
     def read(self, name: str) -> Document | None:
-        """Return a file of the folder as read from its original; None if it cannot be read."""
+        """Return a file of the folder as a document; None if it cannot be read."""
         if name not in self._read:
             path = self._by_name[name].path
             self._read[name] = None

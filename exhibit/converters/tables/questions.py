@@ -136,7 +136,7 @@ def _check_cells(columns: Columns, named: Collection[str], records: Sequence[Rec
 
 
 def _assign_by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> None:
-    """Choose as `document` the column with the largest share of file names of the folder."""
+    """Choose as `document` the column in which the largest share of cells are names of the folder's files."""
     guessed = columns["document"]
     others = {name for role, name in columns.items() if role not in ("document", "provision")}
     shares = {name: _measure(records, name, shelf.is_named) for name in columns_of(records)}
@@ -247,7 +247,10 @@ class GoldReader:
         return self._accept(quotes, [quote for quote in self._list_cited("acceptable") if quote.filename])
 
     def _accept(self, quotes: Sequence[Quote], acceptable: Sequence[Quote]) -> tuple[tuple[Quote, ...], list[str]]:
-        """Return the quotes, each with the acceptable provisions of its document, and the names of all unused ones."""
+        """Return the quotes, each with the acceptable provisions of its document, and the other acceptable passages.
+
+        The other passages are in documents without a suitable quote, and are named in notes.
+        """
         worded = {quote.filename for quote in quotes if quote.text or quote.provision}
         whole = {quote.filename for quote in quotes} - worded
         others = [other for other in acceptable if other.filename not in (worded if other.provision else whole)]
@@ -308,7 +311,7 @@ class GoldReader:
         return by_comma if len(pieces) == 1 < len(by_comma) and all(map(find_named, by_comma)) else pieces
 
     def _read_documents(self) -> Iterator[tuple[str, int | None]]:
-        """Yield the documents that the row names, with stated pages; nothing if the passages' objects name them."""
+        """Yield the documents that the row names, with stated pages, unless its passages name their documents."""
         column, inner = self._paths["document"]
         if inner and column in (self._paths["text"][0], self._paths["provision"][0]):
             return
@@ -323,7 +326,7 @@ class GoldReader:
         return [number for value in values if (number := read_number(value)) is not None]
 
     def _describe(self, role: str, plain: str = "") -> list[dict[str, Any]]:
-        """Return the parts of each value of a cell by role; a text or number gets the role `plain`, if it is given."""
+        """Return each value of a role's cell as parts by role; a plain text or number gets the role `plain`, if set."""
         column = self._paths[role][0]
         return [
             self._read_object(flatten_object(value), column)
@@ -389,7 +392,7 @@ class GoldReader:
         ]
 
     def _find_document(self, provision: NamedProvision, law: str) -> str:
-        """Return the file of the named law, else the row's only document if it may contain the provision."""
+        """Return the file of the law that is named, or else the row's only document if it may contain the provision."""
         for source in filter(None, (law, provision.source)):
             if file := self._shelf.find_law_file(source):
                 return file
@@ -466,7 +469,7 @@ def _read_question(record: Record, columns: Columns, gold: GoldReader, number: i
 
 
 def _read_words(cell: Any) -> list[Any]:
-    """Return texts that an answer must contain or must not contain; one text of a nested list is enough."""
+    """Return the texts that an answer must contain, or must not contain; of a nested list, one text is enough."""
     return [
         list_cell_values(item) if isinstance(item, list) else read_cell_text(item, "text")
         for item in split_values(cell, r"[;|\n]|, ")

@@ -170,7 +170,7 @@ def _split_words(text: str) -> Iterator[str]:
 
 
 def _find_lead(text: str) -> str:
-    """Return the yes or no with which sentences of a text begin; `both` if some begin with each."""
+    """Return the yes or no at the start of a text's sentences; `both` if some begin with yes and others with no."""
     sentences = [text[span.start : span.end].lower() for span in split_sentences(text)]
     leading = filter(None, map(_LEAD.match, sentences))
     words = [match[1] for match in leading if match[2] is not None or match[1] in YES]
@@ -231,7 +231,7 @@ def _without_questions(answer: str, question: str) -> str:
 
 
 def _without_labels(answer: str) -> str:
-    """Return an answer without the sections and clauses that it names as its source."""
+    """Return an answer without the sections and clauses that it cites as its source."""
     pattern = rf"\(?(?:\b(?:see|in|under|per|pursuant to|according to|cf\.?)\s+)?{_LABEL.pattern}[,:]?\)?"
     return re.sub(pattern, lambda m: " " if (m["noun"] or "§").lower() in _PARTS else m[0], answer)
 
@@ -286,7 +286,7 @@ def _list_counted(reading: Reading) -> list[tuple[str, str]]:
 
 
 def _count_the_same(expected: Reading, reply: Reading) -> bool:
-    """Return whether two texts count the same noun, or the expected number has no noun."""
+    """Return whether the numbers in two texts have the same noun after them, or the expected number has none."""
     nouns, stated = ({noun for _, noun in _list_counted(reading)} for reading in (expected, reply))
     return nouns == {""} or not nouns.isdisjoint(stated)
 
@@ -328,12 +328,12 @@ def _judge_words(expected: Reading, reply: Reading, question: Reading, gold: Seq
 
 
 def _find_unknown(expected: Reading, reply: Reading, question: Reading, gold: Sequence[Reading]) -> frozenset[str]:
-    """Return the stems that only the reply has."""
+    """Return the word stems that the reply has and the other texts lack."""
     return reply.stems.difference(_NEUTRAL, expected.stems, question.stems, *(text.stems for text in gold))
 
 
 def _is_quoted(sentences: Sequence[Reading], gold: Sequence[Reading]) -> bool:
-    """Return whether the gold has each of the sentences word for word."""
+    """Return whether the gold contains each of the sentences word for word."""
     return all(any(_find_run(text.words, sentence.words) for text in gold) for sentence in sentences)
 
 
@@ -373,7 +373,7 @@ def _find_change(expected: Reading, reply: Reading, sentences: Sequence[Reading]
 
 
 def _find_candidates(reply: Reading, needed: Sequence[str], question: Reading) -> str:
-    """Return why a reply to a question with a short expected answer may state something else; empty if it does not."""
+    """Return why a reply may state something other than a short expected answer; empty if there is no reason."""
     streams = [[token for token in reply.stream if token not in _FILLERS - kept] for kept in ({"by", "under"}, set())]
     stream = next((stream for stream in streams if _find_run(stream, needed)), streams[0])
     run = _find_run(stream, needed)

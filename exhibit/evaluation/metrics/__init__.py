@@ -78,7 +78,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric's function, with its description for readers who are not engineers."""
+    """A metric's function, and its description for readers who are not engineers."""
 
     name: str
     title: str
@@ -146,7 +146,7 @@ class Metric:
         return [(f"{self.name}@{k}", k) for k in depths] or [(self.name, None)]
 
     def compute(self, cases: Sequence[Case], options: Options, k: int | None = None) -> Values:
-        """Return a value for each case; raise if one is neither None nor a finite number."""
+        """Return a value for each case; raise if a value is neither None nor a finite number."""
         assert self.function is not None
         offered = {"options": options, "k": k}
         function = partial(self.function, **{name: offered[name] for name in _list_parameters(self.function)})
@@ -185,7 +185,7 @@ Result = TypeVar("Result")
 
 
 def metric(title: str, meaning: str, **about: Any) -> Callable[[Function], Function]:
-    """Register a function as a metric; the arguments are fields of `Metric`, and its name is the function's."""
+    """Register a function as a metric with the function's name; the arguments are the other fields of `Metric`."""
 
     def decorate(function: Function) -> Function:
         _add(Metric(**{"name": function.__name__, "title": title, "meaning": meaning, **about}, function=function))
@@ -196,7 +196,7 @@ def metric(title: str, meaning: str, **about: Any) -> Callable[[Function], Funct
 
 @contextmanager
 def registered(metrics: Iterable[str | Callable[..., Any]]) -> Iterator[list[str]]:
-    """Register the functions in `metrics` for a `with` block, without a description; yield all metrics' names."""
+    """Register functions as metrics without a description for a `with` block; yield the names of all metrics."""
     before = import_metrics()
     try:
         yield [_register(item) if callable(item) else item for item in metrics]
@@ -256,7 +256,7 @@ def describe_metric(name: str) -> Metric:
 
 
 def describe_unknown(name: str) -> Metric:
-    """Return the description of a metric that has a name and no definition."""
+    """Return a description made from the name of a metric that has no definition."""
     return Metric(name, name.replace("_", " "), name, unit="number", higher_is_better=None)
 
 
@@ -295,7 +295,7 @@ def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list
 
 
 def _choose_nearest(names: Sequence[str], wanted: Iterable[tuple[str, Sequence[int]]]) -> list[str]:
-    """Return, for each wanted metric family, the names whose cutoffs are nearest to the wanted cutoffs."""
+    """Return, for each wanted metric and cutoff, the name of the metric's value at the nearest measured cutoff."""
     chosen: dict[str, None] = {}
     for family, depths in wanted:
         cutoffs = {name: int(name.partition("@")[2] or 0) for name in names if name.partition("@")[0] == family}
@@ -372,7 +372,7 @@ _USABLE: dict[Need, Callable[[GoldPassage], bool]] = {
 def limit_gold(case: Case, needs: Collection[Need], options: Options) -> Case | None:
     """Return a case with only the gold that a metric may use.
 
-    None if the reply failed, or if the case or the options lack something that the metric needs.
+    Return None if the reply failed, or if the case or the options lack something that the metric needs.
     """
     if case.reply.error or not all(_KNOWN[need](case) for need in needs if need in _KNOWN):
         return None

@@ -126,7 +126,7 @@ def answer_must_not(case: Case) -> float | None:
 
 
 def _share_stated(case: Case, label: str, *, strict: bool) -> float | None:
-    """Return the share of a label's items that the answer states; one alternative of an item is enough."""
+    """Return the share of a label's items that the answer states; for an item, one of its alternatives is enough."""
     lists = [item if isinstance(item, list) else [item] for item in _read_items(str(case.labels.get(label) or "[]"))]
     stated = [any(_says_item(str(text), case.reply.answer or "", strict=strict) for text in items) for items in lists]
     return sum(stated) / len(stated) if stated else None
@@ -142,7 +142,7 @@ def _read_items(text: str) -> list[Any]:
 
 
 def _says_item(item: str, answer: str, *, strict: bool) -> bool:
-    """Return whether an answer has the words of an item in sequence or, unless `strict`, its terms and numbers."""
+    """Return whether an answer has an item's words in sequence or, unless `strict`, its terms and numbers."""
     wanted, words = split_words(item), split_words(answer)
     if wanted and any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1)):
         return True
@@ -202,7 +202,10 @@ def read_mark(text: str) -> float | None:
 
 
 def judged(title: str, meaning: str, *needs: Need) -> Callable[[Function], Function]:
-    """Register a mark from 1 to 5; the function returns the texts that the judge reads, or None for no mark."""
+    """Register a metric with marks from 1 to 5.
+
+    The decorated function returns the texts that the judge reads, or None if the answer gets no mark.
+    """
 
     def decorate(choose_texts: Function) -> Function:
         name = choose_texts.__name__

@@ -142,7 +142,10 @@ def normalise_source(name: str) -> str:
 
 
 def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:
-    """Return the similarity of two source names: 1 if equal, 0.95 if one contains the other, else by common words."""
+    """Return the similarity of two source names: 1 if they are equal, 0.95 if one contains the other.
+
+    Otherwise, the similarity depends on the share of common words.
+    """
     names = [normalise_source(expected).split(), normalise_source(given).split()]
     if [] in names:
         return 0.0

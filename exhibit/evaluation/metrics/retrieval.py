@@ -96,7 +96,7 @@ def _score_as_published(case: Case, k: int) -> tuple[float, float]:
 
 
 def _collect_spans(case: Case, k: int) -> tuple[dict[str, list[Span]], int]:
-    """Return the spans of the first k passages by file, and the length of the texts that no document has."""
+    """Return the spans of the first k passages by file, and the total length of the texts that no document contains."""
     spans, unplaced = defaultdict[str, list[Span]](list), set[str]()
     for passage in case.reply.passages[:k]:
         if passage.span is not None and passage.source is not None:
@@ -147,8 +147,8 @@ def count_wrong_files(case: Case, k: int) -> tuple[int, int]:
 def _is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
     """Return whether a passage is from a file other than `files`; None if its file is unknown.
 
-    If the bundle has neither the passage's file name nor its text, the passage is from a wrong file. If its
-    text occurs in several files, the result is None.
+    If the bundle contains neither the passage's file name nor its text, the passage is from a wrong file. If
+    several files contain its text, the result is None.
     """
     if passage.filename is not None:
         return passage.filename not in files
@@ -176,7 +176,7 @@ def _is_on_page(passage: Passage, pages: set[tuple[str | None, int]]) -> bool | 
 
 
 def _score_hit(known: Sequence[bool | None], wanted: bool) -> float | None:
-    """Return 1 if a passage satisfies a condition, None if a passage may satisfy it, otherwise 0."""
+    """Return 1 if a passage meets a condition, None if only an unknown passage may meet it, otherwise 0."""
     return 1.0 if wanted in known else None if None in known else 0.0
 
 
@@ -284,7 +284,7 @@ def match_seed(case: Case, k: int) -> tuple[list[list[int]], int]:
 
 
 def score_seed_ndcg(case: Case, k: int) -> float | None:
-    """Return an nDCG in which every passage that matches any gold adds gain, so that the value can exceed 1."""
+    """Return an nDCG that counts every passage that matches any gold, so that the value can exceed 1."""
     matched, golds = match_seed(case, k)
     return _sum_gains([int(bool(there)) for there in matched]) / _sum_gains([1] * min(golds, k)) if golds else None
 

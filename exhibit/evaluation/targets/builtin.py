@@ -93,7 +93,7 @@ class Builtin:
         )  # fmt: skip
 
     def _reuse(self, dataset: Dataset, folder: Path) -> Ingestion:
-        """Try again to add the documents that an existing index lacks, and return its ingestion record."""
+        """Try again to add the documents that an existing index lacks, and return the ingestion record of the index."""
         self._pipeline.open(folder)
         index = open_index(folder, self._options.config)
         missing = [name for name in sorted(dataset.files) if name not in index]
@@ -168,7 +168,7 @@ def _make_answered_reply(result: Answered, seconds: float) -> Reply:
 
 
 def _find_ranks(hit: Hit, ranked: Sequence[Hit]) -> list[int]:
-    """Return the rank, from 1, of the first passage that contains a hit, or the ranks of passages with a part of it."""
+    """Return the rank, from 1, of the first passage that contains a hit, or the ranks of passages inside the hit."""
     whole = [rank for rank, other in enumerate(ranked, 1) if other.contains(hit)]
     parts = (rank for rank, other in enumerate(ranked, 1) if hit.contains(other))
     return whole[:1] or list(parts)

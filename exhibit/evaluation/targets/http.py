@@ -115,7 +115,7 @@ class Server:
         return reply
 
     def _check(self, reply: Any, event: str = "") -> None:
-        """Raise an error if the reply itself, or an event of a stream, reports one."""
+        """Raise an error if the reply, or an event of a streamed reply, reports an error."""
         stated = reply if event == "error" else search(self.paths.error, reply) if self.paths.error else None
         if error := stated or (reply.get("error") if isinstance(reply, Mapping) else None):
             text = self.client.secrets.words(error if isinstance(error, str) else json.dumps(error))
@@ -199,13 +199,13 @@ class Server:
         return None
 
     def _list_common_bodies(self) -> list[Any]:
-        """Return the bodies to try on a server without a description; evaltools sends messages with parameters."""
+        """Return common request bodies to try; with parameters, which evaltools sends, the chat body comes first."""
         chat = {"messages": server_files.MESSAGES, "context": "{parameters}"}
         plain = [{field: "{question}", "...": "{parameters}"} for field in ("question", "query")]
         return [chat, *plain] if self.values["parameters"] else [*plain, chat]
 
     def _read_description(self) -> tuple[Any, list[str]]:
-        """Return the body that the server's `openapi.json` describes, if any, and the paths that it lists."""
+        """Return the body that the server's `openapi.json` describes, if any, and the paths that the file lists."""
         parts = urlsplit(self.url)
         deadline, url = Deadline(_DESCRIPTION_SECONDS), f"{parts.scheme}://{parts.netloc}"
         try:

@@ -40,7 +40,7 @@ def open(argument: str | None, options: TargetOptions) -> "Predictions":
 
 
 class Predictions:
-    """A target whose replies are the rows of a file; a question without a row fails, and is not scored as wrong."""
+    """A target whose replies are the rows of a file; a question without a row is failed, not wrong."""
 
     exact = False
     prompts = False  # whether the question of a row may be a prompt that contains the question of the bundle

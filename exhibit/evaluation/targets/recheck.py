@@ -107,7 +107,7 @@ class Recheck(Predictions):
 
 
 def describe_account(folder: Path) -> list[str]:
-    """Return the other tool's scores in words; an empty list if the run rechecks nothing."""
+    """Return the other tool's scores in words; an empty list if the run does not recheck another tool's results."""
     if not (folder / ACCOUNT).is_file():
         return []
     account = load_json(folder / ACCOUNT)
@@ -152,7 +152,7 @@ def make_bundle(path: Path, documents: Path | None) -> Path:
 
 
 def _make_question(number: int, row: Row, texts: Mapping[str, Document]) -> Row:
-    """Return a question with its gold: the run's gold passages or its reference that exactly one document contains."""
+    """Return a question with gold: each gold passage, or the reference, that exactly one document contains."""
     contexts = []
     for quote in row["golds"] if isinstance(row["golds"], list) else [row["reference"]]:
         holders = [name for name, document in texts.items() if isinstance(quote, str) and locate(quote, document)]

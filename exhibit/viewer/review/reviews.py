@@ -383,7 +383,7 @@ def apply_reviews(
 def _settle(row: Row, gold: list[Gold], judged: Judged, drafted: DraftedBundle) -> Drafted | None:
     """Return a judged row: unchanged if most reviewers call it right, otherwise with the first proposed correction.
 
-    Return None if the row is wrong and nobody has proposed a correction.
+    Return None if the row is wrong and no reviewer has proposed a correction.
     """
     who: dict[str, Any] = {"draft": "judged", "judged_by": ", ".join(name for name, _ in judged)}
     reworded = next((words for _, case in judged if (words := case.better.question.strip())), row.question)

@@ -91,7 +91,10 @@ class QuestionRequest(AddedQuestion):
 
 
 class Views:
-    """The request handlers for the served folders: new documents and bundles go to the first, runs to the last."""
+    """The request handlers for the served folders.
+
+    New documents and bundles are written to the first folder, runs to the last.
+    """
 
     def __init__(self, folders: Sequence[Path], *, token: str) -> None:
         self.library, self._token = Library(folders), token
