@@ -82,7 +82,10 @@ _FLAGS = {
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command of `exhibit`, such as `evaluate`, in this process and return its exit code."""
-    words, verbosity = _split_flags(list(sys.argv[1:] if argv is None else argv))
+    words = list(sys.argv[1:] if argv is None else argv)
+    end = words.index("--") if "--" in words else len(words)  # `--` ends the search for the flags of every verb
+    verbosity = {"--quiet", "--verbose"} & set(words[:end])
+    words = [word for word in words[:end] if word not in verbosity] + words[end:]
     if not words or words[0] in ("--help", "-h", "help"):
         (sys.stdout if words else sys.stderr).write(format_help() + "\n")
         return 0 if words else USAGE
@@ -106,13 +109,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = rest
     with set_invocation(Invocation(quiet="--quiet" in verbosity, verbose="--verbose" in verbosity)):
         return int(getattr(import_module(module), function)(arguments))
-
-
-def _split_flags(words: list[str]) -> tuple[list[str], set[str]]:
-    """Separate `--quiet` and `--verbose`, which every verb has, from the other arguments; `--` ends the search."""
-    end = words.index("--") if "--" in words else len(words)
-    verbosity = {"--quiet", "--verbose"}
-    return [word for word in words[:end] if word not in verbosity] + words[end:], set(words[:end]) & verbosity
 
 
 def format_help() -> str:

@@ -77,7 +77,9 @@ class DatasetInfo:
     def __post_init__(self) -> None:
         licence: object = self.licence
         if isinstance(licence, str):
-            object.__setattr__(self, "licence", make_licence(licence))
+            slug = licence.strip().lower()
+            named = Licence(id=slug, name=licence.strip(), redistributable=bool(_OPEN.fullmatch(slug)))
+            object.__setattr__(self, "licence", named)
         for name in ("summary", "by_hand", "questions", "limits"):
             object.__setattr__(self, name, unwrap(getattr(self, name)))
 
@@ -93,13 +95,8 @@ def list_questions(text: str) -> dict[str, str]:
     return dict(line.strip().split(" = ", 1) for line in lines if line.strip())
 
 
+# only these licences, which are known as open, allow copies of the documents
 _OPEN = re.compile(r"cc0-1\.0|cc-by(-sa)?-\d\.\d|mit|apache-2\.0|bsd-[23]-clause|odc-by|pddl|unlicense")
-
-
-def make_licence(name: str) -> Licence:
-    """Return the licence with a short name; only licences known as open allow copies of the documents."""
-    slug = name.strip().lower()
-    return Licence(id=slug, name=name.strip(), redistributable=bool(_OPEN.fullmatch(slug)))
 
 
 CC_BY = Licence(

@@ -10,7 +10,6 @@ from exhibit.engine.limits import (
     apply_limits,
     get_limits,
     is_worker,
-    make_limits,
     read_limits,
 )
 from exhibit.engine.outcome import Engine, In, Out, Outcome, track
@@ -21,7 +20,7 @@ from exhibit.schemas.errors import ToolkitError
 
 __all__ = [
     "Engine", "Limits", "Outcome", "Worker", "add_engine_arguments", "add_limit_arguments", "apply_limits",
-    "check_engine", "list_engines", "make_limits", "open_engine", "parse_positive", "read_limits", "run_in_worker",
+    "check_engine", "list_engines", "open_engine", "parse_positive", "read_limits", "run_in_worker",
     "shutdown_idle", "track",
 ]  # fmt: skip
 

@@ -89,11 +89,8 @@ def add_limit_arguments(parser: Any) -> None:
 
 
 def read_limits(options: Any) -> Limits:
-    return make_limits(getattr(options, "item_timeout", SECONDS), getattr(options, "item_memory", MEMORY // _MIB))
-
-
-def make_limits(seconds: float, mebibytes: int) -> Limits:
-    return Limits(seconds or None, mebibytes * _MIB or None)
+    mebibytes = getattr(options, "item_memory", MEMORY // _MIB)
+    return Limits(getattr(options, "item_timeout", SECONDS) or None, mebibytes * _MIB or None)
 
 
 # ---------------------------------------------------------------- limits inside a worker

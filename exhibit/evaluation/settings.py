@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from exhibit.engine import Limits, make_limits
+from exhibit.engine import Limits, read_limits
 from exhibit.evaluation.datasets import Selection, write_testdata
 from exhibit.evaluation.metrics import OTHER_NAMES, split_requests
 from exhibit.evaluation.server_files import ServerSettings, hide_secrets
@@ -151,7 +151,7 @@ class Settings(Selection):
 
     @property
     def limits(self) -> Limits:
-        return make_limits(self.item_timeout, self.item_memory)
+        return read_limits(self)
 
     @property
     def target_name(self) -> str:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import lru_cache
 from importlib import metadata
 from itertools import groupby
@@ -27,14 +27,13 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load as parse_safetensors
 from tokenizers import Tokenizer
-from tqdm import tqdm
 
 from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
 from exhibit.storage.atomic import make_scratch_folder, write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
-from exhibit.storage.http import BodyError, HttpClient, HttpError, download_deadline
+from exhibit.storage.http import download_file
 
 VERSION = 4  # the version of the vectors: graphs and vectors of another version are not used
 MAX_TOKENS = 256  # the length in training; later tokens of a text are ignored
@@ -108,21 +107,10 @@ def _download(file: File) -> Path:
 
 def _read_from_hub(file: File) -> tuple[str, bytes]:
     hub = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
-    url, data = f"{hub.rstrip('/')}/{_REPOSITORY}/{file.name}", bytearray()
-    try:
-        with (
-            closing(HttpClient()) as client,
-            client.send("GET", url, deadline=download_deadline(file.bytes), most=file.bytes, follow=5) as response,
-            tqdm(total=file.bytes, unit="B", unit_scale=True, desc=file.name, disable=None, delay=2.0) as bar,
-        ):
-            response.check()
-            for block in response.read_parts():
-                data += block
-                bar.update(len(block))
-    except HttpError as error:
-        kind = SourceError if isinstance(error, BodyError) else ServiceError
-        raise kind(f"{url}: download failed ({error})") from error
-    return url, bytes(data)
+    url = f"{hub.rstrip('/')}/{_REPOSITORY}/{file.name}"
+    with make_scratch_folder() as folder:
+        download_file(url, folder / file.name, size=file.bytes)
+        return url, (folder / file.name).read_bytes()
 
 
 def _read_from_wheel(file: File) -> tuple[str, bytes]:

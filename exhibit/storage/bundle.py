@@ -113,7 +113,12 @@ def mirror_bundle(root: Location) -> Path:
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=cache) as scratch:
         partial = Path(scratch) / "bundle"
         partial.mkdir()
-        digest = _fetch_info(root, partial / INFO)
+        try:
+            digest = fetch(root / INFO, partial / INFO)
+        except DocumentError as error:
+            raise BundleError(
+                f"{root}: no {INFO} in it; name a bundle, or finish its upload: {INFO} is uploaded last"
+            ) from error
         identity = hashlib.sha256(f"{root}\n{digest}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
         folder = cache / (re.sub(r"[^\w.-]", "_", root.name) + f"-{identity}")
         info = read_info(partial / INFO)
@@ -126,15 +131,6 @@ def mirror_bundle(root: Location) -> Path:
                 if not (folder / ORIGIN).is_file():  # otherwise another run has already written the same folder
                     raise
         return folder
-
-
-def _fetch_info(root: Remote, path: Path) -> str:
-    try:
-        return fetch(root / INFO, path)
-    except DocumentError as error:
-        raise BundleError(
-            f"{root}: no {INFO} in it; name a bundle, or finish its upload: {INFO} is uploaded last"
-        ) from error
 
 
 def _fetch_rest(root: Remote, folder: Path, info: BundleInfo) -> None:

@@ -16,10 +16,11 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -131,11 +132,6 @@ class Deadline:
 
 
 _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
-
-
-def download_deadline(size: int) -> Deadline:
-    """Return the deadline for a download of `size` bytes: ten minutes, plus one second for each 50 kB."""
-    return Deadline(600 + size / 50_000)
 
 
 LONGEST_WAIT = 120.0  # seconds; if a server asks for more, the request fails
@@ -273,10 +269,10 @@ LARGEST = 16 << 20  # most bytes of a reply if no other limit is set
 class HttpClient:
     def __init__(
         self, headers: Mapping[str, str] | None = None, *, connections: int = 4, secrets: Secrets | None = None,
-        policy: "AddressPolicy | None" = None, pool: Any = None,
+        policy: "AddressPolicy | None" = None,
     ) -> None:  # fmt: skip
         self._headers = {"Accept": "*/*", "User-Agent": "exhibit", **ACCEPT, **(headers or {})}
-        self._connections, self._policy, self._given = connections, policy, pool
+        self._connections, self._policy = connections, policy
         self.secrets = secrets or Secrets()
         self._pools: dict[str, Any] = {}  # the connection pool of each proxy; the empty key is for direct connections
         self._lock = threading.Lock()
@@ -344,8 +340,6 @@ class HttpClient:
             self._pools.clear()
 
     def _choose_pool(self, url: str) -> Any:
-        if self._given is not None:
-            return self._given
         parts = urlsplit(url)
         # with a policy, use no proxy: a proxy would resolve the host itself, and the policy could not check the address
         proxy = "" if self._policy else _find_proxy(parts.scheme, parts.hostname or "")
@@ -426,6 +420,30 @@ class Response:
             status=self.status,
             body=body,
         )
+
+
+def download_file(url: str, path: Path, *, size: int) -> None:
+    """Download a file of `size` bytes and show the progress; continue a file that an earlier download began."""
+    from tqdm import tqdm  # import here: most commands download nothing
+
+    begun = path.stat().st_size if path.exists() else 0
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={begun}-"} if begun else {})
+    deadline = Deadline(600 + size / 50_000)  # ten minutes, plus one second for each 50 kB
+    try:
+        with (
+            closing(HttpClient()) as client,
+            client.send("GET", url, headers=headers, deadline=deadline, most=size, follow=5) as response,
+        ):
+            response.check()
+            begun = begun if response.status == HTTPStatus.PARTIAL_CONTENT else 0  # else the reply is the whole file
+            with (
+                path.open("ab" if begun else "wb") as file,
+                tqdm(total=size, initial=begun, unit="B", unit_scale=True, disable=None) as bar,
+            ):
+                for block in response.read_parts():
+                    bar.update(file.write(block))
+    except HttpError as error:
+        raise ServiceError(f"{url}: download failed ({error})") from error
 
 
 # ---------------------------------------------------------------- a deadline for the whole exchange

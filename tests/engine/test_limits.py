@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from exhibit.engine import add_engine_arguments, check_engine, make_limits, read_limits, run_in_worker
+from exhibit.engine import add_engine_arguments, check_engine, read_limits, run_in_worker
 from exhibit.engine.limits import PACKED, PAGES, PLAIN, Limits, lift_memory_limit, limit_memory, run_program
 from exhibit.schemas.errors import ToolkitError
 from tests.engine.work import return_unpicklable
@@ -26,7 +26,8 @@ def test_read_limits_uses_flags_or_defaults():
     assert (options.engine, options.jobs, read_limits(options)) == ("local", None, Limits(120, 2 << 30))
     options = parser.parse_args(["--engine", "serial", "--jobs", "3", "--item-timeout", "0", "--item-memory", "5"])
     assert (options.engine, options.jobs, read_limits(options)) == ("serial", 3, Limits(None, 5 << 20))
-    assert read_limits(SimpleNamespace()) == Limits() and make_limits(1.5, 0) == Limits(1.5, None)
+    assert read_limits(SimpleNamespace()) == Limits()
+    assert read_limits(SimpleNamespace(item_timeout=1.5, item_memory=0)) == Limits(1.5, None)
     assert check_engine("serial") == "serial"
     with pytest.raises(ToolkitError, match="no engine 'abacus'"):
         check_engine("abacus:here")

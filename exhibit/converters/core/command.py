@@ -108,13 +108,7 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
 
 
 def format_table(bundle: BundleInfo, out: Location | str, seconds: float) -> str:
-    """Return the summary table at the end of a conversion."""
-    lines = align_rows(make_summary_rows(bundle, seconds))
-    return "\n".join([f"{bundle.title} -> {out}", *lines, "bundle.json has names and reasons; README.md is the card"])
-
-
-def make_summary_rows(bundle: BundleInfo, seconds: float) -> list[tuple[str, str]]:
-    """Return the labels and values of the summary table: what was kept, located and left out, and the time."""
+    """Return the summary table at the end of a conversion: what was kept, located and left out, and the time."""
     counts = bundle.counts
     rows = [("documents", f"{counts.documents:,}"), ("questions", f"{counts.questions:,}")]
     if counts.questions:
@@ -134,4 +128,5 @@ def make_summary_rows(bundle: BundleInfo, seconds: float) -> list[tuple[str, str
         rows.append((f"left out: {reason}", f"{len(names):,}"))
         rows += [("", name) for name in (names[:MAX_SHOWN] if reason in (UNREADABLE, PAST_A_LIMIT) else ())]
     rows += [(f"noted: {remark}", f"{len(names):,}") for remark, names in bundle.noted.items()]
-    return [*rows, ("time", f"{seconds:.1f} s")]
+    lines = align_rows([*rows, ("time", f"{seconds:.1f} s")])
+    return "\n".join([f"{bundle.title} -> {out}", *lines, "bundle.json has names and reasons; README.md is the card"])

@@ -10,8 +10,7 @@ import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import closing, contextmanager
-from http import HTTPStatus
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -25,7 +24,7 @@ from exhibit.schemas.errors import DocumentError, ServiceError, SourceError
 from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
-from exhibit.storage.http import HttpClient, HttpError, download_deadline
+from exhibit.storage.http import download_file
 
 MAX_FILES = 100_000  # most files: the largest benchmark has a few thousand
 MAX_BYTES = 8 << 30  # most bytes after unpacking: a benchmark of PDFs takes a few hundred megabytes
@@ -236,9 +235,12 @@ def _download(download: Download, path: Path) -> None:
     """Download a file, or the rest of an interrupted download; `path` appears only with the pinned checksum."""
     partial = path.with_name(f"{path.name}.partial")
     partial.parent.mkdir(parents=True, exist_ok=True)
-    size = partial.stat().st_size if partial.exists() else 0
-    if size < download.bytes:
-        _append(download, partial, size)
+    if not partial.exists() or partial.stat().st_size < download.bytes:
+        try:
+            download_file(download.url, partial, size=download.bytes)
+        except ServiceError as error:
+            advice = "run the command again to resume it, or download the archive yourself and pass it with --source"
+            raise ServiceError(f"{error}; {advice}") from error
     digest = sha256_of(partial)
     if digest != download.sha256:
         partial.unlink()
@@ -247,27 +249,3 @@ def _download(download: Download, path: Path) -> None:
             "Run the command again, or check the publisher's page"
         )
     partial.replace(path)
-
-
-def _append(download: Download, partial: Path, size: int) -> None:
-    """Append the missing bytes to a partial file; if the server sends the whole file, replace the content."""
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={size}-"} if size else {})
-    deadline, most = download_deadline(download.bytes), download.bytes
-    try:
-        with (
-            closing(HttpClient()) as client,
-            client.send("GET", download.url, headers=headers, deadline=deadline, most=most, follow=5) as response,
-        ):
-            response.check()
-            size = size if response.status == HTTPStatus.PARTIAL_CONTENT else 0
-            with (
-                partial.open("ab" if size else "wb") as file,
-                tqdm(total=download.bytes, initial=size, unit="B", unit_scale=True, disable=None) as bar,
-            ):
-                for block in response.read_parts():
-                    bar.update(file.write(block))
-    except HttpError as error:
-        raise ServiceError(
-            f"{download.url}: download failed ({error}); run the command again to resume it, "
-            "or download the archive yourself and pass it with --source"
-        ) from error
