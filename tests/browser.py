@@ -3,8 +3,6 @@
 On a machine without fonts, text would have no size, and a test that waits for visible text would never end.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager

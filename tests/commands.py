@@ -1,7 +1,5 @@
 """Commands of the toolkit in a process apart, one after the other: what they have in common is imported once."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

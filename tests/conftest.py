@@ -1,7 +1,5 @@
 """Fixtures for all tests: the project's own samples, real data if it is available, and golden files."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Callable, Iterator

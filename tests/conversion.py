@@ -1,7 +1,5 @@
 """Convert for tests: only this module knows how a converter parses its flags and selects its rows."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 from types import ModuleType

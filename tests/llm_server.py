@@ -4,8 +4,6 @@ It needs the packages of tests/llm.txt. The address is printed when the model is
 until its standard input ends, or Ctrl-C.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from contextlib import suppress

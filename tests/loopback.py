@@ -1,7 +1,5 @@
 """Local servers whose replies are a function of the requests."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -5,8 +5,6 @@ seed. For each mutant, the room's test files that import the changed module are 
 room's tests are run. Module-level numbers in capitals are tuning constants and are not changed.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import compileall

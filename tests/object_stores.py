@@ -1,7 +1,5 @@
 """Local object stores in separate processes, and a proxy in front of them that simulates network faults."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import socket

@@ -8,8 +8,6 @@ the samples. Otherwise it also converts and evaluates the benchmarks of EXHIBIT_
 half an hour on two cores. STORE is a folder outside the repository. Exit code 1 means that a result differs.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import hashlib

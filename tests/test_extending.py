@@ -1,7 +1,5 @@
 """docs/extending.md: its distribution is built and installed outside the project, and its commands are run."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Installation: one line for each step with its time; if a step fails, only its last output is shown."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 badly.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Real object stores: two S3 servers, the Google emulator, a network with faults, and a hundred thousand keys."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The commands of README.md and docs/ run: every line of a ```bash block, page after page, in one working folder."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Checks that ruff, mypy, import-linter and mkdocs do not make: locks, tests named in docs, requirements, imports."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import re

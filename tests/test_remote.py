@@ -1,7 +1,5 @@
 """Commands on remote bundles give the same files and metrics, and never download the whole corpus."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

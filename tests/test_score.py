@@ -1,7 +1,5 @@
 """score.py prints the four metrics of two files in the original format."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

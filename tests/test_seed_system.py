@@ -1,7 +1,5 @@
 """The command in docs/rag.md sends an OpenAI-compatible server the requests of the second seed's system."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

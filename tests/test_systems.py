@@ -1,7 +1,5 @@
 """Other operating systems: no part of the product needs a module that only Unix has."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The benches run on the samples, print their tables and compute correct values."""
 
-from __future__ import annotations
-
 import json
 import os
 

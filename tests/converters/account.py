@@ -1,7 +1,5 @@
 """A summary of a bundle: its documents, its counts, the items left out, and the options of its conversion."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

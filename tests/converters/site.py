@@ -1,7 +1,5 @@
 """A local web site for the tests, with the sample's pages and with every fault that a server can have."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """ACORD clauses are printed together as PDF files, and relevance grades become gold and labels."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

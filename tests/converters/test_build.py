@@ -1,7 +1,5 @@
 """Features of every conversion: the card's command, gold from answers, counts, and linear time."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -3,8 +3,6 @@
 A printed page makes no network request.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

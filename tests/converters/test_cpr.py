@@ -1,7 +1,5 @@
 """CPR: each citation is resolved or listed, and the other modes work."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """CUAD: the sample contains every documented irregularity and is converted as expected."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

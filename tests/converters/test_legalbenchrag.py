@@ -1,7 +1,5 @@
 """LegalBench-RAG: the published spans are the gold, whatever the files contain."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """MAUD: rows are matched to agreements by their MAE definition, and excerpts are located in order."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections import Counter

@@ -1,7 +1,5 @@
 """Reviewers' corrections change only the gold that they name, and are counted and listed in bundle.json."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

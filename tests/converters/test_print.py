@@ -1,7 +1,5 @@
 """Printing: the browser's settings, reproducible bytes, and the record of printer and fonts."""
 
-from __future__ import annotations
-
 import pytest
 
 from exhibit.converters import RawDocument

@@ -1,7 +1,5 @@
 """PrivacyQA: sentences become a PDF, in which each sentence that most annotators marked is gold."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Refreshing gold reports changed web pages and affected questions, and writes no file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Each sample becomes exactly the bundle under tests/golden/, as far as its text does not depend on the printer."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.converters.account import FIELDS, compare_golden

@@ -1,7 +1,5 @@
 """Malicious archives and interrupted downloads: a clear message, and no file outside the folder."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """The SQuAD format: samples become bundles, and our export converts back to the same bundle."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

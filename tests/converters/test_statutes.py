@@ -1,7 +1,5 @@
 """Statutes in several versions: the sample's bundle, its questions, and Git repositories as sources."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """Tables: columns are named or guessed, cells hold one or many values, documents have three sources."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

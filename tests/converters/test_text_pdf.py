@@ -1,7 +1,5 @@
 """Text printed as PDF: every character can be extracted, and the bytes are always the same."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from exhibit.converters import Block

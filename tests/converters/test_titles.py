@@ -1,7 +1,5 @@
 """Titles are cleaned and made unique; an LLM's titles are requested once."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A list of URLs becomes a corpus of PDFs despite faulty servers, in real Chromium on a local site."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections import Counter

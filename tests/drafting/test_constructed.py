@@ -1,7 +1,5 @@
 """Questions that rules make from a document's own text."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Drafting a bundle from a folder: gold from rules and models is located, and unsure drafts are separate."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

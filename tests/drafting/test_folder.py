@@ -1,7 +1,5 @@
 """Drafting on a folder: rows of a bundle, titles, the cache, and counts of discarded drafts."""
 
-from __future__ import annotations
-
 import importlib
 from argparse import Namespace
 from pathlib import Path

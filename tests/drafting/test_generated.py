@@ -1,7 +1,5 @@
 """A language model's draft is used if the document contains its quote; otherwise it is counted as discarded."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

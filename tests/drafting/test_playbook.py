@@ -1,7 +1,5 @@
 """The package's playbooks are valid, and an invalid playbook causes an error that names the fault."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

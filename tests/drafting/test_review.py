@@ -1,7 +1,5 @@
 """The review of drafts: their order on the page, and the bundle after the judgments."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

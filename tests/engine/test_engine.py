@@ -1,7 +1,5 @@
 """Every engine returns results in order, returns errors as outcomes and survives the death of a worker."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -1,7 +1,5 @@
 """Convert, ingest and evaluate give the same bytes and results on Ray as on local processes."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Workers find the functions of the program that starts them; imports load only what they need."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

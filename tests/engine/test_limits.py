@@ -1,7 +1,5 @@
 """Limits of an item: their size, their flags, and how they are enforced on a process and its subprocesses."""
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

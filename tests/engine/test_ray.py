@@ -1,7 +1,5 @@
 """Our Ray cluster is private and ends with the process; without the extra, the error names the extra."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

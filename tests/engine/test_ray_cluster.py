@@ -1,7 +1,5 @@
 """On a cluster of three local nodes, work survives the death of a node."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Functions that the engine's tests send to workers, in a module that imports neither tests nor pytest."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """A small bundle as a dataset, and a RAG server on this machine."""
 
-from __future__ import annotations
-
 import pytest
 
 from exhibit.evaluation.datasets import Selection, load_datasets

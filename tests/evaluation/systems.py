@@ -3,8 +3,6 @@
 Replies made from the gold should score 1.000 in every format.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

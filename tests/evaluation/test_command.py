@@ -1,7 +1,5 @@
 """The command: its table, exit codes and messages, analyses of a run, and config files of other evaluators."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Bundles become cases: questions and files are selected, gold is located, problems are reported together."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """Whole runs: their files, repeats, resuming after a kill, failing servers, memory, and the parts of a run."""
 
-from __future__ import annotations
-
 import gc
 import json
 import re

@@ -1,7 +1,5 @@
 """A server under test: its request bodies, reply formats, streams, errors, keys, and target files."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Compatibility: other projects read our files and compute the same metrics; results in formats of the Hub."""
 
-from __future__ import annotations
-
 import json
 from importlib import import_module
 

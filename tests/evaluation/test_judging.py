@@ -1,7 +1,5 @@
 """Rules that judge answers, marks of the judge, and refusals."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The outcome of a question, its support and its labels; the headline, missing data, and columns of outcomes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

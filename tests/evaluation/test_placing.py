@@ -1,7 +1,5 @@
 """Passages are located: format and file names do not change metrics; unknown values and stale files are reported."""
 
-from __future__ import annotations
-
 import html
 import json
 import shutil

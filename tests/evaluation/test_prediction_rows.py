@@ -1,7 +1,5 @@
 """Files of predictions, passages located in documents, checks of files and questions, grades, labels, commits."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

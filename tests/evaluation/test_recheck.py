@@ -1,7 +1,5 @@
 """Finished runs of other tools are scored on a bundle: formats, matching of questions, denominators."""
 
-from __future__ import annotations
-
 import csv
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """References are looked up in public registers slowly, once, and only on request."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Reading and comparing runs: the same counts in every report and command, and which changes are regressions."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """`recheck` reads files that other tools have written, and other tools read the files that `publish` writes."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The stages that can lose a gold passage: each with a case that keeps the passage and a case that loses it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

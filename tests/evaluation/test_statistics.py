@@ -1,7 +1,5 @@
 """Means with n, errors and intervals; groups, labels, runs and pairs."""
 
-from __future__ import annotations
-
 import json
 import random
 

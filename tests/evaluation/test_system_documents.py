@@ -1,7 +1,5 @@
 """Parsed texts and chunks as other tools write them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

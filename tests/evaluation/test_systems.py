@@ -1,7 +1,5 @@
 """Targets for particular systems, each tested against an imitation that answers from the gold."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import partial

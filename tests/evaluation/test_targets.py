@@ -1,7 +1,5 @@
 """Systems under test: our pipeline, Python functions, and a server with every fault."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import threading

@@ -1,7 +1,5 @@
 """TREC files equal files written by hand, and other tools compute the same metrics from them."""
 
-from __future__ import annotations
-
 import platform
 import random
 from pathlib import Path

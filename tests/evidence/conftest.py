@@ -1,7 +1,5 @@
 """A fixture for the tests of readers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files of every kind: a valid file with a known sentence, and a broken file."""
 
-from __future__ import annotations
-
 import email.message
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Gold whose position was changed is reported; correct gold is not."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

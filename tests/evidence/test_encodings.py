@@ -1,7 +1,5 @@
 """Bytes decoded to text: UTF-8 first, then the encodings of office programs; binary data is not text."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Folding ignores differences between renderings and maps each offset back; matching equals the textbook's."""
 
-from __future__ import annotations
-
 import unicodedata
 from itertools import pairwise
 

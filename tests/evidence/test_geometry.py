@@ -1,7 +1,5 @@
 """Boxes on a page: which rectangles form a line, its position, the position of each word, and images of pages."""
 
-from __future__ import annotations
-
 import base64
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Invisible text on a page is detected, and visible text is not reported."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The visible text of office files and mails is read, broken files are reported, and no reader hangs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

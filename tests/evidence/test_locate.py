@@ -1,7 +1,5 @@
 """Quotes are located at their real position in any rendering, and nowhere else."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Word's automatic numbers: every format, what restarts a count, and which number a paragraph gets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

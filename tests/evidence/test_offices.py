@@ -1,7 +1,5 @@
 """Office files and mails in detail: the HTML of each element, and the limits that keep a broken file harmless."""
 
-from __future__ import annotations
-
 import email.message
 import io
 import json

@@ -3,8 +3,6 @@
 Very short fragments are ignored.
 """
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

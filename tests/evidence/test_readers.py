@@ -1,7 +1,5 @@
 """Readers return text with coordinates or raise a clear error; they never crash or hang."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -3,8 +3,6 @@
 `pytest tests/evidence/test_reading.py --update-golden` rewrites tests/golden/evidence; read the diff.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import pairwise

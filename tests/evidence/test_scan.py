@@ -1,7 +1,5 @@
 """Scans are straightened and recognised; their text becomes an invisible layer of the PDF."""
 
-from __future__ import annotations
-
 import argparse
 import io
 from pathlib import Path

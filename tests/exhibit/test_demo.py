@@ -1,7 +1,5 @@
 """The demo without a browser: one sample is skipped, and the others are printed by ReportLab."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """`doctor` fails if a requirement is missing, and only reports a missing optional part."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Common mistakes: each gets one exact line that names the remedy, before any long work."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

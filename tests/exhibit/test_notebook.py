@@ -1,7 +1,5 @@
 """The interface for notebooks, and docs/notebook.ipynb, which runs from top to bottom with its stored output."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import io

@@ -1,7 +1,5 @@
 """The wheel works anywhere: built from the sdist, installed into an empty environment, used from an empty folder."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

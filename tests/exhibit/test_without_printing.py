@@ -1,7 +1,5 @@
 """The base install without Playwright: PDFs and texts convert, pages that need a browser name the extra."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

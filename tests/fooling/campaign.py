@@ -4,8 +4,6 @@ At the first run, 37 of 59 systems had the expected figures, and six differed on
 the run, the expectations of three systems were changed, two systems were rewritten, and one was replaced.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 

@@ -1,7 +1,5 @@
 """The contracts, written once for each module, and the figures of an honest system."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fooling.contracts import Evaluation, Figures, reply_honestly

@@ -1,7 +1,5 @@
 """Three fictional contracts, questions on them with their gold, and the figures of a reply to one question."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ maps questions to replies, or is a function for all questions that the documents
 the passages that replace the clause.
 """
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Callable, Mapping, Sequence

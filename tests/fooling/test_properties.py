@@ -1,7 +1,5 @@
 """Changes of form never change results; changes of substance do."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

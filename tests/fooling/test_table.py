@@ -1,7 +1,5 @@
 """Odd and cheating systems get exactly the results that the table states."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Hostile files, each with its expected result."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct

@@ -3,8 +3,6 @@
 Tests check that none of the requests is made.
 """
 
-from __future__ import annotations
-
 PASSIVE = (
     '<img src="{u}">',
     '<img srcset="{u} 1x, {u}?2 2x">',

@@ -1,7 +1,5 @@
 """Every block in IANA's registries of special-purpose addresses, and addresses that embed another."""
 
-from __future__ import annotations
-
 import ipaddress
 
 import pytest

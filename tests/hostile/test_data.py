@@ -1,7 +1,5 @@
 """Evaluation refuses a bundle whose files differ from the recorded ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

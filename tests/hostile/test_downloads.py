@@ -1,7 +1,5 @@
 """A web page that is too large, arrives too slowly or redirects for ever ends with an error."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

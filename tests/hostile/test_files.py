@@ -1,7 +1,5 @@
 """Each hostile file is read or reported with a reason, and the documents beside it are indexed."""
 
-from __future__ import annotations
-
 import os
 import time
 

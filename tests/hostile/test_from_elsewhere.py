@@ -1,7 +1,5 @@
 """Files from other people cannot make us contact a server, send a key or show a private file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 FUZZ_CALLS sets the calls of each kind (`make fuzz`); the same number always makes the same input.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Variants of known attacks: endless lines and loops, duplicate archive members, hostile settings."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 import zipfile

@@ -1,7 +1,5 @@
 """Documents are printed without network access, and opening a model writes no telemetry file."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """No text makes a regular expression of the product take more than linear time."""
 
-from __future__ import annotations
-
 import ast
 import pkgutil
 import re

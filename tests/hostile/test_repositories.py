@@ -1,7 +1,5 @@
 """Reading a Git repository from other people never starts a program that its configuration names."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """Hostile source files of converters: exports, pages, tables, mails and links are set aside by name."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

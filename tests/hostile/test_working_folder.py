@@ -1,7 +1,5 @@
 """A command's working folder may come from other people: no file in it is run, and no pipe in it blocks."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A small, valid bundle for the tests of publish and pull, with any names and any licence."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fixtures of the Hub tests: a fake Hub, to which the real client of this process talks."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The dataset card: YAML that the Hub accepts, true statements, and a page image with the gold."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

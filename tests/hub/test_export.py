@@ -1,7 +1,5 @@
 """Each export format contains every item of the bundle that it can express; the other items are counted."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Publishing makes one commit; pulling returns the checked bundle byte for byte or fails."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A bundle's card works: `load_dataset` returns its rows, from a folder and from a Hub, streamed or not."""
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess

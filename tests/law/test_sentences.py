@@ -1,7 +1,5 @@
 """Names, sentences and questions that expect yes or no."""
 
-from __future__ import annotations
-
 import pytest
 
 from exhibit.evidence import Span

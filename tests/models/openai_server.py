@@ -1,7 +1,5 @@
 """A local OpenAI-compatible server for the tests, with every fault that real servers have shown."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

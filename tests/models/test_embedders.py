@@ -1,7 +1,5 @@
 """Embedders return the right vectors in order for any text, or a clear error without a model."""
 
-from __future__ import annotations
-
 import hashlib
 import zlib
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The network: weights, batches of equal lengths, graphs in the cache; a tiny model of sentence-transformers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

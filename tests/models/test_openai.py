@@ -1,7 +1,5 @@
 """Language models and embeddings on a server: retries, caps, caches, and errors that never show the key."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Embeddings from a server are in the order of the texts; a failure gives a clear error."""
 
-from __future__ import annotations
-
 import threading
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The extractive question-answering model: best token ranges, spans inside a passage, calibrated confidence."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import product

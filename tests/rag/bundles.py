@@ -1,7 +1,5 @@
 """Small bundles for the tests of the evaluator: contracts as text, and questions with located gold."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Models that are opened once for all tests of a process: a session in full precision takes 90 MB and opens slowly."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from functools import cache
 from pathlib import Path

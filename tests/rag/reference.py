@@ -1,7 +1,5 @@
 """MiniLM in numpy, written from its description; the graphs are compared with it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

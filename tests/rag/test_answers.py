@@ -1,7 +1,5 @@
 """Answers: the context within a budget, located citations, and checks of what a language model writes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

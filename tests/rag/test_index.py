@@ -1,7 +1,5 @@
 """Indexes and stores: exact search, changes on disk, damage, and settings without effect."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command that inspects an index."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

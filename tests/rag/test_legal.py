@@ -1,7 +1,5 @@
 """The project's own models: the merged weights are the trained ones, and the packaged files are small and checked."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

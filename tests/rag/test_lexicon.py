@@ -1,7 +1,5 @@
 """Words and names: BM25 by hand, parts of German words, and the documents that a question names."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pipeline's commands, and the example in its documentation."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

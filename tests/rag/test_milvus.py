@@ -1,7 +1,5 @@
 """Milvus: addresses, tokens, and the same results as FAISS, in a local file."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

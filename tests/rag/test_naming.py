@@ -1,7 +1,5 @@
 """Words of names, in file names and in running text."""
 
-from __future__ import annotations
-
 import pytest
 
 from exhibit.law.names import count_proper_words, list_acronyms, list_pairs, name_terms, name_words, split_filename

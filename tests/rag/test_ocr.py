@@ -1,7 +1,5 @@
 """Words of PDFs that are hidden, and words of scans that OCR reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

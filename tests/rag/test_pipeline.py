@@ -1,7 +1,5 @@
 """The whole pipeline on the samples: indexed, searched, answered, changed, damaged, stopped and continued."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

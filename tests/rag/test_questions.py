@@ -1,7 +1,5 @@
 """A question is split into the name of a document and the question itself."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

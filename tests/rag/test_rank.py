@@ -1,7 +1,5 @@
 """Ranking and passages: combined signals, whole sentences, rerankers, layers, and the selection for an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path

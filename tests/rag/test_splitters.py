@@ -1,7 +1,5 @@
 """Chunks tile the text, stay within the size, and equal those of a reference implementation."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

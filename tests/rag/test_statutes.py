@@ -3,8 +3,6 @@
 For a day before the law existed, nothing is returned.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Summaries are one line within the limit, and use the document's words if a model fails."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import pytest

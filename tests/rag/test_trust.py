@@ -1,7 +1,5 @@
 """An index from another person is data: it names no server, links to no file, and matches its checksums."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

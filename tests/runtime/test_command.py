@@ -1,7 +1,5 @@
 """Commands report problems by messages and exit codes, without secrets."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Plug-ins are found by their file names; there is no list of them."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

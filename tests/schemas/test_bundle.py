@@ -1,7 +1,5 @@
 """A bundle's files: what the lenient reader accepts, why it refuses, and the bytes that are written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

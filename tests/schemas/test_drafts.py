@@ -1,7 +1,5 @@
 """drafts.jsonl is checked like gold.jsonl and train.json: by its schema, its documents and its ids."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """The models and the JSON Schema files generated from them agree."""
 
-from __future__ import annotations
-
 import json
 
 import jsonschema

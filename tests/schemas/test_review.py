@@ -1,7 +1,5 @@
 """Reviews and patches: valid content, invalid content, and the message about a broken file."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from contextlib import nullcontext

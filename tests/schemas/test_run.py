@@ -1,7 +1,5 @@
 """The format of a run: a finished run is valid, and one line names each damaged file."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

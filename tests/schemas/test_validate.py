@@ -1,7 +1,5 @@
 """For each broken promise of a bundle, the validator names the file, the row and the field."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

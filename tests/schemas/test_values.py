@@ -1,7 +1,5 @@
 """Small functions and properties of the models, error messages, and hidden secrets."""
 
-from __future__ import annotations
-
 import errno
 import logging
 

@@ -1,7 +1,5 @@
 """A store in this process's memory, empty at the start, for tests that need no network at all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A bundle appears completely or not at all, and never replaces other files."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Bundles with missing parts, and copies of remote bundles without their documents."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The cache is one SQLite file; processes that open it at the same time wait for each other."""
 
-from __future__ import annotations
-
 import sqlite3
 
 import pytest

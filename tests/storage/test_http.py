@@ -1,7 +1,5 @@
 """The HTTP client without a server: requests, redirects, retries, replies, and its error messages."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Remote files are listed, downloaded one by one, checked and deleted; errors name the URL."""
 
-from __future__ import annotations
-
 import hashlib
 import pickle
 import tempfile

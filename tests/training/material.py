@@ -1,7 +1,5 @@
 """Small bundles and a small network for the tests of training: contracts of fictional parties, as text."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Bundles become packs: excluded documents, answers of questions, and reading of a written pack."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

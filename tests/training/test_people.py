@@ -1,7 +1,5 @@
 """Questions as people ask them become a table, a bundle and a pack."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

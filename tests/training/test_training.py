@@ -1,7 +1,5 @@
 """A small teacher and its students are trained on the CPU: their data, their files, and shipped weights."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

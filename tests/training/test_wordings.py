@@ -1,7 +1,5 @@
 """Question wordings: enough of each kind, no duplicates, and none used for both training and testing."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """A hand-written bundle for variations: two contracts in plain text, with gold given by its words."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """After edits, a passage's span keeps its words and the insertions inside it."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

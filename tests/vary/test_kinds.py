@@ -1,7 +1,5 @@
 """Every kind of variation on two contracts: changed values, consistent positions, questions left out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A variant and its control are valid bundles, and distinguish memory from reading."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A small results folder made from a bundle: replies that hit the gold, and replies that miss it in every way."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

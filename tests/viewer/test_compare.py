@@ -1,7 +1,5 @@
 """Runs side by side: every step of the page clicked through in a real Chromium, from a file and from a server."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

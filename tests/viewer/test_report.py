@@ -1,7 +1,5 @@
 """The report, opened in a real Chromium from a file: reading, filters, keyboard navigation, and attacks."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

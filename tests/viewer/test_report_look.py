@@ -1,7 +1,5 @@
 """The look of result pages: readable contrast in light, dark and print; axe reports no violation."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 from itertools import product

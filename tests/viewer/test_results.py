@@ -1,7 +1,5 @@
 """Runs compared on the command line."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Review by an expert: questions judged in a browser, saved, read, and applied to exactly those golds."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

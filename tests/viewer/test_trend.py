@@ -3,8 +3,6 @@
 Differences that chance explains are not reported.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A variant and its control: in the report, in `results diff`, and by the size of the corpus."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

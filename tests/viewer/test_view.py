@@ -1,7 +1,5 @@
 """`exhibit view`: which requests the server accepts, what it shows, and what it writes."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

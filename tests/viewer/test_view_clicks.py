@@ -1,7 +1,5 @@
 """`exhibit view` in a real browser, by clicks alone: from an empty folder to a reviewed bundle and a report."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

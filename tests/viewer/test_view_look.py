@@ -1,7 +1,5 @@
 """The look of `exhibit view`: axe reports no violation on any page, and no page is wider than the screen."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Invented runs over time: forty questions about ten leases, and optionally a regression."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

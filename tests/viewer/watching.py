@@ -1,7 +1,5 @@
 """A page in a real browser whose errors and external requests are recorded."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

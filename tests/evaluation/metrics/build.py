@@ -1,7 +1,5 @@
 """Short functions that build cases for tables of values computed by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

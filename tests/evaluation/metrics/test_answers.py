@@ -1,7 +1,5 @@
 """Metrics of answers, costs and variants: words, refusals, content, marks of a judge, in tables computed by hand."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Citation metrics: the scenarios of the original framework, and cases that it scored wrongly."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """All metrics together: which are registered, which a run computes, and a user's own functions."""
 
-from __future__ import annotations
-
 import math
 import sys
 

@@ -1,7 +1,5 @@
 """Retrieval metrics equal hand-computed tables and the definitions of other projects."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import log2
 
