@@ -33,7 +33,7 @@ _DOCUMENT = ("filename", "title", "pages", "characters", "source", "ocr")
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle; its files are read, and its tables made, at their first use."""
+    """A bundle, whose files are read and whose tables are made at their first use."""
 
     root: Path  # the folder of the bundle or, for a remote bundle, of its small files
     address: str  # the address of the bundle, as the user gave it

@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def find_converter(name: str) -> Converter:
-    """Return a converter of the package, or the one in a Python file of the user; raise if there is none."""
+    """Return a converter of the package, or the converter in a user's Python file; raise if the name fits neither."""
     if name.endswith(".py"):
         return load_converter(Path(name))
     if name == "draft":
@@ -58,7 +58,7 @@ def find_converter(name: str) -> Converter:
 
 
 def load_converter(path: Path) -> Converter:
-    """Return the converter in a Python file of the user; raise with the missing parts if it is not one."""
+    """Return the converter in a user's Python file; if the file is not a converter, raise with the missing parts."""
     spec = spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise SourceError(f"{path}: no such file; name a converter, or a Python file with INFO and read()")
@@ -74,7 +74,7 @@ def load_converter(path: Path) -> Converter:
 
 @dataclass(frozen=True)
 class Conversion:
-    """The result of a conversion; its text has the counts and the skipped items."""
+    """The result of a conversion; as text, it shows the counts and the skipped items."""
 
     info: BundleInfo
     out: Path | str
@@ -116,7 +116,7 @@ def draft(source: Path | str, *, out: Path | str | None = None, **options: objec
 
 
 def _run_apart(work: Callable[[], BundleInfo]) -> BundleInfo:
-    """Call a function, in another thread if this one runs an event loop, as in a notebook."""
+    """Call a function; if this thread runs an event loop, as in a notebook, call it in another thread."""
     running = False
     # call the function outside `except`, so that this error is not the context of its errors
     with contextlib.suppress(RuntimeError):

@@ -31,7 +31,7 @@ class Block(NamedTuple):
 
 
 class Item(NamedTuple):
-    """A file or a table row of the source; every item must be counted as kept or as left out."""
+    """A file or a table row of the source; a conversion must either keep each item or count it as left out."""
 
     kind: Literal["files", "rows"]
     name: str
@@ -196,7 +196,7 @@ class Tally:
         self._items: dict[Item, str] = {}
 
     def take(self, items: Iterable[Item]) -> None:
-        """Record items of the source, so that `account` can check that each is counted as kept or as left out."""
+        """Record items of the source; `account` later checks that each was kept or left out."""
         for item in items:
             self._items.setdefault(item, "")
 
@@ -212,7 +212,7 @@ class Tally:
     def leave_out_all(
         self, reason: str, items: Sequence[Item], *, name: str = "", more: str = "", fault: bool = False
     ) -> None:
-        """Count all items of a document or a question as left out; if there are none, count `name`."""
+        """Count all items of a document or a question as left out; if it has no items, count `name`."""
         detail = f": {more}" if more else ""
         count = self.fault if fault else self.leave_out
         for item in items:
@@ -236,7 +236,7 @@ class Tally:
         self.noted.setdefault(remark, []).append(escape_surrogates(name))
 
     def account(self, kept: Iterable[Item]) -> dict[str, Account]:
-        """Return the numbers of items that were kept and left out, by kind; raise if an item was forgotten."""
+        """Return, by kind, the numbers of items that were kept and left out; raise if an item was forgotten."""
         whole = set(kept)
         forgotten = [item for item, reason in self._items.items() if not reason and item not in whole]
         if forgotten:

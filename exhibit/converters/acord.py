@@ -73,7 +73,7 @@ Grades = dict[str, dict[str, int]]  # the grade of each document, by query
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read clauses, queries and grades; every clause becomes a document, even an ungraded one."""
+    """Read clauses, queries and grades; every clause becomes a document, even a clause without a grade."""
     release = Release(source, INFO)
     corpus = release.find("corpus.jsonl")
     folder = corpus.parent
@@ -152,7 +152,7 @@ class Query(NamedTuple):
     grades: Mapping[str, int]
 
     def list_gold(self, documents: Mapping[str, RawDocument], least: int) -> list[Quote]:
-        """Return the documents with at least this grade as gold, the best first, and equal grades in their order."""
+        """Return the documents with at least this grade as gold, best first; documents of one grade stay in order."""
         graded = [(grade, documents[key]) for key, grade in self.grades.items() if key in documents and grade >= least]
         return [
             Quote(raw.filename, raw.text or "", spans=((0, len(raw.text or "")),), labels=(("grade", grade),))

@@ -340,7 +340,7 @@ def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
 
 
 def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
-    """Remove excerpts whose location is inside another excerpt's; if two locations are equal, keep the first."""
+    """Remove excerpts whose location is inside another excerpt's; of equal locations, the first stays."""
 
     def repeats(index: int, excerpt: Excerpt) -> bool:
         matches = (excerpt.match, *excerpt.others) if excerpt.match else ()
@@ -356,7 +356,7 @@ def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
 
 
 def _join_excerpts(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
-    """Return the excerpts; join those with only white space between them, because nothing was omitted."""
+    """Return the excerpts; excerpts with only white space between them are joined, because nothing was omitted."""
     joined: list[Excerpt] = []
     for excerpt in excerpts:
         last = joined[-1] if joined else Excerpt("")

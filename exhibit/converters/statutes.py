@@ -143,7 +143,7 @@ class Version:
 
     @property
     def item(self) -> Item:
-        """The name under which a conversion counts the version as kept or left out."""
+        """The name under which the conversion's counts list the version."""
         return Item("files", self.source)
 
     @property
@@ -320,7 +320,7 @@ class Law:
 
     @cached_property
     def own(self) -> list[Paragraph]:
-        """The paragraphs (§) of the law, without those that an article quotes."""
+        """The paragraphs (§) of the law itself, without the paragraphs that an article quotes."""
         return [paragraph for paragraph in self.paragraphs if not paragraph.quoted]
 
     @cached_property
@@ -590,7 +590,7 @@ class QuestionMaker:
         )
 
     def _choose(self, kind: str, paragraphs: Sequence[Paragraph]) -> list[Paragraph]:
-        """Return some paragraphs spread over a law, the same ones on every machine."""
+        """Return some paragraphs spread over a law; on every machine, they are the same."""
         return sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))[: self.most]
 
     def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, Law, Paragraph]]:
@@ -624,7 +624,7 @@ def _quote(law: Law, paragraph: Paragraph) -> Quote:
 
 
 def _choose_day(law: Law, label: str) -> date:
-    """Return a day on which the version is in force; if possible, neither its first nor its last day."""
+    """Return a day on which the version is in force, but not its first or last day if there is another."""
     start, end = law.version.start or date.min, law.version.end
     length = (end - start).days if end else 700
     after = 1 + _order("day", law.filename, label) % max(1, length - 1) if length else 0

@@ -1,4 +1,4 @@
-"""Makes questions from a document's own text by rules, without a language model.
+"""Makes questions from a document's text by rules, without a language model.
 
 Each question is made from a sentence or a section, which is its gold passage. Some questions ask for a term that the
 document does not define; they are labelled as impossible to answer.

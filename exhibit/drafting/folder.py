@@ -139,7 +139,7 @@ class Drafted:
 
 
 def prepare_document(preparation: Preparation, path: Path) -> tuple[Prepared, list[Draft]]:
-    """Read a document, find its sections, split it into chunks, and make questions from its own text."""
+    """Read a document, find its sections, split it into chunks, and make questions from its text."""
     prepared = preparation(path)
     assert prepared.whole is not None  # only a summarised document has none, and drafting makes no summaries
     questions = construct_questions(*prepared.whole, prepared.entry.profile)
@@ -281,7 +281,7 @@ def add_ocr(words: list[str]) -> list[str]:
 
 @guarded()
 def playbook_main(argv: Sequence[str]) -> int:
-    """List the playbooks, or check one and show its questions."""
+    """List the playbooks, or check a playbook and show its questions."""
     parser = Parser(prog="exhibit draft --playbooks", description="List the playbooks, or check your own.")
     parser.add_argument("playbook", nargs="*", metavar="NAME|FILE.toml", help="show the questions of these playbooks")
     options = parser.parse_args(argv)

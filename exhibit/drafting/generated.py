@@ -65,7 +65,7 @@ _SCHEMA = json.dumps(
 
 @dataclass
 class Generator:
-    """Asks a language model for questions about each document, and counts the discarded ones."""
+    """Asks a language model for questions about each document, and counts the questions that are discarded."""
 
     llm: LLM
     asker: Asker
@@ -135,7 +135,7 @@ class Generator:
         return [Draft(prepared.entry.filename, question, "llm", status, name, passage, sure, labels)]
 
     def _drop_repeats(self, drafts: list[Draft]) -> list[Draft]:
-        """Return the drafts without those that repeat an earlier draft's question."""
+        """Return the drafts, but not a draft whose question repeats an earlier draft's question."""
         vectors = self.asker.embedder.embed([draft.asks for draft in drafts], role="query")
         kept: list[int] = []
         for at in range(len(drafts)):

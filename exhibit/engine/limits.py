@@ -159,7 +159,7 @@ def lift_memory_limit() -> AbstractContextManager[None]:
 
 
 def _read_memory_pages(pid: int | str, column: int, less: int | None = None) -> int:
-    """Return a column of a process's statm file in bytes: 5 is private memory, as RLIMIT_DATA counts it."""
+    """Return a column of a process's statm file in bytes; column 5 is private memory, as RLIMIT_DATA measures it."""
     columns = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
     return (int(columns[column]) - (int(columns[less]) if less else 0)) * os.sysconf("SC_PAGE_SIZE")
 
@@ -228,7 +228,7 @@ def end_programs(pid: int) -> None:
 
 
 def list_programs(pid: int) -> list[int]:
-    """Return the ids of all descendants of a process; Linux only, an empty list elsewhere."""
+    """Return the ids of all descendants of a process; on other systems than Linux, an empty list."""
     children: dict[int, list[int]] = defaultdict(list)
     for entry in Path("/proc").glob("[0-9]*/stat") if sys.platform == "linux" else ():
         with suppress(OSError, ValueError, IndexError):

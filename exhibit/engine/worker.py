@@ -1,4 +1,4 @@
-"""A worker process, which applies a function to one item at a time, and is killed when an item exceeds its limits."""
+"""A worker process, which applies a function to single items, and is killed when an item exceeds its limits."""
 
 import atexit
 import os
@@ -93,7 +93,7 @@ _lock = threading.Lock()
 
 
 class Worker(Generic[In, Out]):
-    """A worker process that applies a function to one item at a time; a new process replaces one that dies."""
+    """A worker process that applies a function to one item at a time; if it dies, a new process replaces it."""
 
     def __init__(self, work: MapWork, *, script: bool = False) -> None:
         self._work, self._limits, self._script = dump(work), work.limits, script
@@ -129,7 +129,7 @@ class Worker(Generic[In, Out]):
             raise
 
     def _prepare(self) -> None:
-        """Start a process with the work unless one is running; raise if several processes in a row fail to start."""
+        """Start a process with the work if no process is running; raise if several processes in a row fail to start."""
         for _ in range(TRIES):
             if self.process is not None:
                 return
@@ -221,7 +221,7 @@ def _take_idle() -> tuple[SpawnProcess, Connection] | None:
 
 @atexit.register
 def shutdown_idle() -> None:
-    """Stop the worker processes that are idle; new ones are started when work is distributed again."""
+    """Stop the idle worker processes; new processes start when work is distributed again."""
     while idle := _take_idle():
         _stop_process(*idle)
 

@@ -136,7 +136,7 @@ def _expand(pattern: str, notes: list[str]) -> Iterator[Folder]:
 
 
 def _open(path: Path) -> BundleFolder:
-    """Open a bundle; if the folder is not a bundle, raise an error that says what to do."""
+    """Open a bundle; if the folder is not a bundle, raise an error with the remedy."""
     if not path.exists():
         others = [other.name for other in path.parent.iterdir() if other.is_dir()] if path.parent.is_dir() else []
         near = difflib.get_close_matches(path.name, others, n=1)
@@ -290,7 +290,7 @@ def _add_cases(
 
 
 def _find_gold(context: LooseContext, line: Gold | None, documents: Documents) -> GoldPassage:
-    """Return the gold passage of a context, at its location in gold.jsonl or, without one, located by its words."""
+    """Return a context as a gold passage, with its location from gold.jsonl or else from a search for its words."""
     filename, known = context.filename, line is not None and (bool((context.text or "").strip()) or bool(line.spans))
     if filename and filename not in documents.files:  # é may be written in another Unicode form
         composed = {unicodedata.normalize("NFC", name): name for name in documents.files}

@@ -246,7 +246,7 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
 
 
 def _choose_names(settings: Settings, judge: LLM | None, say: Warn) -> tuple[str, ...]:
-    """Return the requested metrics; without a judge, omit metrics that need one; raise if none is left."""
+    """Return the requested metrics; without a judge, omit metrics that need a judge; raise if no metric is left."""
     judged = find_needing(settings.metrics, "judge") if judge is None else []
     left = tuple(name for name in settings.metrics if name not in judged)
     if judged and not left:

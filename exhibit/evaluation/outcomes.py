@@ -138,7 +138,7 @@ Chosen = tuple[str, str, str]
 
 
 def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
-    """Return the first label that a reply names; for a refusal, the label that means "not mentioned"."""
+    """Return the first label that a reply names; if the reply is a refusal, the label for "not mentioned"."""
     text = _normalise_label(answer)
     offsets = {choice: f" {text} ".find(f" {_normalise_label(choice)} ") for choice in choices}
     named = [choice for choice in choices if offsets[choice] >= 0]
@@ -200,7 +200,7 @@ def score_outcome(outcome: Outcome, *, impossible: bool) -> dict[str, float | No
 
 
 def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]) -> dict[str, Values]:
-    """Return the shares that follow from the outcomes of a system that answers, one value per question."""
+    """Return the shares that follow from an answering system's outcomes, with one value per question."""
     pairs = zip(outcomes, impossible, strict=True)
     rows = [score_outcome(outcome, impossible=none) for outcome, none in pairs]
     return {name: [row[name] for row in rows] for name in score_outcome(Outcome.FAILED, impossible=False)}

@@ -247,7 +247,7 @@ _SENTENCE_END = re.compile(r"[.;!?][\"'”’)]?\s|\n\s{0,20}\n")
 
 
 def settle_ambiguous(golds: Sequence[GoldPassage], documents: Documents) -> list[GoldPassage]:
-    """Return a question's gold passages, with the ambiguous ones resolved to one position or marked as ambiguous."""
+    """Return a question's gold passages; an ambiguous one gets a single position or is marked as ambiguous."""
     sure = [gold for gold in golds if not is_ambiguous(gold.text or "", len(gold.places))]
     return [gold if gold in sure else _settle(gold, sure, documents) for gold in golds]
 
@@ -291,7 +291,7 @@ Held = tuple[int, Span]
 
 
 def golds_of(case: Case) -> list[GoldPassage]:
-    """Return the gold passages with a position or a text to compare; the same text in the same file counts once."""
+    """Return the gold passages with a position or a text to compare, without repetitions of a text in one file."""
     distinct: dict[tuple[object, ...], GoldPassage] = {}
     for gold in case.gold:
         text = _fold_cached(gold.text or "")

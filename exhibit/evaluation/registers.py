@@ -100,7 +100,7 @@ def find_case_path(reference: Reference) -> str | None:
 
 
 def find_instrument_path(source: str) -> str | None:
-    """Return the path of an instrument with a number, `uksi/2002/618`; empty for a title, None if not covered."""
+    """Return the path of a numbered instrument, `uksi/2002/618`; empty for a mere title, None if not covered."""
     if source == "uk gdpr":
         return "eur/2016/679"
     match = _NUMBERED.fullmatch(source)
@@ -294,7 +294,7 @@ def _parse_path(address: str) -> str | None:
 
 
 def write_account(run: RunFolder, register: Register, *, say: Callable[[str], None]) -> None:
-    """Write each reference of each answer to `references.jsonl` beside its results; report unchecked references."""
+    """Write each answer's legal references to `references.jsonl` beside the results; report unchecked references."""
     for name in run.datasets:
         lines = []
         for row in run.rows_of(name):

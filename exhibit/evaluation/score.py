@@ -115,7 +115,7 @@ def _read(path: Path, form: TypeAdapter[Any]) -> Any:
 
 
 def _read_answer(snippet: _Snippet, gold: Path, where: str) -> str:
-    """Return a snippet's `answer`; without this field, the text at its span in the corpus beside the gold file."""
+    """Return a snippet's `answer` or, without this field, the text at its span in the corpus beside the gold file."""
     if snippet.answer is not None:
         return snippet.answer
     paths = [root / "corpus" / snippet.file_path for root in (gold.parent, gold.parent.parent)]

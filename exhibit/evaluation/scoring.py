@@ -42,7 +42,7 @@ JUDGED = 256
 
 
 class Scored:
-    """The scores of a dataset's replies; the replies are not kept in memory."""
+    """The scores of a dataset's replies; the replies themselves are not in memory."""
 
     def __init__(
         self, place: Path, dataset: Dataset, replied: Iterable[Case], options: Options, *,
@@ -99,7 +99,7 @@ class Scored:
                 self._drm[f"drm@{k}"].update(wrong=wrong, known=known)
 
     def table(self, say: Callable[[str], None]) -> Table:
-        """Return the table of scores over all rounds; `say` gets a message on each metric that is not measured."""
+        """Return the table of scores over all rounds; metrics that are not measured are reported to `say`."""
         first, *others = self._rounds
         return Table.of_rounds([first._make_table(say), *(other._make_table(lambda _: None) for other in others)])
 
@@ -388,7 +388,7 @@ DIRECT = "direct_evaluation_results.json"
 
 
 def write_direct_results(folder: Path) -> None:
-    """Write each question of a run with its sources and scores, and means by the seed's labels."""
+    """Write a run's questions with sources and scores, and the means by source type and by category."""
     rows = list(map(_make_direct_row, RunFolder(folder).rows))
     groups: dict[str, dict[str, Any]] = {}
     for label in ("source_type", "category"):

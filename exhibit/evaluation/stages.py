@@ -145,7 +145,7 @@ def open_prepared_files(
 def _place_chunks(
     file: Path, dataset: Dataset, documents: Documents, say: Callable[[str], None]
 ) -> dict[str, list[Place]]:
-    """Return the locations of a file's chunks by document; a note counts the chunks that were not located."""
+    """Return the locations of a file's chunks by document; the number of unlocated chunks becomes a note."""
     chunks = read_chunks(file, dataset.documents.named)
     by_file: dict[str, list[Place]] = {}
     unplaced = 0

@@ -38,7 +38,7 @@ Values = Sequence[float | None]
 
 @dataclass(frozen=True)
 class Table:
-    """The scores of a dataset: for each metric, one value per case, in the order of `ids`."""
+    """The scores of a dataset: for each metric, a value per case, in the order of `ids`."""
 
     name: str
     ids: Sequence[int | str]
@@ -68,7 +68,7 @@ class Table:
 
     @property
     def pair(self) -> str | None:
-        """The label that a variant of a bundle and its control share; None if the dataset is neither."""
+        """The label that links a variant of a bundle with its control; None if the dataset is neither of them."""
         return self.labels[0].get("pair") if self.labels else None
 
     @property
@@ -212,7 +212,7 @@ def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
 
 @dataclass(frozen=True)
 class Overlap:
-    """The numbers of questions that two runs share, that failed in each run, and that only one run has.
+    """How many questions two runs have in common, how many failed in each run, and how many only one run has.
 
     A question whose words, expected answer, gold or documents differ is another question.
     """
@@ -227,7 +227,7 @@ class Overlap:
 
 
 def count_overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
-    """Count the questions that two runs share, that failed in each run, and that only one run has."""
+    """Count the questions that two runs have in common, that failed in each run, and that only one run has."""
     pairs = _pair_by_name(first, second)
     failed = [(old.has_failed(a), new.has_failed(b)) for old, new in pairs for a, b in _match_rows(old, new)]
     return Overlap(
@@ -290,7 +290,7 @@ class _Stratum(NamedTuple):
 
 
 def _stratify(columns: Sequence[tuple[Table, Values]]) -> list[_Stratum]:
-    """Return the values of a metric as weighted groups: datasets count equally, and so do the groups of a dataset."""
+    """Return the values of a metric as weighted groups: equal weights for datasets, and for the groups of a dataset."""
     datasets: list[dict[str, list[tuple[float, str]]]] = []
     for table, values in columns:
         groups: dict[str, list[tuple[float, str]]] = defaultdict(list)

@@ -30,7 +30,7 @@ Bound = Annotated[str, Field(pattern=r"^(>=|<=|>|<)\s*-?[0-9]+(\.[0-9]+)?$")]
 
 
 class Bands(BaseModel):
-    """The bounds for a good and for a poor value of a metric; a value that satisfies neither is acceptable."""
+    """The bounds for a good and for a poor value of a metric; a value between these bounds is acceptable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
@@ -61,7 +61,7 @@ def find_bands(scale: Scale, metric: str) -> Bands | None:
 
 
 def read_scale(path: Path | None = None) -> Scale:
-    """Return the bands of a TOML file; without a path, the default bands; for `seed`, the second seed's bands."""
+    """Return the bands of a TOML file; by default, or for `seed`, return bands that are part of this package."""
     file = _DEFAULT.with_name("bands_seed.toml") if path == Path("seed") else path or _DEFAULT
     try:
         scale = _SCALE.validate_python(parse_toml(read_text(file).removeprefix("\ufeff"), where=file))

@@ -40,7 +40,7 @@ def find_furniture(text: str, pages: Sequence[Range]) -> list[Range]:
 
 
 def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
-    """Yield the running lines at one edge of the pages: lines that recur on other pages, and page numbers."""
+    """Yield the lines at one edge of the pages that recur on other pages, and page numbers."""
     keys = [[_make_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
     counts = Counter(key for page in keys for key in {key for line in page for key in line})
     share = _SHARE * len(edges)
@@ -121,7 +121,7 @@ class Page(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """The extracted content of a file; every offset in this project counts characters of `text`."""
+    """The extracted content of a file; every offset in this project is an index into `text`."""
 
     filename: str
     text: str

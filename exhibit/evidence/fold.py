@@ -101,7 +101,7 @@ class Fold:
         return self._select(str.isalnum)
 
     def without(self, characters: Collection[str]) -> "Fold":
-        """Return the folded text without some characters; the other characters keep their offsets in the original."""
+        """Return the folded text without some characters; the offsets of the other characters stay correct."""
         return self._select(lambda character: character not in characters)
 
     def _select(self, is_kept: Callable[[str], bool]) -> "Fold":

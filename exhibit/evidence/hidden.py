@@ -246,7 +246,7 @@ def _address_of(thing: Any) -> int:
 
 
 def _convert(bounds: _Bounds | None, thing: Any) -> _Bounds | None:
-    """Convert bounds from the coordinates of the forms around an object to those of the page."""
+    """Convert bounds from the coordinates of the forms around an object to the page's coordinates."""
     while bounds and (thing := thing.container):
         bounds = _Bounds(*thing.get_matrix().on_rect(*bounds))
     return bounds

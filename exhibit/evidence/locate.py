@@ -64,7 +64,7 @@ class Match:
 
 
 def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
-    """Return the matches to use as gold: those that begin and end at word boundaries, or all if there are none."""
+    """Return the matches to use as gold: matches of whole words or, if there are none, all matches."""
     return [match for match in matches if match.whole] or list(matches)
 
 
@@ -98,7 +98,7 @@ def chain_in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
 
 
 def measure_stretch(chain: Sequence[Match]) -> int:
-    """Return the number of characters from the first match's start to the last one's end."""
+    """Return the number of characters from the start of the first match to the end of the last match."""
     return chain[-1].span.end - chain[0].span.start
 
 

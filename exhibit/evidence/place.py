@@ -281,7 +281,7 @@ def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Docume
 def _with_cells(
     cells: Sequence[tuple[int, int]], stretches: list[Stretch], needle: Fold, document: Document
 ) -> list[Stretch]:
-    """Return the matches (`stretches`), and new matches for table cells that had no match."""
+    """Return the matches (`stretches`), and new matches for table cells that no match covers."""
     open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
     if not open_cells:
         return stretches
@@ -309,7 +309,7 @@ def _with_cells(
 
 
 def _find_whole_words(word: str, document: Document) -> list[Span]:
-    """Return the locations of a table cell's text in a document, but not those inside longer words."""
+    """Return the locations of a table cell's text in a document, except locations inside longer words."""
     text, letters = document.text, document.letters
     spots = []
     for at in islice(find_occurrences(word, letters.text), 16 * COMMON):
@@ -368,7 +368,7 @@ def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
 
 
 def choose_nearest_places(pieces: Sequence[PlacedPiece]) -> list[Place]:
-    """Return one location of each piece; among several, the location nearest to the previous piece."""
+    """Return one location of each piece: of several, the location nearest to the previous piece."""
     at = next((piece.places[0][0].start for piece in pieces if len(piece.places) == 1), 0)
     chosen: list[Place] = []
     for piece in pieces:

@@ -31,7 +31,7 @@ _PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.
 
 
 def read_document(path: Location | str) -> Document:
-    """Read a file as a Document; a file always gives the same text, to which all offsets refer."""
+    """Read a file as a Document; for the same file, the text is always the same, and all offsets refer to it."""
     if isinstance(path, Remote):
         with fetch_file(path) as local_path:
             return replace(read_document(local_path), path=path)

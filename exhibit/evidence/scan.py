@@ -56,7 +56,7 @@ class Scanned(NamedTuple):
 
 
 def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
-    """Return the OCR engine of that name; for `auto`, the first installed engine that reads the language."""
+    """Return the OCR engine of that name; `auto` means the first installed engine that reads the language."""
     engines = import_plugins(ocr.__name__)
     if engine != "auto" and engine not in engines:
         raise ToolkitError(f"--ocr-engine {engine}: no such engine; there are {', '.join(engines)}")

@@ -48,7 +48,7 @@ def compress_image(image: Image.Image) -> tuple[bytes, str]:
 
 
 def _has_colour(image: Image.Image) -> bool:
-    """Return whether more than one pixel in five hundred is coloured, measured on a small copy."""
+    """Return whether more than 0.2% of the pixels are coloured, measured on a small copy."""
     small = image.resize((96, 128), Image.Resampling.BOX)
     _, saturation, value = small.convert("HSV").split()
     pairs = zip(saturation.tobytes(), value.tobytes(), strict=True)

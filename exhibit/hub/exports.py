@@ -137,7 +137,7 @@ def write_questions(export: Export, folder: Path) -> None:
 
 
 def write_beir(export: Export, folder: Path) -> None:
-    """Write a bundle in the BEIR format; each document as a whole is one entry of the corpus."""
+    """Write a bundle in the BEIR format; each document is one entry of the corpus."""
     corpus = (
         {"_id": name, "title": export.title_of(name), "text": text, "metadata": {}} for name, text in export.documents()
     )
@@ -411,7 +411,7 @@ FORMATS: dict[str, Callable[[Export, Path], None]] = {
 
 
 def format_names() -> list[str]:
-    """Return the names of the formats, with those of other installed distributions."""
+    """Return the names of the export formats of this package and of other installed distributions."""
     return sorted({*FORMATS, *points_of(__name__)})
 
 

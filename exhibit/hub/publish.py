@@ -114,7 +114,7 @@ def _find_cause(error: BaseException) -> BaseException | None:
 
 
 class Published(NamedTuple):
-    """The address of a bundle on the Hub; after a dry run, the address that it would have."""
+    """The address of a bundle on the Hub; after a dry run, it is the address that the bundle would get."""
 
     repo_id: str
     url: str
@@ -291,7 +291,7 @@ def _print_plan(info: BundleInfo, contents: dict[str, Path | bytes], removed: Se
 
 @guarded("stopped; run the same command again: uploaded files are not sent twice")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Publish a bundle; if that fails, return 1 and print one line that says what to do."""
+    """Publish a bundle; if that fails, return 1 and print one line with the remedy."""
     parser = build_parser("exhibit publish", __doc__)
     add = parser.add_argument
     add("bundle", type=Path, metavar="DIR", help="a bundle's folder")

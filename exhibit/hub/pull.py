@@ -48,7 +48,7 @@ class PulledBundle:
 
 
 def is_repository(text: str) -> bool:
-    """Return whether an `hf://` address names a whole repository, and not a folder inside one."""
+    """Return whether an `hf://` address names a whole repository, not a folder inside a repository."""
     return text.startswith(SCHEME) and not _BELOW.match(text)
 
 
@@ -62,7 +62,7 @@ def parse_address(text: str) -> tuple[str, str | None]:
 
 
 def fetch(repo_id: str, *, revision: str | None = None) -> PulledBundle:
-    """Download a bundle into the Hub's cache and check it; without a connection, the cached bundle is used."""
+    """Download a bundle into the Hub's cache and check it; without a connection, return the cached bundle."""
     api = connect(repo_id)
     info, commit = _download_info(api, repo_id, revision)
     # name whole folders: one pattern per file would take quadratic time
@@ -129,7 +129,7 @@ def pull(repo_id: str, revision: str | None, out: Path, *, force: bool) -> None:
 
 @guarded("stopped; run the same command again: finished files are not downloaded again")
 def main(argv: Sequence[str] | None = None) -> int:
-    """Download a bundle; if that fails, return 1 and print one line that says what to do."""
+    """Download a bundle; if that fails, return 1 and print one line with the remedy."""
     parser = build_parser("exhibit pull", __doc__)
     parser.add_argument("repo", metavar="OWNER/NAME[@REVISION]", help="the dataset on the Hub; hf:// is allowed")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the bundle's folder (default: datasets_out/NAME)")

@@ -57,7 +57,7 @@ def write_tables(
     bundle: BundleInfo, folder: Path, *, rows: Sequence[Row], gold: Sequence[Gold], engine: Engine,
     texts: Path | None = None,
 ) -> tuple[list[HubConfig], list[str]]:  # fmt: skip
-    """Write the tables into `parquet/`; return their configs, the default one first, and the documents' languages."""
+    """Write the tables into `parquet/`; return their configs (the default is first) and the documents' languages."""
     (folder / PARQUET).mkdir()
     configs = []
     if rows:

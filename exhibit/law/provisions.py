@@ -144,7 +144,7 @@ class LawName:
 
 
 def _are_inflected(word: str, other_word: str) -> bool:
-    """Return whether two words may be forms of one word: they differ only at the end, like `zákoník` and `zákoníku`."""
+    """Return whether two words differ only at the end, so that they may be forms of one word: `zákoník`, `zákoníku`."""
     short, long = sorted((word.casefold(), other_word.casefold()), key=len)
     return len(long) - len(short) <= _MAX_ENDING_LETTERS and long.startswith(
         short[: max(_MIN_STEM_LETTERS, len(short) - _MAX_ENDING_LETTERS)]
@@ -153,7 +153,7 @@ def _are_inflected(word: str, other_word: str) -> bool:
 
 @cache
 def label_key(label: str) -> tuple[str, str]:
-    """Return a key that is equal for all labels of one unit (`Art. 5`, `Artigo 5º`), but not for `§ 5` and `§ 5a`."""
+    """Return a key that all labels of a unit share, such as `Art. 5` and `Artigo 5º`; other units have other keys."""
     word, _, number = label.replace("\xa0", " ").partition(" ")
     return "§" if word.startswith("§") else word[:1].casefold(), re.sub(r"[ºª°.\s]|(?<=\d)er$", "", number).casefold()
 
@@ -505,7 +505,7 @@ def _find_own_span(section: Section) -> Span:
 
 
 def _keep_outermost(found: Sequence[_Labelled]) -> list[_Labelled]:
-    """Return the sections of the highest level; of several sections with the same heading, only the longest."""
+    """Return the sections of the highest level; if several have the same heading, only the longest is returned."""
     highest = min((entry.section.level for entry in found), default=0)
     longest: dict[str, _Labelled] = {}  # a shorter one is a line of the table of contents
     for entry in (entry for entry in found if entry.section.level == highest):

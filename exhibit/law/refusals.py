@@ -136,7 +136,7 @@ def _list_classes() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _is_foreign_refusal(clause: str) -> bool:
-    """Return whether a clause has a phrase of refusal, or says that documents do not state something."""
+    """Return whether a clause in another language has a phrase of refusal, or states that documents lack something."""
     words = re.findall(r"[^\W\d_]+", clause)
     words = words[: next((at for at, word in enumerate(words) if word in _THAT), len(words))]
     phrases, silences = _read_foreign()

@@ -453,7 +453,7 @@ _DOLLAR_SIGN = re.compile(rf"(?<!\w)({'|'.join(_DOLLARS)})\$\s?(?=\d)")
 
 
 def write_plain_amounts(text: str) -> str:
-    """Return a text with plain numbers, and with codes for spelt currencies: `GBP 1000000` for `one million pounds`."""
+    """Return a text with plain numbers and with currency codes: `GBP 1000000` for `one million pounds`."""
     text = write_plain_numbers(_DOLLAR_SIGN.sub(lambda match: f"{_DOLLARS[match[1]]} ", text))
     return _SPELT_AMOUNT.sub(_write_amount, text)
 

@@ -76,7 +76,7 @@ def find_model_folder() -> Path:
 
 
 def find_file(file: File) -> Path:
-    """Return the path of a file with the right checksum; download it if it is neither in the cache nor in a package."""
+    """Return the path of a file with the right checksum; download the file if the cache and all packages lack it."""
     return find_here(file) or _download(file)
 
 

@@ -246,7 +246,7 @@ _TEXT_CHARS = 24_000  # most characters of a text: the models accept about 8,000
 
 
 def open_embedder(kind: str, argument: str | None, *, timeout: float | None = None) -> "OpenAIEmbedder":
-    """Return an embedder for `MODEL` or `MODEL@256`; `timeout` is the seconds of one request with its retries."""
+    """Return an embedder for `MODEL` or `MODEL@256`; `timeout` limits the seconds of a request and its retries."""
     if not argument:
         raise ToolkitError(f"{kind}: no model is named; give one, for instance {kind}:text-embedding-3-large")
     model, _, length = argument.rpartition("@")

@@ -40,7 +40,7 @@ Temperature = Annotated[float, Field(ge=0, le=2)]
 
 
 class Ingest(BaseModel):
-    """The settings that determine the content of an index: if one changes, the index must be built again.
+    """The settings that determine the content of an index: if a setting changes, the index must be built again.
 
     The docstring below each setting is also its help text on the command line.
     """
@@ -168,10 +168,11 @@ class Config(Search, Ingest):
         return hashlib.sha256(json.dumps(self.ingest, sort_keys=True).encode()).hexdigest()[:16]
 
     def with_own(self, own: Mapping[str, Any], *, where: str) -> "Config":
-        """Return the config of an index in which the user's settings (`own`) replace those of the index.
+        """Return an index's config, with the user's settings (`own`) in place of the stored settings.
 
-        An index may come from another person and must not decide where questions and keys are sent: a plug-in that may
-        use a server is an error unless the user names it. A setting that would need another index is also an error.
+        An index may come from another person and must not decide where questions and keys are sent. So a
+        plug-in that may use a server is an error unless the user names it. A setting that would need another
+        index is also an error.
         """
         for name in ASKED:
             value = getattr(self, name)

@@ -175,7 +175,7 @@ class DocumentNames:
 
     @property
     def _least_weight(self) -> float:
-        """The weight that a word must exceed to count as a document's name."""
+        """The weight that a word must exceed to be treated as part of a document's name."""
         return _RARE_SHARE * math.log(len(self) + 1)
 
     def has_rare_name(self, text: str) -> bool:
@@ -206,7 +206,10 @@ class DocumentNames:
         return weights
 
     def _raise_weights(self, weights: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
-        """Raise the weights of documents with a word; with `mentions`, one mention adds 1/2 of the weight, two 2/3."""
+        """Raise the weights of documents with a word.
+
+        With `mentions`, one mention adds half of the weight, and two mentions add two thirds.
+        """
         numbers, counts = self._fields[name].find(term)
         most = min(limit, self._compute_rarity(len(numbers)))
         if most > 0:

@@ -78,7 +78,10 @@ class Index:
 
     @property
     def table(self) -> Keys:
-        """All chunks by key; columns are contiguous in memory, so that a search copies neither keys nor documents."""
+        """All chunks, sorted by key.
+
+        Columns are contiguous in memory, so that a search copies neither keys nor documents.
+        """
         if self._table is None:
             rows = self._database.read("SELECT number, first, chunks FROM documents ORDER BY first")
             with report_damage(self._database.path):
@@ -138,7 +141,7 @@ class Index:
             return str(rows[0][0], "utf-8", "surrogatepass")
 
     def _list_changes(self, number: int) -> list[tuple[int, str, int | None]]:
-        """Return the offsets in a document at which a section or a chunk begins, with the section and the page."""
+        """Return the offsets in a document at which a section or a chunk begins, each with its section and page."""
         low, high = np.searchsorted(self.table[:, DOCUMENT], [number, number + 1])
         pages = dict(self.table[low:high, [START, PAGE]].tolist())
         headings = {start: path for path, start, _ in self.document(number).sections}
@@ -195,7 +198,7 @@ class Index:
 
     @contextmanager
     def change(self) -> Iterator[None]:
-        """Lock the index and save it at the end; without the lock, two processes could use one key for two chunks."""
+        """Lock the index and save it at the end; without the lock, two processes could give one key to two chunks."""
         busy = f"{self.folder}: another process is changing it now; wait until that process ends"
         with lock_folder(self.folder, busy=busy):
             if self.manifest_sha256 != sha256_of(self.folder / MANIFEST):

@@ -153,7 +153,7 @@ def ingest(
     summarise: Summariser,
     sha256: Mapping[Location, str] | None = None,
 ) -> Report:
-    """Add documents to an index and report those that cannot be added; raise an error if a file's `sha256` differs."""
+    """Add documents to an index and report documents that cannot be added; raise if a file's `sha256` differs."""
     started, config = time.monotonic(), index.config
     set_aside: list[str] = []
     notes: list[str] = []
@@ -241,7 +241,7 @@ class _Vectors:
 
 
 def read_with_ocr(path: Location | str, how: Ocr) -> Document:
-    """Read a file, by OCR where pages have no text; the notes name those pages, and the PDF with the text is cached."""
+    """Read a file, by OCR where pages have no text; notes name these pages, and the PDF with the text is cached."""
     document = read_document(path)
     texts = (document.text[page.span.start : page.span.end] for page in document.pages)
     if document.path is None or all(text.strip() for text in texts):

@@ -92,7 +92,10 @@ def _find_law(question: str, laws: Sequence[_Law]) -> _Law | None:
 
 
 def _find_provision(question: str, system: LegalSystem, laws: Sequence[_Law]) -> Provision | None:
-    """Return the provision that a question is about: the last one cited if it is in quotation marks, else the first."""
+    """Return the provision that a question is about.
+
+    It is the last cited provision if a quotation mark precedes it, else the first.
+    """
     names = [law.name for law in laws]
     named = list(find_provisions(question, system, names)) or [
         replace(each, label=_translate_label(each.label, system))

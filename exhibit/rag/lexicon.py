@@ -80,7 +80,7 @@ class DocumentWords(NamedTuple):
 
 
 def count_digests(counts: Mapping[str, int]) -> tuple[Array, Array]:
-    """Return the digests of words and their counts as arrays; a count above 65,535 (two bytes) becomes 65,535."""
+    """Return the digests of words and their counts as arrays; a count is at most 65,535, which fits into two bytes."""
     terms = np.fromiter(map(digest, counts), np.uint32, len(counts))
     return terms, np.fromiter((min(count, 0xFFFF) for count in counts.values()), np.uint16, len(counts))
 
@@ -243,7 +243,7 @@ class Postings(Columns):
 
 
 class Words:
-    """The words of chunks or headings by ascending keys, with BM25 search; an object is a snapshot, as in `Columns`."""
+    """The words of chunks or headings, sorted by key, with BM25 search; an object is a snapshot, as in `Columns`."""
 
     def __init__(self, database: Database, field: str = "words") -> None:
         self._postings = Postings(database, field)

@@ -38,7 +38,7 @@ class RankedPassage(NamedTuple):
 
 
 class _Seed(NamedTuple):
-    """Adjacent pieces (sentences) of one chunk, around which a passage is formed."""
+    """The adjacent pieces (sentences) of a chunk around which a passage is formed."""
 
     row: int
     first: int = 0

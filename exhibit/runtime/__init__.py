@@ -1,1 +1,1 @@
-"""How the program runs: the command line, plug-ins by name, and secrets kept out of the output."""
+"""How the program runs: the command line, plug-ins by name, and the removal of secrets from the output."""

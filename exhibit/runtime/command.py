@@ -107,7 +107,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser(program: str, doc: str | None, **more: Any) -> Parser:
-    """Return a parser; the module docstring's first paragraph is the description, and the rest is the examples."""
+    """Return a parser.
+
+    Its description is the first paragraph of the module's docstring, and its examples are the other paragraphs.
+    """
     what, _, examples = (doc or "").partition("\n\n")
     how = argparse.RawDescriptionHelpFormatter
     return Parser(prog=program, description=what, epilog=examples, formatter_class=how, **more)

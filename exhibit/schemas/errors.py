@@ -1,4 +1,4 @@
-"""Errors that say what is wrong, where, and what to do next."""
+"""Errors, whose messages state the problem, the file and the remedy."""
 
 import errno
 
@@ -35,7 +35,7 @@ def escape_surrogates(text: str) -> str:
 
 
 class BundleError(ToolkitError):
-    """A bundle, or the folder for a new one, is invalid."""
+    """A bundle is invalid, or the folder for a new bundle cannot be used."""
 
 
 class SourceError(ToolkitError):

@@ -163,7 +163,7 @@ class Counts(_Model):
 
 
 class Account(_Model):
-    """How many files of a folder, or rows of a table, were given, were kept, and were left out for each reason."""
+    """The numbers of a folder's files, or a table's rows, that were given, used, and left out for each reason."""
 
     given: Natural
     kept: Natural

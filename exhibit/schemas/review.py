@@ -127,7 +127,7 @@ class SetAsideQuestion(_Model):
 
 
 class Correction(_Model):
-    """The corrected gold of a question; it is applied only if the current gold is still the one that was reviewed."""
+    """The corrected gold of a question; it is applied only if the question still has the gold that was reviewed."""
 
     id: Natural
     was: Sha256  # `digest_gold` of the contexts to replace
@@ -146,7 +146,7 @@ class Correction(_Model):
 
 
 class Patch(_Model):
-    """Corrections to one benchmark's gold."""
+    """Corrections to the gold of one benchmark."""
 
     format: Literal["exhibit-patch/1"]
     dataset: NonBlank  # The bundle's `name` in bundle.json: `cuad`, `maud` …

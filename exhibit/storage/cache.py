@@ -44,7 +44,7 @@ class Cache:
         return values
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
-        """Store values in one transaction: if the process is killed, either all are stored or none."""
+        """Store values in one transaction: if the process is killed, either all of them are stored or none."""
         with self._connect() as database, database:
             database.executemany("INSERT OR REPLACE INTO kept (key, value) VALUES (?, ?)", values.items())
 

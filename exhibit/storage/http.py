@@ -71,7 +71,7 @@ class Secrets:
         return scrub(text, *self._values)
 
     def words(self, data: bytes | str) -> str:
-        """Return the error message in a response body, as one short line without secrets."""
+        """Return the error message in a response body as a short line without secrets."""
         text = data if isinstance(data, str) else data[: 1 << 16].decode("utf-8", "replace")
         # remove secrets before the text is shortened, because a truncated secret is not recognised
         text = self.strip(html.unescape(_TAG.sub(" ", _find_message(text))))

@@ -90,7 +90,7 @@ def replace_answer(row: RawRow, answer: str, **labels: Label) -> RawRow:
 
 
 def leave_out_others(corpus: TextCorpus, tally: Tally) -> None:
-    """Record in `tally` that questions are left out: impossible ones, and those with gold in several documents."""
+    """Record in `tally` that impossible questions, and questions with gold in several documents, are left out."""
     for row in corpus.rows:
         if row.is_impossible:
             tally.leave_out(IMPOSSIBLE, row.name)

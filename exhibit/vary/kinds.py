@@ -56,9 +56,10 @@ def read_kind(wanted: str) -> tuple[str, str | None]:
 
 
 def change_figures(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Return the corpus with new values in place of the amounts, dates and places that answer questions.
+    """Return the corpus with new amounts, dates and places instead of those that answer questions.
 
-    A system that answers with the new value has read it; a system that answers with the old value has remembered it.
+    A system that answers with the new value has read it; a system that answers with the old value has remembered
+    it.
     """
     edits, changed = {}, {}
     for name, document in corpus.documents.items():

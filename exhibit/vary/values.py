@@ -184,7 +184,7 @@ class ValueChanger:
         return frozenset(list_content_words(sentence))
 
     def _is_law(self, value: Value) -> bool:
-        """Return whether the words next to a place refer to its law, courts or state, as in `the laws of Ohio`."""
+        """Return whether the words next to a place name refer to law, courts or a state, as in `the laws of Ohio`."""
         before, after = self._text[max(0, value.span.start - 60) : value.span.start], self._text[value.span.end :][:30]
         return bool(_LAW_BEFORE.search(before) or _LAW_AFTER.match(after))
 

@@ -56,9 +56,9 @@ def make_metric_rows(
     columns: Mapping[str, Means], scale: Scale, *, metrics: Iterable[str] | None = None,
     differences: Sequence[Mapping[str, Difference]] = (),
 ) -> list[MetricRow]:  # fmt: skip
-    """Return a table row for each of `metrics` that was measured; if None, for a short selection of metrics.
+    """Return a table row for each of `metrics` that was measured; None means a short selection of metrics.
 
-    `differences` has each column's changes from the first.
+    `differences` has, for each column, the changes from the first column.
     """
     names = dict.fromkeys(name for means in columns.values() for name in means)
     rows = []
@@ -125,7 +125,7 @@ def make_breakdowns(run: RunResults, scale: Scale) -> list[Record]:
 
 
 def make_funnel(counts: StageCounts, means: Mapping[str, Estimate]) -> list[Record]:
-    """Return a row for each known stage: how many questions still have all their gold, and why the others do not."""
+    """Return a row for each known stage: the number of questions with all their gold, and why the others lack some."""
     rows, left = [], counts.questions
     for stage in counts.list_stages():
         lost = counts.lost.get(stage, Counter[str]())

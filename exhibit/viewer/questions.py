@@ -1,4 +1,4 @@
-"""The questions of one run or several: their outcomes, the order of the list, and the data that a page loads."""
+"""The questions of a run or several runs: their outcomes, the order of the list, and the data that a page loads."""
 
 import base64
 import zlib
@@ -56,7 +56,7 @@ Side = RunQuestion | None  # a question in one of the runs; None if the run does
 
 
 def explain_outcome(row: RunQuestion) -> list[str]:
-    """Return sentences that explain a question's outcome; the last one is the reason or the error message."""
+    """Return sentences that explain a question's outcome; the last sentence is the reason or the error message."""
     meaning = OUTCOMES[row.outcome].meaning
     if row.outcome is Outcome.FAILED:
         return [meaning, "The error:", row.reply.error or "unknown"]
@@ -114,7 +114,7 @@ class Entry(NamedTuple):
 
 
 class Matching:
-    """The questions of one run or several runs, the worst first; equal questions of runs are matched by content."""
+    """The questions of a run or several runs, the worst first; questions are equal in two runs if their content is."""
 
     def __init__(self, runs: Sequence[RunResults]) -> None:
         self.runs = list(runs)
@@ -176,7 +176,7 @@ class PieceWriter:
         self.lines: list[Record] = []
 
     def add(self, rows: Sequence[Side], values: Sequence[str], *, draw: bool) -> None:
-        """Add a question with its row in each run; with `draw`, its pages are drawn."""
+        """Add a question with its row in each run; `draw` states whether its pages are drawn."""
         first = next(row for row in rows if row is not None)
         errors = dict.fromkeys(cut(row.reply.error, _ERROR_CHARS) for row in rows if row and row.reply.error)
         recalls = [find_nearest(row.scores, "char_recall") if row and not row.reply.error else None for row in rows]

@@ -38,7 +38,7 @@ _LARGE = 4.5  # an unusual change exceeds so many median steps: three standard d
 
 @dataclass
 class Series:
-    """Runs over one dataset that can be compared with each other, oldest first."""
+    """Comparable runs on one dataset, oldest first."""
 
     dataset: str
     title: str  # the dataset and the system; also the judge and the scoring rules unless they are the default
@@ -135,7 +135,10 @@ def make_series(runs: Sequence[RunResults], metrics: Sequence[str] = ()) -> list
 
 
 def find_regressions(series: Series, requested: Sequence[str] = ()) -> list[Regression]:
-    """Return, oldest first, the runs in which metrics (`requested` ones first), outcomes or failures got worse."""
+    """Return the runs in which metrics, outcomes or failures got worse, oldest first.
+
+    If a run's `requested` metrics got worse, they come first.
+    """
     tables = []
     for table in (run.tables[series.dataset] for run in series.runs):
         values = {name: table.values[name] for name in series.metrics if name in table.values}
@@ -171,7 +174,7 @@ def find_regressions(series: Series, requested: Sequence[str] = ()) -> list[Regr
 
 
 def _is_unusual(metric: str, step: Difference, others: Sequence[tuple[Table, Table]]) -> bool:
-    """Return whether a change is much larger than the other steps of the series, which vary by chance."""
+    """Return whether a change is much larger than the series's other steps, which vary by chance."""
     steps = (change_of(before, after, metric) for before, after in others)
     return len(others) < _MIN_STEPS or abs(step.mean or 0.0) > _LARGE * median(map(abs, steps))
 

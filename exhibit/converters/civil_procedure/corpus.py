@@ -351,7 +351,7 @@ class Corpus:
         return Resolution(source, how, span=span, text=text[slice(*span)], heading=words, score=like)
 
     def _resolve_whole(self, source: RulesFile, page: str, how: Method) -> Resolution:
-        """Resolve a citation to the cited pages of a document; without cited pages, to all of a short document."""
+        """Resolve a citation without a section: to the cited pages or, in a short document, to the whole document."""
         layout = self._read_layout(source)
         start, end = 0, len(layout.text)
         pages = [int(number) for number in re.findall(r"(?<!\d)\d{1,9}(?!\d)", page)]

@@ -218,7 +218,7 @@ def _load_json(path: Path) -> object:
 
 
 def _list_records(data: object) -> Iterator[Record]:
-    """Yield the records of an export: one record, a list of records, or the list in the reply of a search service."""
+    """Yield the records of an export, which is a single record, a list, or a search service's reply with a list."""
     if isinstance(data, dict) and not {"content", "chunks"} & data.keys():
         data = next((data[name] for name in ("documents", "results", "value") if name in data), None)
     for record in data if isinstance(data, list) else [data]:

@@ -143,7 +143,7 @@ class Release:
 def read_records(
     model: type[Record], records: Iterable[object], name: str, tally: Tally
 ) -> Iterator[tuple[int, Record]]:
-    """Yield the records that fit a model, each with its number; count the others as faults."""
+    """Yield the records that fit a model, each with its number; count every other record as a fault."""
     for number, value in enumerate(records):
         if record := check_record(model, value, f"{name} {number}", tally):
             yield number, record
@@ -152,7 +152,7 @@ def read_records(
 def check_record(
     model: type[Record], value: object, name: str, tally: Tally, *, item: Item | None = None
 ) -> Record | None:
-    """Return a record as its model; count a record that does not fit as a fault, and return None."""
+    """Return a record as its model; if it does not fit the model, count a fault and return None."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -232,7 +232,7 @@ def fetch(info: DatasetInfo) -> Path:
 
 
 def _download(download: Download, path: Path) -> None:
-    """Download a file, or the rest of an interrupted download; `path` appears only with the pinned checksum."""
+    """Download a file, or the rest of an interrupted download; `path` is created only if the checksum is right."""
     partial = path.with_name(f"{path.name}.partial")
     partial.parent.mkdir(parents=True, exist_ok=True)
     if not partial.exists() or partial.stat().st_size < download.bytes:

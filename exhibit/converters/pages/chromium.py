@@ -1,6 +1,6 @@
-"""Finds a Chromium for printing: the system's or Playwright's, or installs one (for root on Debian, its package).
+"""Finds a Chromium for printing (the system's or Playwright's), or installs it (for root on Debian, as a package).
 
-`exhibit doctor --fix browser` finds or installs one and prints its path; `make` calls it during set-up.
+`exhibit doctor --fix browser` finds or installs a Chromium and prints its path; `make` runs this command.
 """
 
 from __future__ import annotations

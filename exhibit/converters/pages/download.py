@@ -109,7 +109,7 @@ def is_public(address: str) -> bool:
 
 
 def _addresses_of(host: str, port: int, *, allow_private: bool) -> list[str]:
-    """Return a host's IP addresses; raise if one is not allowed."""
+    """Return a host's IP addresses; raise if the policy does not allow one of the addresses."""
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -213,7 +213,7 @@ class Downloader:
         raise FetchError("redirects endlessly", f"more than {MAX_REDIRECTS}")
 
     def _fetch_rules(self, host: Host, url: str) -> Rules:
-        """Return the robots.txt rules of a site, with one request per site."""
+        """Return the robots.txt rules of a site, which are requested only once."""
         with host.lock:
             if url not in host.robots:
                 try:

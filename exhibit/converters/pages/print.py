@@ -174,9 +174,10 @@ Press = Callable[[RawDocument, Path], Printed]
 
 @contextmanager
 def start_printing(limits: Limits) -> Iterator[Press]:
-    """Yield a function that prints a document into a corpus, from its original file if it has one.
+    """Yield a function that prints a document, from its original file if it has one, and writes it into a corpus.
 
-    One process prints all documents. The first document starts it; the first that needs a browser starts the browser.
+    One process prints all documents. It starts with the first document, and starts a browser for the first document
+    that needs it.
     """
     with make_scratch_folder() as folder:  # removed with the files of a killed browser
         worker = Worker[_Sheet, Printed].of(_print_sheet, limits=limits)
@@ -197,7 +198,7 @@ def start_printing(limits: Limits) -> Iterator[Press]:
 
 @cache
 def _start_printer(folder: Path) -> Printer:
-    """Return the printing process's browser, which prints all documents; `folder` holds its files."""
+    """Return the browser of the printing process, which prints all documents; `folder` holds the browser's files."""
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
     return Printer().__enter__()
 

@@ -129,7 +129,7 @@ class _Sheet:
         self._gap = kind.after
 
     def close(self) -> None:
-        """End the current page, if there is one."""
+        """End the current page, if a page has begun."""
         if self._text is not None:
             self._canvas.drawText(self._text)
             self._canvas.showPage()

@@ -150,7 +150,7 @@ class Shelf:
         return others
 
     def _make_document(self, file: NamedFile, tally: Tally) -> RawDocument | None:
-        """Return the document to copy or to print; count a file that no reader can read, and return None."""
+        """Return the document to copy or to print; if no reader can read the file, count it and return None."""
         path, item = file.path, _make_item(file)
         named_pdf = path.suffix.lower() == ".pdf"
         pdf = named_pdf or _looks_like_pdf(path)

@@ -43,10 +43,10 @@ MAX_PROVISION_CHARS = 80  # a longer cell is a sentence that cites a provision
 def assign_columns(
     table: Path, records: Sequence[Record], named: Mapping[str, str | None], shelf: Shelf, tally: Tally
 ) -> Columns:
-    """Return the column of each role, and print it with the reason; raise if the table has no questions or no gold.
+    """Choose the column of each role and print it with the reason; raise if the table lacks questions or gold.
 
-    The content of columns counts, too: a column with names of the folder's files is the document, a column with texts
-    of these files is the passage, and a column with provisions is the provision, unless the user names another column.
+    Unless the user names another column, the content decides, too: a column with names of the folder's files is the
+    document, a column with texts from these files is the passage, and a column with provisions is the provision.
     """
     seen = columns_of(records)
     by_user = [role for role, name in named.items() if name is not None]
@@ -92,7 +92,7 @@ def _choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | 
 
 
 def split_path(path: str, seen: Iterable[str]) -> tuple[str, str] | None:
-    """Return the column that begins a dotted path, such as `evidence.words`, and the rest; None if there is none."""
+    """Split a path, such as `evidence.words`, into a column and the path inside it; None if no column begins it."""
     if path in seen:
         return path, ""
     column = max((name for name in seen if path.startswith(f"{name}.")), key=len, default=None)
@@ -489,7 +489,10 @@ def split_values(cell: Any, marks: str = r"[;|\n]") -> list[Any]:
 
 
 def read_cell_text(cell: Any, field: str) -> str:
-    """Return a cell's texts joined by semicolons; an object gives the text of its `field`, a chat its last message."""
+    """Return a cell's texts, joined by semicolons.
+
+    Of an object, only the text of its `field` is returned; of a chat, only the last message.
+    """
     values = list_cell_values(cell)
     if values and all(isinstance(value, dict) and "role" in value for value in values):
         messages = [value for value in values if value["role"] in ("user", "human")] or values
@@ -521,7 +524,7 @@ def read_number(cell: Any) -> int | None:
 
 
 def read_refusal(cell: Any) -> bool | None:
-    """Return whether a cell says that a question must be refused; False for an empty cell, None for an unclear cell."""
+    """Return whether a cell states that a question must be refused: False if it is empty, None if it is unclear."""
     word = name_key(read_cell_words(cell)) if not isinstance(cell, bool) else str(cell).casefold()
     return True if word in _YES else False if word in _NO else None
 

@@ -90,7 +90,7 @@ class Record:
 
     @property
     def item(self) -> Item:
-        """The name under which a conversion counts the row as kept or left out."""
+        """The name under which the conversion's counts list the row."""
         return Item("rows", self.place)
 
 

@@ -1,4 +1,4 @@
-"""Runs items as Ray tasks, on a local cluster or an existing one; docs/scale.md explains why Ray Data is not used."""
+"""Runs items as Ray tasks on a new or an existing cluster; docs/scale.md explains why Ray Data is not used."""
 
 from __future__ import annotations
 
@@ -94,7 +94,10 @@ def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
 
 
 def connect(address: str, jobs: int | None) -> None:
-    """Start or join a cluster, unless this process is already in one; Ray disconnects when the process ends."""
+    """Join a Ray cluster, or start a local cluster, unless this process is already connected.
+
+    Ray disconnects when the process ends.
+    """
     if ray.is_initialized():
         return
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # send no usage statistics

@@ -59,7 +59,7 @@ _DIGITS = {"share": ".3f", "number": ".3f", "tokens": ",.0f", "characters": ",.0
 
 @dataclass(frozen=True)
 class Options:
-    """Settings shared by all metrics; each metric reads those that it needs."""
+    """Settings for metrics; each metric reads the settings that it needs."""
 
     ks: tuple[int, ...] = KS
     k: int = K
@@ -103,7 +103,7 @@ class Metric:
 
     @property
     def sign(self) -> str:
-        """The unit sign that is shown after a value; empty for shares, counts and metrics without a description."""
+        """The sign of the unit after a value; empty for shares, counts and metrics without a description."""
         return _UNIT_SIGNS.get(self.unit, "")
 
     @property
@@ -112,7 +112,7 @@ class Metric:
         return "%" if self.unit == "share" else f" {self.sign}" if self.sign else ""
 
     def improves(self, change: float) -> bool | None:
-        """Return whether a change is an improvement; None if neither direction is better."""
+        """Return whether a change is an improvement; None if the metric has no better direction."""
         return None if self.higher_is_better is None else (change > 0) is self.higher_is_better and change != 0
 
     def figure(self, value: float | None, *, signed: bool = False) -> str:
@@ -229,7 +229,7 @@ def _load_plugins() -> None:
 
 
 def import_metrics() -> dict[str, Metric]:
-    """Return all metrics by name: ours, then those of installed distributions."""
+    """Return all metrics by name: those of this package, then those of other installed distributions."""
     _load_plugins()
     return dict(_registered)
 
@@ -242,7 +242,7 @@ STAGE_TITLES = {
 
 
 def describe_metric(name: str) -> Metric:
-    """Return the description of a metric; for an unknown name, a default in which neither direction is better."""
+    """Return the description of a metric; an unknown name gets a description in which neither direction is better."""
     family = name.partition("@")[0]
     if known := import_metrics().get(family):
         return known
@@ -313,7 +313,7 @@ def split_requests(text: str) -> list[str]:
 
 
 def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Metric, int | None]]:
-    """Return each requested metric (`ndcg`, `ndcg@20`), or all, with its cutoff; raise an error for unknown names."""
+    """Return each requested metric (`ndcg`, `ndcg@20`) with its cutoff, by default all; raise for unknown names."""
     known, names = import_metrics(), [name.replace("-", "_") for name in names]
     figures: dict[str, tuple[Metric, int | None]] = {}
     for name in names or known:
@@ -397,7 +397,7 @@ def list_gold_files(case: Case) -> frozenset[str]:
 
 
 def once_per_case(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Store the last result, so that several metrics of one case compute it only once."""
+    """Store a function's last result, so that several metrics of one case share one computation."""
     last: list[tuple[Case, tuple[Any, ...], Result]] = []
 
     def call(case: Case, *given: Any) -> Result:

@@ -106,7 +106,10 @@ def answer_exact_match(case: Case) -> float | None:
 
 
 def _compare_with_truth(case: Case, score: Callable[[str, str], float]) -> float | None:
-    """Return the score of the answer against the expected one, without citations; None if no expected word is left."""
+    """Return the score of the answer against the expected answer, both without citations.
+
+    None if no word of the expected answer is left.
+    """
     answer, expected = map(without_citations, (case.reply.answer or "", case.truth))
     return score(answer, expected) if split_words(expected) else None
 

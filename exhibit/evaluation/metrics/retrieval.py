@@ -284,7 +284,7 @@ def match_seed(case: Case, k: int) -> tuple[list[list[int]], int]:
 
 
 def score_seed_ndcg(case: Case, k: int) -> float | None:
-    """Return an nDCG that counts every passage that matches any gold, so that the value can exceed 1."""
+    """Return an nDCG in which each passage that matches some gold adds gain, so that the value can exceed 1."""
     matched, golds = match_seed(case, k)
     return _sum_gains([int(bool(there)) for there in matched]) / _sum_gains([1] * min(golds, k)) if golds else None
 

@@ -36,7 +36,7 @@ from exhibit.storage.http import Deadline, HttpError, Retries
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """The options of every target; `Settings` explains those that are the run's settings."""
+    """The options of every target; `Settings` explains the options that are also settings of the run."""
 
     config: Config = field(default_factory=Config)
     answers: bool = True  # whether the built-in pipeline answers or only retrieves
@@ -120,13 +120,13 @@ def find_target(wanted: str) -> tuple[Callable[..., Target], type[BaseModel] | N
 
 
 def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | None = None) -> Target:
-    """Open the target that `NAME[:ARGUMENT]` or a TOML file names; `given` has the target's own settings."""
+    """Open the target that `NAME[:ARGUMENT]` or a TOML file names; `given` has the target's settings."""
     settings = read_target_settings(wanted, given or {})
     return find_target(wanted)[0](options, *([] if settings is None else [settings]))
 
 
 def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | None:
-    """Return a target's own settings, validated; raise one error that lists all unknown or all invalid settings."""
+    """Return a target's settings, validated; raise one error that lists all unknown, or all invalid, settings."""
     model = find_target(wanted)[1]
     known = {} if model is None else model.model_fields
     if unknown := [f"target_{key}" for key in given if key not in known]:

@@ -1,4 +1,4 @@
-"""Exhibit's own pipeline as a target; an index is reused while settings and documents stay the same."""
+"""Exhibit's pipeline as a target; an index is reused while settings and documents stay the same."""
 
 import hashlib
 import logging

@@ -84,7 +84,7 @@ class Function:
 
     @cached_property
     def _loop(self) -> asyncio.AbstractEventLoop:
-        """One event loop for all questions, in its own thread: an async client belongs to the loop that created it."""
+        """One event loop for all questions, in a separate thread: an async client belongs to the loop that made it."""
         loop = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, daemon=True).start()
         return loop

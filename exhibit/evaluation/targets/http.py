@@ -148,7 +148,7 @@ class Server:
         return self._ask_some(dataset, cases)
 
     def _ask_some(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Ask a few questions and return notes on the replies; raise one error if none is answered."""
+        """Ask a few questions and return notes on the replies; if no question is answered, raise one error."""
         paths: list[str] = []
         if not self._bodies:
             described, paths = self._read_description()

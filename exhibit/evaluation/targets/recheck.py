@@ -79,7 +79,7 @@ class Recheck(Predictions):
         return [f"{self._path.name}: {held}, {sum(bool(row['passages']) for row in self._rows)} with passages"]
 
     def read_reply(self, row: Row, dataset: Dataset) -> Reply:
-        """Return the reply in a row; an empty answer counts as a refusal."""
+        """Return the reply in a row; an empty answer is a refusal."""
         if row["answer"] is None and not row["passages"] and not row["error"]:
             return Reply(answer="")
         return super().read_reply({key: row[key] for key in ("answer", "passages", "error")}, dataset)
@@ -107,7 +107,7 @@ class Recheck(Predictions):
 
 
 def describe_account(folder: Path) -> list[str]:
-    """Return the other tool's scores in words; an empty list if the run does not recheck another tool's results."""
+    """Return the other tool's scores in words; empty if the run does not recheck another tool's results."""
     if not (folder / ACCOUNT).is_file():
         return []
     account = load_json(folder / ACCOUNT)

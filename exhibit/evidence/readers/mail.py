@@ -120,7 +120,7 @@ def _read_text(mail: Any, folder: tuple[str, ...], *tags: str) -> str:
 
 
 def _read_time(mail: Any, folder: tuple[str, ...]) -> str:
-    """Return when the mail was sent or delivered, as `2024-03-01 09:30 UTC`; empty if neither is known."""
+    """Return the time at which the mail was sent or delivered, as `2024-03-01 09:30 UTC`; empty if it is unknown."""
     data = _read_data(mail, folder, _FIXED) or b""
     start = 24 if folder else 32  # bytes of the header; an entry is 16 bytes
     entries = {data[at : at + 4]: data[at + 8 : at + 16] for at in range(start, len(data) - 15, 16)}

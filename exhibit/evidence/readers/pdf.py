@@ -196,14 +196,14 @@ def _are_side_by_side(old: Box, new: Box) -> bool:
 
 
 class _Counted(NamedTuple):
-    """A page's cleaned text, and the index of each of its characters in PDFium's own text, in UTF-16 units."""
+    """A page's cleaned text, and the index of each of its characters in PDFium's text, in UTF-16 units."""
 
     text: str
     units: list[int]
 
 
 def read_counted_text(textpage: Any) -> _Counted:
-    """Return a page's cleaned text, and the index of each of its characters in PDFium's own text."""
+    """Return a page's cleaned text, and the index of each of its characters in PDFium's uncleaned text."""
     raw = _read_raw_text(textpage)
     # each CR LF became one LF, and PDFium counts UTF-16 units
     widths = [len(match[0].encode("utf-16-le")) // 2 for match in _CHARACTER.finditer(raw)]

@@ -110,7 +110,7 @@ def _convert_html(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> str:
 
 
 def _read_edge(archive: zipfile.ZipFile, main: str, kind: str) -> str:
-    """Return an HTML element with the distinct lines of all headers or of all footers, as `kind` says."""
+    """Return an HTML element with the distinct lines of all headers or all footers (`kind`)."""
     lines: dict[str, None] = {}
     for root in (parse_part(archive, name) for name in _find_targets(archive, main, kind)):
         if root is not None:

@@ -83,7 +83,7 @@ _OPENING_CHARS = 1500  # characters of the first pages, on which a guide states 
 
 
 class ReferenceCorpus:
-    """The references that occur in some texts; a reference to a rule also counts as a reference to its Part."""
+    """The references in some texts; a reference to a rule is also a reference to the rule's Part."""
 
     def __init__(self, references: Iterable[Reference]) -> None:
         self._sources: dict[tuple[Kind, Path], set[str]] = defaultdict(set)
@@ -137,7 +137,7 @@ def _read_title(line: str) -> Reference | None:
 
 
 def _read_label(line: str, whole: Reference, base: Path, inside: list[str]) -> tuple[Path, list[str], str]:
-    """Return the number of the provision at a line, the path of its inner paragraphs, and the rest of the line."""
+    """Return the number of the provision at a line, the path of its inner paragraphs, and the text after the label."""
     annexed = _ANNEXED.match(line) if whole.kind != "rule" else None
     if annexed:
         return (f"{annexed['sort'].lower()} {annexed['number'].upper()}",), [], line[annexed.end() :]

@@ -228,7 +228,7 @@ class _Statutes:
         self.owners: dict[int, tuple[Named, int] | None] = {}
 
     def find_at(self, start: int, *, joined: bool) -> Named | None:
-        """Return the instrument named at a position; short names are read only after `of` (`joined`)."""
+        """Return the instrument that is named at a position; short names are recognised only after `of` (`joined`)."""
         if named := self.by_start.get(start):
             return named
         if match := _ABBREVIATED.match(self.text, start):
@@ -249,7 +249,10 @@ class _Statutes:
         return Named(start, match.end(), last.name if last else "")
 
     def _expand(self, short: str, start: int) -> str:
-        """Return the full name for a short name such as `act 1980`: the last such name before it, else the first."""
+        """Return the full name for a short name such as `act 1980`.
+
+        It is the last full name before the position that fits or, if there is none, the first in the text.
+        """
         same = [named for named in self._national if is_same_source("statute", short, named.name)]
         earlier = [named for named in same if named.end <= start]
         return (earlier[-1:] or same[:1] or [Named(0, 0, short)])[0].name

@@ -441,7 +441,7 @@ def _without_empty(headings: Sequence[Heading], text: str) -> list[Heading]:
 
 
 def _without_repeats(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings without those of a table of contents, which are close together and recur later."""
+    """Return the headings without the entries of a table of contents, which are close together and recur later."""
     keys = [re.sub(r"\W+", "", heading.text).casefold() for heading in headings]
     last = {key: at for at, key in enumerate(keys)}
     again = [

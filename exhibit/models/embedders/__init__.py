@@ -16,7 +16,7 @@ _SLAB_TEXTS = 1024  # texts between two writes to the cache: if the process is k
 
 
 def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensions: int | None = None) -> Vectors:
-    """Return the vectors scaled to length one; raise an error for a wrong shape, or a zero or infinite vector."""
+    """Return the vectors scaled to length one; raise if the shape is wrong, or if a vector is zero or infinite."""
     try:
         rows = np.asarray(vectors, dtype=np.float32)
     except (OverflowError, TypeError, ValueError) as error:  # for example rows of different lengths

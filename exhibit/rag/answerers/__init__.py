@@ -155,7 +155,7 @@ def add_locations(text: str, sources: Sequence[Source]) -> str:
 
 
 def _locate(source: Source, words: str) -> tuple[str, int | None]:
-    """Return the section and page of the quote, or else the words, before a citation; by default, the source's own."""
+    """Return the section and page of the quote, or else the words, before a citation; by default, those of `source`."""
     quotes = [match[1] for pattern in _QUOTES if (match := pattern.search(words))]
     for part in (*quotes, words):
         first = part.strip(" …").split()[:_LOCATING_WORDS]

@@ -100,7 +100,7 @@ def _read_record(folder: Path) -> dict[str, Any]:
 
 
 def _parse(argument: str | None) -> tuple[str, str]:
-    """Return the address and the index type of `URI[?index=HNSW]`; without a URI, a file in the cache."""
+    """Return the address and the index type of `URI[?index=HNSW]`; the default address is a file in the cache."""
     address, _, query = (argument or "").partition("?")
     kind = query.removeprefix("index=").upper() or "FLAT"
     if kind not in _KINDS:

@@ -1,4 +1,4 @@
-"""Summarisers of documents and sections: each file is one summariser, selected by `--summaries`."""
+"""Summarisers of documents and sections: each file has a summariser, which `--summaries` selects."""
 
 from typing import NamedTuple, Protocol
 

@@ -107,7 +107,10 @@ def _make_cases(keys: Sequence[Key], run: Reviewed) -> tuple[list[Record], dict[
 
 
 def _draw_sheet(document: Document | None, number: int, spans: Sequence[Span], most: int) -> Record | None:
-    """Return a page with a picture of at most `most` characters, or for number 0 the text; None if it is not drawn."""
+    """Return a page with its picture, which has at most `most` characters; None if the page cannot be drawn.
+
+    For number 0, return the text of a document without pages.
+    """
     if document is None or number > len(document.pages):
         return None
     if not number:
@@ -121,7 +124,7 @@ def _draw_sheet(document: Document | None, number: int, spans: Sequence[Span], m
 
 
 def _make_case(row: RunQuestion) -> Record:
-    """Return the question, gold, answer and passages that a reviewer sees; the run's own outcome is hidden."""
+    """Return the question, gold, answer and passages that a reviewer sees, but not the run's outcome."""
     reply = row.reply
     case: Record = {"dataset": row.dataset, "id": row.id, "question": row.question, "impossible": row.is_impossible}
     case |= {"truth": cut(row.truth, _MAX_TEXT_CHARS), "error": reply.error}
@@ -152,7 +155,10 @@ def _list_sheets(row: RunQuestion, files: dict[str, FileSpans], run: Reviewed) -
 
 
 def make_sheet(document: Document, number: int, spans: Sequence[tuple[int, int]], address: str) -> Record:
-    """Return a page's size, words and image address for the script that marks words; for number 0, the text."""
+    """Return a page's size, words and image address for the script that marks words.
+
+    For number 0, return the text of a document without pages.
+    """
     if number:
         page = document.pages[number - 1]
         words = [

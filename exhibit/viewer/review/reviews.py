@@ -40,7 +40,7 @@ Judgments = Mapping[Key, str]
 
 
 def group_by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
-    """Return the judgments on each question's gold; a correction without a judgment counts as `wrong`."""
+    """Return the judgments on each question's gold; a correction without a judgment means `wrong`."""
     judgments: dict[Key, Judged] = {}
     for saved in reviews:
         for case in saved.cases:
@@ -117,7 +117,7 @@ class ReviewedRun(RunFolder):
 
 
 def draw_sample(rows: Questions, *, size: int, seed: int) -> list[Key]:
-    """Return a random sample of questions that takes from each confidence, outcome and dataset in turn."""
+    """Return a random sample of questions: one in turn from each group of similar confidence, outcome and dataset."""
     strata: dict[tuple[str, ...], list[Key]] = defaultdict(list)
     for key, row in rows.items():
         confidence = row.reply.confidence
@@ -406,10 +406,10 @@ def _is_right(judged: Judged) -> bool:
 
 
 def _collect_judged(reviews: Sequence[Review], drafted: DraftedBundle) -> tuple[dict[int, Judged], set[int]]:
-    """Return the judgments of each row, without unclear ones, and the ids of the rows to be judged again.
+    """Return the judgments of each row, without unclear judgments, and the ids of the rows to be judged again.
 
-    A row must be judged again if all its judgments are about another text than the proposed one, or if the marked words
-    no longer exist.
+    A row must be judged again if no judgment is about the text that is now proposed, or if the marked words no
+    longer exist.
     """
     clear, reopened = dict[int, Judged](), set[int]()
     for (_, id), judged in group_by_question(reviews).items():

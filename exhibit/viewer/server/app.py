@@ -138,7 +138,7 @@ class Views:
         return _format("Bundles and runs", "view.html.j2", {}, located=count_located, **values)
 
     def show_bundle(self, request: Request) -> Response:
-        """Return the page of one bundle; the query filters questions (`find`) or searches documents (`text`)."""
+        """Return the page of a bundle; the query filters questions (`find`) or searches documents (`text`)."""
         key, query = request.path_params["key"], request.query_params
         bundle = self.library.open_bundle(key)
         words, wanted = query.get("text", "").strip(), query.get("find", "").lower().split()

@@ -94,7 +94,7 @@ class Jobs:
             return "running"
 
     def read_output(self, job: Job) -> str:
-        """Return the end of a job's output; if lines overwrite each other, only the last one."""
+        """Return the end of a job's output; of lines that overwrite each other, only the last line."""
         with suppress(OSError), (self._folder / job.key / OUTPUT).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
             text = file.read().decode("utf-8", "replace")
