@@ -193,7 +193,7 @@ def read_judged(release: Release, tally: Tally) -> Benchmark | None:
 
 
 def read_judgments(release: Release, path: Path, tally: Tally) -> Iterator[Judgment]:
-    """Yield the judgments of a file with the columns query, document and grade, below its header if any."""
+    """Yield the judgments of a file, which has the columns query, document and grade, and may have a header."""
     for number, cells in enumerate(split_cells(release.read_text(path), "\t"), 1):
         place = f"{path.name}: line {number}"
         if len(cells) == 3 and re.fullmatch(r"-?\d{1,3}", cells[2].strip()):
@@ -220,7 +220,7 @@ def read_queries(release: Release, path: Path, grades: Grades, tally: Tally) -> 
 
 
 def read_corpus(release: Release, path: Path, tally: Tally) -> Iterator[tuple[str, RawDocument]]:
-    """Yield the documents of a table of texts by their ids, to be printed below their titles."""
+    """Yield, with its id, a document for each text of a table; the text will be printed below its title."""
     taken: set[str] = set()
     for record in read_records(path, release.read(path), tally, accounted=False):
         key, text = read_cell_field(record.cells, "id"), read_cell_field(record.cells, "text")

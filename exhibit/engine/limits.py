@@ -133,7 +133,7 @@ def limit_reading(name: str, size: int, share: MemoryShare = PLAIN) -> Iterator[
 
 @contextmanager
 def _set_data_limit(choose: Callable[[float, float], float]) -> Iterator[None]:
-    """Set the memory limit of this process (RLIMIT_DATA) in the block; Linux only."""
+    """Limit this process's memory (RLIMIT_DATA) within the block; on other systems than Linux, do nothing."""
     if sys.platform != "linux":
         yield
         return

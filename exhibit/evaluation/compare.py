@@ -69,7 +69,7 @@ def explain_fall(name: str, difference: Difference, max_fall: float = MAX_FALL) 
 
 
 def measure_fall(name: str, difference: Difference) -> float:
-    """Return the difference of the means; if the metric is not a share, divided by the first mean."""
+    """Return the difference of the means, divided by the first mean unless the metric is a share."""
     change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
     if describe_metric(name).unit == "share":
         return change

@@ -207,7 +207,7 @@ def _explain_labels(bundles: Iterable[BundleFolder], selection: Selection) -> st
 
 
 def find_lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return a warning for each dataset that is a variant without its control among the datasets."""
+    """Return a warning for each variant whose control is not among the datasets."""
     controls = {known.get("pair") for known in labels.values() if known.get("varied") == "control"}
     return [
         f"{name}: a variant ({known['varied']}) without its control; also evaluate the control: the effect is the "

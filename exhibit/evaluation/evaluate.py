@@ -222,7 +222,7 @@ def _collect(problems: list[str]) -> Iterator[None]:
 
 
 def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any]) -> Options:
-    """Return the options of the metrics; the judge is opened by its name in the settings if none is given."""
+    """Return the options of the metrics; without `judge`, open the judge that the settings name, if any."""
     cache_folder = find_cache_folder()
     depth = settings.config.depth if settings.target_name == "builtin" else max(KS)
     timeout = {} if settings.timeout == Settings.model_fields["timeout"].default else {"timeout": settings.timeout}

@@ -23,7 +23,10 @@ REPLY = TypeAdapter(Reply)
 
 
 class Journal:
-    """The replies of a round, in which each question of a dataset is asked once; only their offsets are in memory."""
+    """The replies of a round, in which each question of a dataset is asked once.
+
+    Only the offsets of the replies in the file are in memory.
+    """
 
     def __init__(self, place: Path, dataset: Dataset, target: Target, number: int = 1) -> None:
         self._path = place / (JOURNAL if number == 1 else JOURNAL.replace(".", f"-{number}."))
@@ -119,7 +122,7 @@ def text_of(dataset: Dataset, target: Target) -> Callable[[str], str | None]:
 
 
 def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases that still have to be asked: first those without a reply, then those that failed.
+    """Return the cases that still have to be asked: first the cases without a reply, then the cases that failed.
 
     For each question with a reply, `failed` states whether the reply is an error.
     """

@@ -132,7 +132,7 @@ def _holds_any(value: Any, depth: int = 4) -> bool:
 
 
 def first_of(fields: Mapping[str, Any], name: str, kind: type | tuple[type, ...] = object) -> Any:
-    """Return the first value of type `kind` in a field that is a known spelling of `name`."""
+    """Return the first value of type `kind` in a field whose name is a known spelling of `name`."""
     values = (fields[key] for key in NAMES[name] if fields.get(key) is not None)
     return next((value for value in values if isinstance(value, kind)), None)
 
@@ -355,7 +355,7 @@ def make_reply(parts: Parts, *, names: FileNamer, pages_from: int = 1) -> Reply:
 
 
 def _number_passages(given: Any, passages: Sequence[Passage], names: FileNamer) -> tuple[int, ...] | None:
-    """Return the passage numbers, from 1, that a list means; its items are numbers or passages."""
+    """Return the numbers, from 1, of the passages to which a list refers by number or by text."""
     if given is None:
         return None
     numbers = {passage.text.strip(): number for number, passage in reversed(list(enumerate(passages, 1)))}

@@ -137,7 +137,7 @@ class Settings(Selection):
 
     @property
     def writes_answers(self) -> bool:
-        """Whether a language model writes the answers, of the pipeline or from a search server's passages."""
+        """Whether a language model writes the answers, in the pipeline or from the passages of a search server."""
         return self.llm not in (None, "none", "extractive")
 
     @property

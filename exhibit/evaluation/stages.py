@@ -344,7 +344,7 @@ def find_loss(row: RunQuestion) -> str:
 
 @dataclass
 class StageCounts:
-    """The number of questions of a run by the first stage that loses some of their gold, and by the reason."""
+    """Counts a run's questions by the first stage that loses some of their gold, and by the reason."""
 
     questions: int = 0
     lost: dict[str, Counter[str]] = field(default_factory=dict)

@@ -122,7 +122,7 @@ def write_texts(export: Export, folder: Path) -> None:
 
 
 def write_questions(export: Export, folder: Path) -> None:
-    """Write `questions.jsonl` and `sealed.json`: the hash of bundle.json, which fixes every file of the bundle."""
+    """Write `questions.jsonl`, and `sealed.json` with the hash of bundle.json, which has all files' checksums."""
     info = export.bundle.info
     if info is None:
         raise BundleError(f"{export.bundle.root}: has no {INFO}, so the bundle cannot be sealed; convert it first")

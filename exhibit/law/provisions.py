@@ -219,7 +219,7 @@ def list_unit_sorts() -> dict[str, str]:
 
 @cache
 def _make_unit_pattern(system: LegalSystem | None = None) -> re.Pattern[str]:
-    """Return the pattern for a unit and its number, such as `Article 5`, in all languages or a legal system's."""
+    """Return the pattern for a unit and its number, such as `Article 5`, in all languages or in a system's language."""
     words = list(list_unit_sorts())
     if system is not None:
         below = (word for words in system.data.get("below", {}).values() for word in words.split())

@@ -41,7 +41,7 @@ _MAX_LIST_CHARS = 600  # the most characters of a sentence together with the lis
 
 
 def split_sentences(text: str) -> list[Span]:
-    """Return the sentences in order, without white space between them, each with a citation after its full stop."""
+    """Return the spans of the sentences, in order; a citation after a full stop belongs to the sentence before it."""
     spans: list[Span] = []
     start = 0
     for gap in [*_PARAGRAPH.finditer(text), None]:

@@ -138,7 +138,7 @@ def _make_date_pattern() -> re.Pattern[str]:
 
 
 def _find_dates(text: str) -> Iterator[tuple[re.Match[str], tuple[Day, ...]]]:
-    """Yield each date with its readings: 1/2/2020 has two, the first with the month before the day."""
+    """Yield each date with its readings: 1/2/2020 has two readings, the first with the month before the day."""
     for match in _make_date_pattern().finditer(text):
         if readings := tuple(_list_readings(match)):
             yield match, readings
@@ -275,7 +275,7 @@ class Value:
 def find_values(text: str, *, numbers: bool = False) -> list[Value]:
     """Return the values of a text in order.
 
-    Of values that overlap, only the first is returned; of those with the same start, the longest.
+    Of overlapping values, the first is returned; if several have the same start, the longest of these is returned.
     """
     values = find_dates(text)
     for kind, pattern, unit in _KINDS if numbers else _KINDS[:-1]:
@@ -302,7 +302,7 @@ def _list_windows(text: str, unit: re.Pattern[str]) -> list[Span]:
 
 
 def _find_group(match: re.Match[str], name: str) -> str:
-    """Return the text of the alternative that matched; its group has the name, or the name plus 2 to 6, as `year2`."""
+    """Return the text of the first group that matched: `name`, or `name` with a number from 2 to 6."""
     groups = match.groupdict()
     return next((groups[key] for key in (name, *(f"{name}{n}" for n in range(2, 7))) if groups.get(key)), "")
 

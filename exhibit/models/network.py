@@ -214,7 +214,7 @@ def clean_text(text: str) -> str:
 
 
 def group_by_length(ids: Sequence[Ids], max_tokens: int) -> list[list[int]]:
-    """Return groups of texts by their indexes, longest first: texts of equal length, up to `max_tokens` together."""
+    """Return the indexes of texts in groups of equal length, longest first; a group has at most `max_tokens` tokens."""
     lengths = [row.shape[1] for row in ids]
     batches: list[list[int]] = []
     for length, group in groupby(sorted(range(len(ids)), key=lambda row: -lengths[row]), lengths.__getitem__):

@@ -212,7 +212,7 @@ class Config(Search, Ingest):
 
 
 def _is_local(setting: str, value: str) -> bool:
-    """Return whether a setting's plug-in needs no server, which it declares with `LOCAL`."""
+    """Return whether a setting's plug-in declares (with `LOCAL`) that it needs no server."""
     with suppress(ToolkitError):
         return value in ("none", "auto") or getattr(load_plugin(PLUGINS[setting], value)[0], "LOCAL", False)
     return False

@@ -77,7 +77,7 @@ class VectorStore(Protocol):
         """Remove rows; unknown keys are ignored."""
 
     def search(self, queries: Vectors, k: int, *, within: Sequence[int] | Keys | None = None) -> tuple[Vectors, Keys]:
-        """Return the scores and keys of the k best rows among `within`, best first; a missing row has the key -1."""
+        """Return the scores and keys of the k best rows among `within`, best first; the key of a missing row is -1."""
 
     def vectors(self, keys: Sequence[int] | Keys) -> Vectors:
         """Return the vectors of the rows with these keys, in the order of `keys`; unknown keys are left out."""

@@ -50,7 +50,7 @@ _CANDIDATES = 256  # chunks that each kind of evidence proposes if any document 
 
 
 class Weights(NamedTuple):
-    """The weight of each signal relative to the dense (vector) score; all are in standard deviations."""
+    """The weight of each signal relative to the dense (vector) score; signals are in standard deviations."""
 
     # the words of the question in the chunk, weighted by rarity; less if no chunk contains most of them
     lexical: float = 0.55

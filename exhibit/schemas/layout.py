@@ -47,5 +47,5 @@ _OMITTED = re.compile(r"<\s*omitted\s*>", re.IGNORECASE)
 
 
 def quote_parts(quote: str) -> list[str]:
-    """Return the parts of a quote between its omission marks: `the rent <omitted> and the deposit` has two."""
+    """Return the parts of a quote between omission marks: `the rent <omitted> and the deposit` has two parts."""
     return _OMITTED.split(quote)

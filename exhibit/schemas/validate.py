@@ -64,7 +64,7 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
 
 
 def advise_drafting(folder: Path) -> str:
-    """Return the message about a folder of documents that is given instead of a bundle."""
+    """Return the message for a folder of documents that was named where a bundle is needed."""
     command = f"exhibit draft {shlex.quote(str(folder))} --out {shlex.quote(f'datasets_out/{folder.resolve().name}')}"
     return f"documents without questions ({TRAIN}); draft questions first: {command}"
 

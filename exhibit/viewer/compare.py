@@ -23,7 +23,7 @@ _NOT_SETTINGS = ("run_name", "datasets", "version", "format", "output_dir", "res
 
 @dataclass(frozen=True)
 class Comparison:
-    """The differences of a second run from a first, paired by question."""
+    """The differences between two runs, paired by question."""
 
     names: tuple[str, str]
     differences: dict[str, Difference]

@@ -210,7 +210,7 @@ def make_line(name: str, values: Sequence[tuple[float, Estimate, str, bool]], *,
 
 
 def mark_side(label: Callable[[float], str], shares: Iterable[float]) -> list[Point]:
-    """Return the marks of the left axis at some shares of its height."""
+    """Return the marks of the left axis at the given shares of its height."""
     return [Point(LEFT, BOTTOM - share * (BOTTOM - TOP), label(share)) for share in shares]
 
 

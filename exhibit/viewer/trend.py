@@ -137,7 +137,7 @@ def make_series(runs: Sequence[RunResults], metrics: Sequence[str] = ()) -> list
 def find_regressions(series: Series, requested: Sequence[str] = ()) -> list[Regression]:
     """Return the runs in which metrics, outcomes or failures got worse, oldest first.
 
-    If a run's `requested` metrics got worse, they come first.
+    Without `requested` metrics, all metrics of the series are tested.
     """
     tables = []
     for table in (run.tables[series.dataset] for run in series.runs):

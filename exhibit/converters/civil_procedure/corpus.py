@@ -151,7 +151,7 @@ def _read_layout(source: RulesFile) -> Layout:
 
 
 def _find_end(document: Document, span: Span) -> int:
-    """Return the end of a section without the running head of the page on which the next section begins."""
+    """Return the end of a section, before the running head of the page on which the next section begins."""
     last = document.cut_furniture(span)[-1]
     numbers = document.pages_of((last.end - 1, last.end))
     top = document.pages[numbers[0] - 1].span.start if numbers else 0
@@ -305,7 +305,7 @@ class Corpus:
         return [guide for guide, own_courts in self._guides.items() if courts & own_courts]
 
     def _resolve_heading(self, citation: RuleCitation, row: RowEvidence) -> Resolution:
-        """Resolve a heading without a document: in the guide of the row's court, or in the only document with it."""
+        """Resolve a heading without a document: in the guide of the row's court, or the only document that has it."""
         name = read_name(citation.document)
         texts = (citation.document if "uide" in citation.document else "", " / ".join(row.fields), row.source_type)
         courts = next(filter(None, map(find_courts, texts)), set())

@@ -163,7 +163,7 @@ def check_record(
 
 
 def key_by_name(paths: Iterable[Path]) -> dict[str, Path]:
-    """Return files by their names; raise if two have the same name."""
+    """Return files by their names; raise if two files have the same name."""
     files: dict[str, Path] = {}
     for path in paths:
         if files.setdefault(path.name, path) != path:

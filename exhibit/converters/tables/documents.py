@@ -234,7 +234,10 @@ class Shelf:
         return [file.name for file in files if needle and needle in self.read_folded(file.name)]
 
     def find_law_file(self, source: str) -> str | None:
-        """Return the only file of a law or contract that is cited by name: its file name or its start has this name."""
+        """Return the only file of a law or contract that is cited by name.
+
+        The file's name, or the beginning of its text, must contain this name.
+        """
         if named := self.find_named(source):
             return named[0]
         opening = re.compile(rf"(?<!\w){re.escape(source)}(?!\w)", 0 if source.isupper() else re.IGNORECASE)

@@ -119,7 +119,10 @@ def _make_error(
 
 
 def _check_cells(columns: Columns, named: Collection[str], records: Sequence[Record]) -> None:
-    """Remove a numeric role from a column with other cells; give a column of verdicts the role `impossible`."""
+    """Remove a numeric role from a column with cells that are not numbers.
+
+    A column of verdicts gets the role `impossible`.
+    """
 
     def holds_only(column: str, parse: Callable[[Any], int | None]) -> bool:
         cells = [cell for record in records for cell in list_cell_values(record.cells.get(column))]
@@ -375,7 +378,7 @@ class GoldReader:
         return [quote for parts in self._describe(role, "citation") for quote in self._read_cited(parts)]
 
     def _read_cited(self, parts: dict[str, Any]) -> list[Quote]:
-        """Return the files, pages or provisions that a citation names; note a citation that names none."""
+        """Return the files, pages or provisions that a citation names; if it names nothing, record a note."""
         law, text = parts.get("document", ""), parts.get("provision") or parts.get("citation", "")
         if parts and not text:
             return [_make_quote(**parts)]

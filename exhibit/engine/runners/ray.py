@@ -131,7 +131,7 @@ def find_package() -> str:
 
 
 def _divert_messages(text: str) -> str:
-    """Return a text unchanged; a message of Ray's own threads goes to the log, and the returned text is empty."""
+    """Return a text for the standard output; a message of Ray's threads is logged, and becomes an empty text."""
     if not threading.current_thread().name.startswith("ray_"):
         return text
     _log.debug("%s", text.rstrip())

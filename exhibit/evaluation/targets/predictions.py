@@ -198,7 +198,7 @@ def read_table(path: Path) -> list[dict[str, Any]]:
 
 
 def _parse_cell(text: str) -> Any:
-    """Return the value of a CSV cell: parsed if it is a JSON or Python list or object with passages, else the text."""
+    """Return the value of a CSV cell: the parsed list or object if the text is one in JSON or Python, else the text."""
     if text.lstrip().startswith(("[", "{")):
         for parse in (json.loads, ast.literal_eval):
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):

@@ -57,7 +57,7 @@ class ReviewPage(NamedTuple):
 
 
 def make_review(run: Reviewed, path: Path, *, size: int, seed: int, save: str = "") -> ReviewPage:
-    """Write the review page of a sample of questions; it sends each judgment to the address `save` immediately."""
+    """Write the review page of a sample of questions; the page sends each judgment to the address `save` at once."""
     if drafted := isinstance(run, DraftedBundle):
         keys = run.choose_worth_judging(size)
     else:
@@ -316,7 +316,7 @@ def _add_questions(reviews: Sequence[Review], options: Any) -> Result:
 
 
 def _check_same_questions(reviews: Sequence[Review], questions: Questions, where: Path) -> None:
-    """Raise an error if no judged question is in the run or bundle with the same gold; print a note if some are not."""
+    """Raise if no judged question is in the run or bundle with the same gold; print a note if only some are."""
     other = total = 0
     for case in (case for review in reviews for case in review.cases):
         row = questions.get((case.dataset, case.id))

@@ -345,7 +345,7 @@ def with_body(work: Callable[[Request, Body], Response], kind: type[Body]) -> Ca
 
 
 def refuse(_: Request, error: Exception) -> Response:
-    """Turn an expected error into one line with status 400."""
+    """Turn an expected error into a reply with status 400 and a message of one line."""
     return PlainTextResponse(f"{(str(error) or 'the upload ended early').splitlines()[0]}\n", status_code=400)
 
 

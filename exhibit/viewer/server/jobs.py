@@ -109,7 +109,7 @@ class Jobs:
 
 
 def find_progress(output: str) -> tuple[str, int, int]:
-    """Return the last step that a command reported, and how many of how many items are done; by default 0 of 0."""
+    """Return the last step that a command reported, the number of finished items, and the number of all items."""
     label, done, total = (_PROGRESS.findall(output) or [("", 0, 0)])[-1]
     return label, int(done), int(total)
 

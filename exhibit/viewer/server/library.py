@@ -157,7 +157,7 @@ _list_bundle, _list_run = remember(_MAX_FOLDERS, _make_bundle_line), remember(_M
 
 
 def list_questions(bundle: BundleFolder) -> list[QuestionLine]:
-    """Return the questions of a bundle, each with its document, which its contexts or its gold state."""
+    """Return the questions of a bundle, each with the document that its contexts or its gold name."""
     gold = {line.id: line for line in reversed(bundle.gold)}
     lines = []
     for row in bundle.questions:
@@ -216,7 +216,7 @@ def save_review(folder: Path, review: Review) -> Review:
 
 
 def begin_review(review: str, bundle: str, reviewer: str, question: AddedQuestion) -> Review:
-    """Return a review of a bundle that adds a question; raise an error if the reviewer's name is empty or too long."""
+    """Return a new review of a bundle with one added question; raise if the reviewer's name is empty or too long."""
     name = " ".join(reviewer.split())
     if not name or len(name) > MAX_NAME_CHARS:
         raise ToolkitError("enter your name first: it identifies your review")

@@ -47,7 +47,7 @@ class TextSearch:
         self._faults: dict[str, str] = {}
 
     def find(self, files: Mapping[str, Location], words: str, *, wait: float = MAX_WAIT_SECONDS) -> SearchResult:
-        """Return the documents with all words on one page, among those that were read within `wait` seconds."""
+        """Return the documents with all words on one page; documents not read within `wait` seconds are left out."""
         keys = {_make_key(path): name for name, path in files.items()}
         every, paths = frozenset(keys), {key: files[name] for key, name in keys.items()}
         with self._lock:  # searches of the same documents share one thread
