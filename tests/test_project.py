@@ -91,7 +91,7 @@ def list_tests(path: str) -> set[str]:
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
-def test_requirements_with_state_works_name_existing_tests():
+def test_requirements_marked_as_working_name_existing_tests():
     proofs = [proof for row in ROWS if row["state"] == "works" for proof in row["proof"].split() or [row["what"]]]
     missing = [proof for proof in proofs if proof.partition("::")[2] not in list_tests(proof.partition("::")[0])]
     assert len(ROWS) == 183 and missing == []

@@ -76,7 +76,7 @@ def test_score_applies_k_and_writes_output_json(run, tmp_path):
     }  # fmt: skip
 
 
-def test_score_reads_answers_missing_in_gold_file_from_corpus_beside_it(run, tmp_path):
+def test_score_reads_answers_missing_in_gold_file_from_corpus_folder(run, tmp_path):
     (tmp_path / "corpus" / "a").mkdir(parents=True)
     (tmp_path / "corpus" / "a" / "lease.txt").write_text(f"0. Ab. {NOTICE}{' ' * 18}{RENT}", encoding="utf-8")
     bare = {"tests": [{**test, "snippets": [drop_field(test["snippets"][0], "answer")]} for test in GOLD["tests"]]}

@@ -12,7 +12,7 @@ from tests.rag.bundles import write_bundle
 PAGE = Path(__file__).parents[1] / "docs" / "rag.md"
 
 
-def test_rag_page_command_sends_the_requests_of_the_seed_system(tmp_path, monkeypatch):
+def test_seed_preset_command_of_rag_page_sends_models_and_settings_of_the_seed_system(tmp_path, monkeypatch):
     line = next(line for line in PAGE.read_text(encoding="utf-8").splitlines() if "--preset seed --embedder" in line)
     program, script, _, *flags = shlex.split(line)
     assert (program, script) == ("python", "evaluate_rag.py")

@@ -67,7 +67,7 @@ for name in ("SIGALRM", "SIGPROF", "ITIMER_PROF", "setitimer"):
 
 
 @pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
-def test_rag_index_builds_without_process_groups_and_alarms(tmp_path, jobs):
+def test_rag_index_is_built_on_systems_without_process_groups_and_alarms(tmp_path, jobs):
     (tmp_path / "sitecustomize.py").write_text(WITHOUT, encoding="utf-8")
     (tmp_path / "corpus").mkdir()
     for name in ("one", "two"):

@@ -37,7 +37,7 @@ def test_unname_removes_the_document_name_from_a_question(question, expected):
     assert legalbenchrag.unname(question) == expected
 
 
-def test_free_wordings_are_200_unique_questions():
+def test_free_wordings_file_has_200_unique_questions():
     questions = json.loads(legalbenchrag.FREE.read_text(encoding="utf-8"))
     assert len(questions) == len(set(questions.values())) == 200
     assert legalbenchrag.reword("Nobody asked this?", "free") is None
@@ -55,7 +55,7 @@ def test_dataset_table_compares_results_with_the_best_published_value():
 
 
 @pytest.mark.slow
-def test_legalbenchrag_bench_measures_questions_with_and_without_names(tmp_path, capsys):
+def test_legalbenchrag_bench_measures_questions_with_and_without_document_names(tmp_path, capsys):
     words = ["--source", str(SAMPLES / "legalbenchrag"), "--presets", "bm25", "--out", str(tmp_path)]
     assert legalbenchrag.main([*words, "--page", str(tmp_path / "page.md")]) == 0
     assert "| `bm25` |" in (tmp_path / "page.md").read_text(encoding="utf-8")

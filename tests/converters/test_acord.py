@@ -26,7 +26,7 @@ def append(path: Path, line: str) -> None:
 
 
 @pytest.mark.parametrize(("split", "ids"), [("train", [0, 1, 2]), ("valid", [3]), ("test", [4, 5]), ("all", range(6))])
-def test_acord_split_keeps_question_ids_and_all_documents(source, split, ids):
+def test_acord_split_flag_changes_neither_question_ids_nor_documents(source, split, ids):
     benchmark, _ = read_source(acord, source, "--split", split)
     assert [row.id for row in benchmark.rows] == list(ids)
     assert len(benchmark.documents) == 42

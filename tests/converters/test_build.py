@@ -41,7 +41,7 @@ def test_card_of_a_sample_has_the_licence_of_the_project(convert, samples):
     assert "--source samples/squad" in card and "@inproceedings" not in card and "The project Exhibit" in card
 
 
-def test_find_sample_recognises_an_unchanged_copy(samples, tmp_path):
+def test_find_sample_recognises_only_an_unchanged_copy_of_a_sample(samples, tmp_path):
     copy = shutil.copytree(samples / "cuad", tmp_path / "samples" / "cuad")
     assert find_sample(copy) == find_sample(samples / "cuad") == "samples/cuad"
     assert find_sample(samples / "scans") == "samples/scans"
@@ -95,7 +95,7 @@ def test_table_adds_gold_for_an_answer_copied_from_a_clause(convert, tmp_path):
     ("name", "file"),
     [("Soci__t__ G__n__rale", "Société Générale.pdf"), ("A__B", "A & B.pdf"), ("Soci__t__", None), ("x__y", None)],
 )
-def test_find_named_accepts_underscores_in_place_of_special_characters(name, file, tmp_path):
+def test_find_named_finds_a_file_if_underscores_replace_special_characters(name, file, tmp_path):
     for known in ("Société Générale.pdf", "A & B.pdf", "C.pdf"):
         (tmp_path / known).write_bytes(b"%PDF-")
     found = Shelf(tmp_path / "t.csv", tmp_path, True, None).find_named(name)
@@ -131,7 +131,7 @@ def test_docs_example_converter_runs_from_a_file(tmp_path, convert):
     assert "exhibit convert mine.py --source PATH --short --out datasets_out/mine" in card
 
 
-def test_convert_refuses_missing_file_or_file_without_read_function(tmp_path, capsys):
+def test_convert_refuses_missing_converter_file_or_file_without_read_function(tmp_path, capsys):
     (tmp_path / "mine.py").write_text("INFO = None\n", encoding="utf-8")
     assert main([str(tmp_path / "mine.py"), "--out", str(tmp_path / "out")]) == 1
     assert "has no read; docs/converters.md shows a complete converter" in capsys.readouterr().err

@@ -99,7 +99,7 @@ def test_contractnli_locates_a_sentence_across_a_page_break_of_a_text_filing(bun
 # ---------------------------------------------------------------- what can be wrong
 
 
-def test_contractnli_counts_a_malformed_document_and_keeps_other_ids(copy):
+def test_contractnli_counts_a_malformed_document_without_changing_other_row_ids(copy):
     edit(copy / "train.json", lambda content: content["documents"][0].pop("text"))
     benchmark, tally = read_source(contractnli, copy, "--split", "train")
     [name] = tally.left_out["record that is not in the release's format"]
@@ -109,7 +109,7 @@ def test_contractnli_counts_a_malformed_document_and_keeps_other_ids(copy):
         read_source(contractnli, copy, strict=True)
 
 
-def test_contractnli_prints_texts_and_keeps_offsets_when_raw_folder_is_missing(copy):
+def test_contractnli_prints_texts_with_unchanged_offsets_when_raw_folder_is_missing(copy):
     shutil.rmtree(copy / "raw")
     benchmark, tally = read_source(contractnli, copy)
     assert all(document.path is None and document.html is None for document in benchmark.documents)

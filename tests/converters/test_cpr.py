@@ -27,7 +27,7 @@ def write_source(folder: Path, *rows: object) -> Path:
     return folder
 
 
-def test_cpr_joins_chunks_in_order_without_lines_added_by_the_export(converted):
+def test_cpr_document_joins_exported_chunks_in_order_without_export_headers(converted):
     text = read_document(converted("cpr") / CORPUS / "Part 9 – Hearings and Evidence.pdf").text
     places = [text.index(words) for words in ("9.1 A hearing", "9.3 The Tribunal", "Witness evidence", "9.6 A party")]
     assert places == sorted(places)
@@ -82,7 +82,7 @@ RULES = (
         ("Chancery Guide", "Court Guide", None, None),
     ],
 )
-def test_resolve_returns_the_cited_document_or_none(cited, kind, document, how):
+def test_resolve_citation_returns_the_cited_document_or_none(cited, kind, document, how):
     found = resolve_citation(corpus(*RULES), cited, kind)
     assert (found.source and found.source.raw.filename, found.how) == (document, how)
 
@@ -148,7 +148,7 @@ def make_guides() -> Corpus:
         ("Offers to Settle", ("CPR",), 3, "Part 36", "made."),
     ],
 )
-def test_resolve_finds_the_section_under_a_heading(cited, row, document, begins, ends):
+def test_resolve_citation_finds_the_section_under_the_cited_heading(cited, row, document, begins, ends):
     names = (*PLACES, "Part 36 – Offers to Settle")
     found = resolve_citation(make_guides(), cited, *row)
     assert found.source is not None, found.reason
@@ -173,13 +173,13 @@ def test_resolve_finds_the_section_under_a_heading(cited, row, document, begins,
         ("CPR 99.2", (), "names no document"),
     ],
 )
-def test_resolve_lists_an_ambiguous_citation_with_its_reason(cited, row, reason):
+def test_resolve_citation_gives_reason_when_no_source_is_certain(cited, row, reason):
     found = resolve_citation(make_guides(), cited, *row)
     assert found.source is None
     assert reason in found.reason
 
 
-def test_resolve_returns_no_section_for_a_whole_long_document():
+def test_resolve_citation_of_a_whole_long_document_returns_no_span():
     text = "Word. " * (MAX_WHOLE_CHARS // 6 + 1)
     index = corpus("Part 1 – Purpose", texts={"Part 1 – Purpose": f"1.1 Short.\n\n{text}"})
     found = resolve_citation(index, "Part 1")
@@ -188,7 +188,7 @@ def test_resolve_returns_no_section_for_a_whole_long_document():
     assert resolve_citation(index, "CPR 1.1").span is not None
 
 
-def test_resolve_all_splits_brackets_at_semicolons_outside_headings():
+def test_resolve_all_splits_bracketed_citations_at_semicolons_outside_headings():
     index = corpus(
         *RULES, texts={"The Circuit Commercial Court Guide": "---\n\nB.1 Listing; reading; costs\n\nB.1.1 X."}
     )
@@ -243,7 +243,7 @@ def test_cpr_downloads_documents_from_a_list_of_urls(tmp_path, monkeypatch, conv
 # ---------------------------------------------------------------- the other modes
 
 
-def test_cpr_check_fails_on_an_unresolved_citation(samples, tmp_path, capsys):
+def test_cpr_check_flag_exits_with_1_if_a_citation_is_unresolved(samples, tmp_path, capsys):
     assert cpr.run(["--check", "--source", str(samples / "cpr")]) == 1
     printed = capsys.readouterr().out
     assert "11 citations: 4 exact, 4 normalised, 1 section, 2 unresolved" in printed
@@ -258,7 +258,7 @@ def test_cpr_check_fails_on_an_unresolved_citation(samples, tmp_path, capsys):
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_cpr_resolves_or_lists_every_citation_of_the_published_rows(data):
+def test_cpr_resolves_published_citations_or_lists_them_for_review(data):
     benchmark, tally = read_source(cpr, data / "cpr")
     assert [row.id for row in benchmark.rows] == list(range(62))
     assert len(benchmark.documents) == 237  # 232 in the flattened export, of which 20 have no file of their own

@@ -34,7 +34,7 @@ def load(bundle: Path) -> tuple[dict, list[dict], dict]:
     return read_rows(bundle), read_gold(bundle), json.loads((bundle / "bundle.json").read_text(encoding="utf-8"))
 
 
-def test_cuad_pairs_contracts_with_pdfs_and_locates_all_quotes_but_one(converted):
+def test_cuad_pairs_contracts_with_pdfs_and_marks_only_a_missing_quote_as_absent(converted):
     bundle = converted("cuad", "--keep-ambiguous")
     _, gold, info = load(bundle)
     assert info["counts"]["documents"] == 6 and "no PDF for the contract, or another row has it" not in info["left_out"]
@@ -44,7 +44,7 @@ def test_cuad_pairs_contracts_with_pdfs_and_locates_all_quotes_but_one(converted
     assert {line["how"] for line in gold} == {"exact", "folded", "parts", "fuzzy", "absent"}
 
 
-def test_cuad_filters_keep_question_ids_unchanged(convert, converted, samples):
+def test_cuad_filters_do_not_change_question_ids(convert, converted, samples):
     rows, _, _ = load(converted("cuad", "--keep-ambiguous"))
     fewer, _, info = load(
         convert("cuad", "--source", samples / "cuad", "--answerable-only", "--max-documents", "3", out="some")
@@ -79,7 +79,7 @@ def test_quotes_of_accepts_only_a_list_literal(cell, quotes):
         assert quotes_of(cell) == quotes
 
 
-def test_cuad_keeps_amendments_and_counts_malformed_cells(source):
+def test_cuad_includes_amendments_and_counts_malformed_cells(source):
     def change(rows):
         rows[5][rows[0].index("Document Name-Answer")] = "SECOND AMENDMENT TO COLLABORATION AGREEMENT"
         rows[1][rows[0].index("Insurance")] = "no list"

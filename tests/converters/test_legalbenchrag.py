@@ -63,7 +63,7 @@ def test_legalbenchrag_counts_a_wrong_span_and_locates_the_answer_instead(tmp_pa
         ([("q?", [snippet("a/x.txt", 0, 3, "The"), snippet("a/none.txt", 0, 3, "The")])], NO_FILE),
     ],
 )
-def test_legalbenchrag_counts_a_malformed_test_and_keeps_other_ids(tmp_path, tests, reason):
+def test_legalbenchrag_counts_a_malformed_test_without_changing_other_row_ids(tmp_path, tests, reason):
     good = ("good?", [snippet("a/x.txt", 0, 3, "The")])
     root = make(tmp_path / "s", {"a/x.txt": "The end."}, a=[*tests, good])
     benchmark, tally = read_source(legalbenchrag, root)

@@ -98,7 +98,7 @@ def test_titles_of_reads_the_title_from_the_first_page(page, title):
 # ---------------------------------------------------------------- sources
 
 
-def test_maud_reads_the_repository_with_zipped_data(samples, tmp_path):
+def test_maud_reads_a_repository_whose_data_is_zipped(samples, tmp_path):
     data = samples / "maud/maud-main/data"
     (tmp_path / "maud-main").mkdir()
     with zipfile.ZipFile(tmp_path / "maud-main/data.zip", "w") as packed:
@@ -112,7 +112,7 @@ def test_maud_reads_the_repository_with_zipped_data(samples, tmp_path):
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_maud_spans_equal_those_of_legalbenchrag(data):
+def test_maud_spans_equal_the_spans_of_legalbenchrag(data):
     benchmark, _ = read_source(maud, data / "maud")
     names = {document.text: document.filename for document in benchmark.documents}
     ours = Counter(

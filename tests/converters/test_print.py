@@ -37,7 +37,7 @@ def test_print_html_writes_the_same_bytes_for_the_same_page(printer, tmp_path):
 # ---------------------------------------------------------------- fonts
 
 
-def test_describe_printing_records_printer_and_fonts(tmp_path):
+def test_describe_printing_returns_printer_name_and_font_hashes(tmp_path):
     with start_printing(Limits()) as press:
         assert describe_printing([""]) is None
         first = press(RawDocument("a.pdf", "A", text="Words."), tmp_path)

@@ -92,5 +92,5 @@ def test_refresh_reports_an_unreachable_page_as_unknown(bundle, monkeypatch, cap
         ("The fee is 40 pounds.", "The fee is 55 pounds.", ["- The fee is 40 pounds.", "+ The fee is 55 pounds."]),
     ],
 )
-def test_list_changes_returns_sentences_found_in_only_one_text(old, new, changes):
+def test_list_changes_returns_removed_and_added_sentences(old, new, changes):
     assert list(list_changes(old, new)) == changes

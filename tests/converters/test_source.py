@@ -111,7 +111,7 @@ def test_fetch_downloads_once_and_prints_licence_and_citation(site, capsys):
         ("CUAD_v1.zip", "0" * 64, SourceError, "expected 0000.*nothing was stored"),
     ],
 )
-def test_fetch_stores_no_file_of_a_refused_or_changed_download(site, name, sha256, error, message):
+def test_fetch_stores_no_file_when_the_connection_or_checksum_fails(site, name, sha256, error, message):
     with pytest.raises(error, match=message):
         fetch(info_of(site, name, sha256=sha256))
     assert not list(source.find_cache_folder().rglob("CUAD*"))

@@ -57,7 +57,7 @@ def question(id: object, **fields: object) -> dict[str, object]:
     }
 
 
-def test_squad_leaves_out_malformed_rows_by_reason_and_reads_the_others(tmp_path: Path):
+def test_squad_counts_malformed_rows_and_reads_valid_rows(tmp_path: Path):
     odd = [
         None, "words", 7,
         question(1, answers="The rent"), question(2, answers=[None]), question(3, is_impossible="maybe"),

@@ -59,7 +59,7 @@ def git(folder: Path, *arguments: str, day: str = "2000-01-01") -> None:
     subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True, env=env)
 
 
-def test_read_versions_reads_normal_and_bare_repositories(samples: Path, tmp_path: Path):
+def test_read_versions_reads_laws_of_normal_and_bare_git_repositories(samples: Path, tmp_path: Path):
     clone = tmp_path / "laws"
     clone.mkdir()
     git(clone, "init", "-q")

@@ -118,7 +118,7 @@ def test_table_reads_the_same_questions_from_every_format(folder, ending):
     assert quotes(benchmark) == [[("lease.txt.pdf", "The tenant pays.")], [("lease.txt.pdf", "The landlord repairs.")]]
 
 
-def test_table_counts_malformed_lines_and_keeps_ids_of_the_others(folder):
+def test_table_counts_malformed_lines_without_changing_ids_of_other_rows(folder):
     path = folder / "table.jsonl"
     path.write_text(f'{{"question": \n["a list"]\n{json.dumps(QUESTION)}\n', encoding="utf-8")
     tally = Tally()
@@ -186,7 +186,7 @@ def test_table_error_for_missing_columns_lists_existing_columns(folder, row, fla
 # ---------------------------------------------------------------- rows
 
 
-def test_table_keeps_numeric_ids_and_merges_rows_with_the_same_id(folder):
+def test_table_uses_numeric_ids_unchanged_and_merges_rows_with_the_same_id(folder):
     rows = [
         {"id": 40, **QUESTION, "note": "a"},
         {"id": 7, **QUESTION, "question": "Who repairs?"},

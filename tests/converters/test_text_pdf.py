@@ -31,7 +31,7 @@ def test_print_draws_a_box_for_characters_missing_from_all_fonts(tmp_path):
     assert read_back(tmp_path / "a.pdf", Block("p", "Thai ก, a card 🂡, bold 𝐀.")) == "Thai □, a card □, bold □."
 
 
-def test_print_blocks_keeps_headings_with_their_text(tmp_path):
+def test_print_blocks_never_ends_a_page_with_a_heading(tmp_path):
     text = "\n\n".join(
         ["1. General", *["Every party must serve a list of its documents."] * 60, "---", "Costs", "Paid."]
     )
@@ -44,7 +44,7 @@ def test_print_blocks_keeps_headings_with_their_text(tmp_path):
         assert words and not words.endswith("Costs"), "a heading is never the last line of a page"
 
 
-def test_split_filed_text_keeps_page_breaks(tmp_path):
+def test_split_filed_text_starts_a_pdf_page_at_each_page_mark(tmp_path):
     page = strip_filing(b"<DOCUMENT><TEXT>\n          AGREEMENT\n<PAGE>\n  1. Term.\n</TEXT></DOCUMENT>")
     text = read_back(tmp_path / "a.pdf", *split_filed_text(page))
     assert "AGREEMENT" in text and "<" not in text

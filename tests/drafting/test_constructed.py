@@ -92,7 +92,7 @@ def test_construct_questions_skips_a_repeated_or_parent_heading():
     assert construct(f"  {text}\n", Section(Span(0, 163), "Tax")) == {("heading", "Tax"): [text]}, "without its edges"
 
 
-def test_construct_questions_asks_for_parties_when_sentences_name_both():
+def test_construct_questions_asks_for_parties_when_sentences_name_both_parties():
     text = f"Alder Ltd supplies planks {LONG} Birch plc pays for them {LONG}"
     first = text[: text.index(" Birch")]
     assert construct(text, parties=("Alder Ltd",)) == {} and construct(text, parties=("Alder Ltd", "Cedar AG")) == {}

@@ -146,12 +146,12 @@ def test_draft_reports_a_folder_without_legal_documents(tmp_path, contracts, cap
 @pytest.mark.parametrize(
     ("wrong", "judged", "message"), [(0, 0, "no person has checked"), (2, 40, "5% of the sure drafts")]
 )
-def test_draft_info_states_review_count_and_error_rate(wrong, judged, message):
+def test_draft_info_text_states_review_count_and_error_rate(wrong, judged, message):
     info = DraftInfo(reviewed=40, judged_sure=judged, wrong=wrong)
     assert message in info.words(200) and info.words(200).startswith("drafted, 40 of 200 reviewed by a person")
 
 
-def test_asker_uses_the_seek_wording_and_thresholds_of_the_playbook():
+def test_asker_searches_with_seek_wording_and_applies_threshold_of_playbook():
     asked: list[str] = []
 
     class CertainReader(Scripted):
@@ -270,7 +270,7 @@ def test_asker_reads_chunks_with_the_best_vector_scores_first(monkeypatch):
         ((-9.0, -9.0), 0.5, {"vectors": 0.001, "absent": 0.0}, (3, "unsure", 0.5)),  # no absence is certain enough
     ],
 )
-def test_asker_stops_reading_when_no_answer_is_possible(monkeypatch, odds, likely, options, expected):
+def test_asker_reads_fewer_chunks_when_an_answer_is_unlikely(monkeypatch, odds, likely, options, expected):
     embedder = StubEmbedder(odds=0.0, again=options.get("again", 0.0))
     embedder.then = {0: options.get("vectors", 0.5), 1: likely}
     monkeypatch.setattr(embedder, "answers", lambda kind, passages: np.array([0.0, *odds, *[-9.0] * 17]))
@@ -278,7 +278,7 @@ def test_asker_stops_reading_when_no_answer_is_possible(monkeypatch, odds, likel
     assert (len(embedder.read_texts), judged.status, judged.confidence) == expected
 
 
-def test_asker_marks_absence_as_unsure_when_the_reranker_disagrees(monkeypatch):
+def test_asker_marks_draft_as_unsure_when_the_reranker_doubts_the_absence(monkeypatch):
     stub = StubEmbedder(odds=-3.0, again=0.9)
     judged = judge(stub, monkeypatch)
     assert (judged.status, judged.confidence) == ("unsure", 0.5) and stub.hints, "it is read to propose its passages"
@@ -288,7 +288,7 @@ def test_asker_marks_absence_as_unsure_when_the_reranker_disagrees(monkeypatch):
     assert (doubted.status, doubted.confidence) == ("unsure", 0.21), "no surer than the one that doubts"
 
 
-def test_asker_proposes_the_best_chunk_when_a_likely_answer_has_no_marked_words(monkeypatch):
+def test_asker_proposes_the_best_chunk_when_the_reader_marks_no_answer_words(monkeypatch):
     embedder = StubEmbedder(odds=0.0)
     embedder.spans = ()
     judged = judge(embedder, monkeypatch)
@@ -296,7 +296,7 @@ def test_asker_proposes_the_best_chunk_when_a_likely_answer_has_no_marked_words(
     assert judged.status == "unsure" and span == Span(*prepared_span(7)), "the best chunk is proposed whole"
 
 
-def test_asker_locates_marked_words_across_a_running_head(monkeypatch):
+def test_asker_proposes_the_whole_chunk_when_answer_words_cross_a_running_head(monkeypatch):
     embedder = StubEmbedder(odds=2.5)
     embedder.spans = ((9, 19),)
     monkeypatch.setattr(asked, "shared_kinds", lambda: embedder)

@@ -233,6 +233,6 @@ def test_card_of_drafts_shows_commands_with_real_folder_names(contracts, monkeyp
         ([Profile("Lease", parties=("A", "B"))], ["Lease"]),
     ],
 )
-def test_title_adds_details_only_if_documents_share_a_kind(profiles, titles):
+def test_title_adds_details_only_if_documents_are_of_the_same_kind(profiles, titles):
     drafted = [folder.Drafted(f"{n}.pdf", profile, "", {}, ()) for n, profile in enumerate(profiles)]
     assert list(folder._make_titles(drafted).values()) == titles

@@ -29,7 +29,7 @@ def test_shipped_playbooks_are_valid():
     assert len(find_playbooks(["contract"])[0].questions) == 41
 
 
-def test_playbook_questions_use_known_kinds():
+def test_shipped_playbook_questions_use_question_kinds_known_to_the_model():
     known = set(json.loads(KINDS.with_suffix(".json").read_text(encoding="utf-8"))["kinds"].values())
     contract, nda = find_playbooks(["contract", "nda"])
     assert {question.seek for question in contract.questions} <= known

@@ -136,7 +136,7 @@ def read_applied(folder):
     return {id: gold[0].labels for id, (_, gold) in rows.items()}, kept, info
 
 
-def test_review_of_a_reviewed_bundle_keeps_earlier_judgments(drafted, tmp_path):
+def test_second_review_of_a_bundle_preserves_judgments_of_the_first_review(drafted, tmp_path):
     out, _, _, waiting = drafted
     unsure = {line["id"] for line in waiting}
     first = page_of(out, tmp_path, "--sample", "12")

@@ -95,7 +95,7 @@ def test_transient_error_is_retried(name, tmp_path, no_pauses):
 
 
 @pytest.mark.parametrize("function", [fail, fail_with_document_error])
-def test_repeated_transient_error_sets_the_document_aside(function, tmp_path, no_pauses):
+def test_map_returns_error_for_item_after_repeated_transient_errors(function, tmp_path, no_pauses):
     (outcome,) = run("serial", function, [(errno.ESTALE, 99, str(tmp_path))])
     assert outcome.error is not None and os.strerror(errno.ESTALE) in str(outcome.error)
     assert len(list(tmp_path.iterdir())) == TRIES
@@ -180,7 +180,7 @@ class Clock:
 
 
 @pytest.mark.parametrize("what", ["library", "python", "expression"])
-def test_local_engine_stops_endless_item_with_its_programs_and_completes_others(what, tmp_path, monkeypatch):
+def test_local_engine_stops_endless_item_and_its_programs_and_completes_other_items(what, tmp_path, monkeypatch):
     monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=Clock(tmp_path)))
     engine = open_engine("local", jobs=1, limits=Limits(seconds=500))
     items = [("quick", ""), (what, str(tmp_path)), ("quick", ""), (what, str(tmp_path)), ("quick", "")]
@@ -194,7 +194,7 @@ def test_local_engine_stops_endless_item_with_its_programs_and_completes_others(
 
 
 @ALL
-def test_map_sets_aside_item_that_is_nested_too_deep(name, tmp_path):
+def test_map_returns_error_for_item_that_is_nested_too_deep(name, tmp_path):
     outcomes = list(run(name, hang, [("quick", ""), ("deep", str(tmp_path)), ("quick", "")]))
     assert [outcome.value for outcome in outcomes] == ["quick", None, "quick"]
     assert "nested too deep" in str(outcomes[1].error)
@@ -202,7 +202,7 @@ def test_map_sets_aside_item_that_is_nested_too_deep(name, tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 @PROCESSES
-def test_map_sets_aside_item_that_exceeds_memory_limit(name, tmp_path):
+def test_map_returns_error_for_item_that_exceeds_memory_limit(name, tmp_path):
     engine = open_engine(name, jobs=JOBS, limits=Limits(memory=1 << 30))
     outcomes = list(engine.map(hang, [("quick", ""), ("memory", str(tmp_path)), ("quick", "")]))
     assert [outcome.value for outcome in outcomes] == ["quick", None, "quick"]
@@ -211,7 +211,7 @@ def test_map_sets_aside_item_that_exceeds_memory_limit(name, tmp_path):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="Windows has no timer of processor time")
 @PROCESSES
-def test_map_sets_aside_file_that_exceeds_its_processor_time_limit(name):
+def test_map_returns_error_for_file_that_exceeds_its_processor_time_limit(name):
     outcomes = list(run(name, exceed_time_limit, [0, 1, 2]))
     assert [outcome.value for outcome in outcomes] == [0, None, 2]
     assert isinstance(outcomes[1].error, LimitError) and "more processor time than the limit" in str(outcomes[1].error)
@@ -240,14 +240,14 @@ def test_memory_limit_ends_programs_started_by_worker():
 
 
 @pytest.mark.extra
-def test_ray_engine_stops_endless_item_and_completes_others(tmp_path):
+def test_ray_engine_stops_endless_item_and_completes_other_items(tmp_path):
     engine = open_engine("ray", jobs=JOBS, limits=Limits(seconds=5))
     outcomes = list(engine.map(hang, [("quick", ""), ("library", str(tmp_path)), ("quick", "")]))
     assert [outcome.value for outcome in outcomes] == ["quick", None, "quick"]
     assert "not finished after 5 s, the limit of --item-timeout" in str(outcomes[1].error)
 
 
-def test_limits_apply_until_their_block_ends():
+def test_apply_limits_restores_previous_limits_after_its_with_block():
     usual = get_limits()
     with apply_limits(Limits(7, None)):
         with apply_limits(Limits(None, 1 << 20)):
@@ -256,7 +256,7 @@ def test_limits_apply_until_their_block_ends():
     assert get_limits() == usual == Limits(120, 2 << 30)
 
 
-def test_reused_worker_takes_the_current_folder_and_environment(tmp_path, monkeypatch):
+def test_reused_worker_uses_the_current_folder_and_environment(tmp_path, monkeypatch):
     run_in_worker(worker_pid, 0)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EXHIBIT_CACHE", "elsewhere")

@@ -60,7 +60,7 @@ def test_limit_errors_name_the_limit_and_its_flag():
 
 
 @LINUX
-def test_nested_block_cannot_raise_the_memory_limit():
+def test_nested_apply_limits_block_cannot_raise_the_memory_limit():
     with limit_memory(1 << 28):
         for inner in (nullcontext(), limit_memory(1 << 40), limit_memory(None)):
             with inner, pytest.raises(MemoryError):

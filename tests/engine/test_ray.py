@@ -129,7 +129,7 @@ list(open_engine("ray", jobs=2).map(work, [sys.argv[1]] * 9))
 
 @pytest.mark.extra
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_no_ray_process_outlives_the_program(number, tmp_path):
+def test_all_ray_processes_end_with_the_program(number, tmp_path):
     driver = subprocess.Popen([sys.executable, "-c", SLEEPY, str(tmp_path)], cwd=ROOT, stderr=subprocess.PIPE)
     wait_until(lambda: len(list(tmp_path.iterdir())) >= 2 or driver.poll() is not None)
     assert driver.poll() is None, driver.stderr.read().decode()

@@ -116,7 +116,7 @@ class WaitForGate:
         return number * number
 
 
-def test_map_repeats_items_of_a_dead_node_on_other_nodes(three_nodes, tmp_path):
+def test_map_repeats_items_of_a_killed_node_on_other_nodes(three_nodes, tmp_path):
     engine = open_engine(three_nodes.engine, limits=Limits(PATIENCE))
     thread, done = start_thread(lambda: [outcome.unwrap() for outcome in engine.map(WaitForGate(tmp_path), range(9))])
     lost = three_nodes.raylet(0)
@@ -148,7 +148,7 @@ def build_index(source: Remote, folder: Path, engine: str) -> int:
     return Pipeline(config, cache=folder / "cache", engine=engine).index(source, folder / "index").documents
 
 
-def test_index_of_bucket_documents_is_identical_when_node_dies(three_nodes, documents, tmp_path, monkeypatch):
+def test_index_of_bucket_documents_is_identical_when_node_is_killed(three_nodes, documents, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     assert build_index(documents, tmp_path / "here", "serial") == 9
     thread, results = start_thread(lambda: build_index(documents, tmp_path / "there", three_nodes.engine))

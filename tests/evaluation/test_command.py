@@ -236,7 +236,7 @@ def test_flagged_metric_marks_answers_with_confidence_below_threshold():
     assert describe_metric("flagged").improves(1.0) is None
 
 
-def test_flag_below_writes_flags_to_rows_summary_and_terminal(command, tmp_path, capsys):
+def test_flag_below_option_flags_answers_in_rows_summary_and_terminal_output(command, tmp_path, capsys):
     assert command("--flag-below", "0.3") == 0
     out = capsys.readouterr().out
     assert "2 of 5 answers have a confidence below 0.3: flagged for review" in out
@@ -248,7 +248,7 @@ def test_flag_below_writes_flags_to_rows_summary_and_terminal(command, tmp_path,
     assert (flagged["mean"], flagged["n"]) == (0.4, 5)
 
 
-def test_flag_below_reports_when_no_reply_has_confidence(command, tmp_path, capsys):
+def test_flag_below_option_prints_note_when_no_reply_has_confidence(command, tmp_path, capsys):
     path = tmp_path / "replies.jsonl"
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     path.write_text("".join(json.dumps({**line, "confidence": None}) + "\n" for line in lines), encoding="utf-8")

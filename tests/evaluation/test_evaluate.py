@@ -109,7 +109,7 @@ def test_ingestion_counts_pdf_pages(run, converted):
     assert told["pages"] == sum(document["pages"] for document in documents) > told["files"] == len(documents)
 
 
-def test_ranking_is_deeper_if_files_have_grades(run, bundle):
+def test_ranking_contains_all_graded_files_despite_smaller_depth(run, bundle):
     lines = rows_of(bundle / "gold.jsonl")
     grades = {"alder.txt": 4, "birch.txt": 0, "cedar.txt": 2}
     lines[0]["labels"] |= {"grade": 4, "grades": json.dumps(grades)}
@@ -171,7 +171,7 @@ def test_evaluate_rejects_incomplete_judge_name_and_shows_expected_form(run, jud
         run(settings_judge=judge)
 
 
-def test_evaluate_refuses_existing_run_changed_settings_and_foreign_folder(run, bundle, tmp_path):
+def test_evaluate_refuses_existing_run_changed_settings_and_folder_without_run(run, bundle, tmp_path):
     run()
     with pytest.raises(BundleError, match="exists already; continue it with --resume"):
         run()
@@ -239,7 +239,7 @@ def test_resume_after_stop_during_report_asks_no_questions(run, server):
         run(None, **told, resume=True)
 
 
-def test_stopped_resume_of_a_finished_run_leaves_no_summary(run, server):
+def test_interrupted_resume_of_a_finished_run_removes_its_summary(run, server):
     told = {"target_url": server.url, "metrics": "answer_length", "retries": 0}
     bad = "Which law governs the agreement of Alder Ltd?"
     server.reply = lambda question: (500, b"out of memory") if question == bad else chat("fine", [])
@@ -363,7 +363,7 @@ def test_parse_settings_rejects_invalid_settings_by_name(told, match):
         assert parse_settings(told).config is None
 
 
-def test_parse_set_collects_headers_and_takes_the_last_of_other_settings():
+def test_parse_set_collects_all_headers_and_uses_last_value_of_other_settings():
     given = parse_set(["target_header=A=B", "target_header=C=D", "chunk_size=1", "chunk_size=2"])
     assert given == {"target_header": ["A=B", "C=D"], "chunk_size": "2"}
 
@@ -405,7 +405,7 @@ def test_repeat_reports_spread_of_means_over_rounds(run, server):
     assert again.means == done.means and sum(asked.values()) == 1 + 27
 
 
-def test_repeat_counts_questions_not_replies_as_failed(run, server):
+def test_repeat_counts_a_question_with_several_failed_replies_once(run, server):
     bad = "Which law governs the agreement of Birch Inc.?"
     seen: list[str] = []
 
@@ -617,7 +617,7 @@ def test_eval_results_row_has_first_ten_passages_with_file_and_page(dataset, tmp
     assert row["id"] == 0
 
 
-def test_format_reply_stores_text_of_later_context_passages():
+def test_format_reply_stores_text_of_first_ten_passages_and_of_context_passages():
     passages = tuple(Passage(f"words {n}", "alder.txt") for n in range(14))
     fields = format_reply(Case(1, "?", "", reply=Reply(passages=passages, answer="words", context=(1, 13))))
     assert [("text" in one) for one in fields["passages"]] == [True] * 10 + [False, False, True, False]

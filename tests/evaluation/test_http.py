@@ -293,7 +293,7 @@ def test_http_target_retries_stream_without_end_mark(dataset):
 # ---------------------------------------------------------------- asking
 
 
-def test_ask_all_stops_when_closed():
+def test_ask_all_sends_no_further_questions_after_close():
     cases = [case(id=number, question=f"q{number}") for number in range(50)]
     asked = []
 

@@ -363,7 +363,7 @@ def test_metrics_are_none_if_their_fields_are_missing(dataset, lack):
 # ---------------------------------------------------------------- names
 
 
-def test_documents_choose_the_exact_file_name_and_the_occurrence_at_the_gold(tmp_path):
+def test_documents_prefer_exact_file_name_and_occurrence_that_is_gold(tmp_path):
     for name, text in (("Case.txt", "Rent is due."), ("case.txt", "Rent is due. Fees too. Rent is due.")):
         (tmp_path / name).write_text(text, encoding="utf-8")
     documents = Documents({path.name: path for path in tmp_path.iterdir()})

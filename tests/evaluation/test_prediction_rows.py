@@ -103,7 +103,7 @@ def test_id_of_and_question_of_return_none_for_unusable_values():
         ({"answer": "a", "seconds": 0}, "seconds", 0.0),
     ],
 )
-def test_read_reply_reads_error_confidence_selected_and_seconds(row, field, value):
+def test_read_reply_reads_error_confidence_selected_passages_and_seconds(row, field, value):
     assert getattr(read_reply(row, lambda name: name), field) == value
 
 

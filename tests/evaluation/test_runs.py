@@ -179,7 +179,7 @@ def test_find_regressions_ignores_chance_drop_among_many_metrics():
     assert find_regressions(fallen, ["answer_f1"]) == ["answer_f1"] and "answer_f1" not in NAMED
 
 
-def test_explain_fall_requires_drop_beyond_chance():
+def test_explain_fall_gives_a_reason_only_for_a_drop_beyond_chance():
     assert explain_fall("answer_f1", Difference(0.7, 0.5, 9, (-0.3, -0.1))) == "worse by more than chance"
     for other in (Difference(0.5, 0.7, 9, (0.1, 0.3)), Difference(0.7, 0.5, 9, (-0.3, 0.0)), Difference(None, 0.5, 0)):
         assert not explain_fall("answer_f1", other)

@@ -129,7 +129,7 @@ def test_find_in_chunks_reports_gold_cut_by_every_chunk(words: str) -> None:
     assert follow(words, in_chunks=1.0)["lost_at"] is None
 
 
-def test_find_in_chunks_compares_letters_with_each_single_chunk() -> None:
+def test_find_in_chunks_requires_all_spans_of_the_gold_in_a_single_chunk() -> None:
     assert find_in_chunks(gold(LIGHTS).places, [(Span(0, 40),)], PORT) == 0.0
     assert follow(LIGHTS, in_chunks=0.0)["reason"] == "in no chunk"
     start, end = gold(LIGHTS).places[0][0]
@@ -173,7 +173,7 @@ def test_follow_gold_leaves_unreported_stages_unknown() -> None:
     assert "retrieved" not in follow(LIGHTS, [unplaced])
 
 
-def test_ceilings_decrease_from_stage_to_stage() -> None:
+def test_ceilings_of_gives_share_of_gold_that_reaches_each_stage() -> None:
     absent = {"lost_at": "page", "reason": "", "page": False}
     stages = [follow(LIGHTS, LIST, LIST), follow(TOLL, LIST, LIST[:3]), follow(BERTH, LIST[1:], LIST[1:]), absent]
     left = ceilings_of(stages)

@@ -157,7 +157,7 @@ def test_ingest_set_to_auto_uploads_only_missing_files(imitation, dataset, name)
 
 
 @pytest.mark.parametrize("name", UPLOADS)
-def test_ingest_sets_aside_unreadable_file(imitation, dataset, name):
+def test_ingest_skips_and_reports_unreadable_file(imitation, dataset, name):
     with imitation(name) as system:
         system.unreadable = ("birch.txt",)
         ingestion = open_system_target(name, system.url, ingest="auto", retries=1).ingest(dataset)

@@ -307,7 +307,7 @@ def test_function_target_runs_async_calls_in_a_single_event_loop(dataset):
     assert len(loops) == 1
 
 
-def test_function_target_passes_as_of_when_requested(dataset):
+def test_function_target_passes_as_of_date_to_functions_that_accept_as_of(dataset):
     seen = []
 
     def answer(question, *, as_of=None):

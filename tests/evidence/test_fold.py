@@ -36,7 +36,7 @@ def test_fold_is_equal_for_two_renderings_of_the_same_words(first, second):
 
 
 @pytest.mark.parametrize(("first", "second"), [("Company", "company"), ("non-exclusive", "nonexclusive")])
-def test_fold_keeps_case_and_hyphens_unless_loose(first, second):
+def test_fold_ignores_case_and_hyphens_only_when_loose(first, second):
     assert fold(first) != fold(second)
     assert fold(first, loose=True) == fold(second, loose=True)
 
@@ -80,7 +80,7 @@ def test_fold_range_round_trip_covers_the_same_characters(text, data):
         assert fold(text[slice(*back)]) == fold(text[start:end])
 
 
-def test_fold_leaves_out_given_ranges():
+def test_fold_excludes_given_ranges():
     text = "the parties\n3\nSource: X\nagree"
     folded = Fold.of(text, without=[(12, 24)])
     assert folded.text == "thepartiesagree"

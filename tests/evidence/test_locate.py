@@ -114,7 +114,7 @@ def test_locate_finds_a_quote_across_a_page_break():
     assert [doc.pages_of(span) for span in match.spans] == [[1], [2]]
 
 
-def test_locate_finds_a_quote_that_is_page_furniture():
+def test_locate_finds_a_quote_that_is_a_repeated_page_header():
     doc = document("", "Head\nbody one\n1", "Head\nbody two\n2")
     assert [match.how for match in locate("Head", doc)] == ["exact", "exact"]
 
@@ -197,7 +197,7 @@ SIGNED = ["first\nsecond\nthird\nfourth\nBy: ____\nfifth\nsixth\nseventh\neighth
         ),
     ],
 )
-def test_page_furniture_is_repeated_edge_lines_and_page_numbers(pages, expected):
+def test_page_furniture_consists_of_repeated_edge_lines_and_page_numbers(pages, expected):
     text, spans = "\n".join(pages), []
     for page in pages:
         start = spans[-1][1] + 1 if spans else 0

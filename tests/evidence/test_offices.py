@@ -260,7 +260,7 @@ def test_read_document_refuses_a_part_that_declares_xml_entities(tmp_path, suffi
         read_document(path)
 
 
-def test_word_reader_names_a_file_without_text(tmp_path):
+def test_word_reader_error_names_a_file_without_text(tmp_path):
     (tmp_path / "a.docx").write_bytes(files.pack({"word/styles.xml": f"<w:styles {files.W}/>"}))
     with pytest.raises(DocumentError, match=r"a\.docx: no text in it \(word/document\.xml\)"):
         word.page(tmp_path / "a.docx")

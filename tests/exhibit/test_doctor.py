@@ -112,7 +112,7 @@ def test_doctor_names_the_remedy_of_each_missing_program(capsys, monkeypatch):
     assert findings["all-MiniLM-L6-v2"].detail == "the weights are present; the first run builds the graph"
 
 
-def test_fix_installs_the_named_parts_and_stops_at_the_first_failure(monkeypatch, capsys):
+def test_doctor_fix_installs_the_named_parts_and_stops_at_the_first_failure(monkeypatch, capsys):
     asked: list[str] = []
     for part, code in (("browser", 0), ("model", 1)):
         monkeypatch.setitem(doctor.FIXES, part, lambda part=part, code=code: asked.append(part) or code)
@@ -131,7 +131,7 @@ def test_fix_installs_the_named_parts_and_stops_at_the_first_failure(monkeypatch
         ("careful", "exhibit.models.rerankers.teacher"),
     ],
 )
-def test_fix_calls_the_installer_of_a_part(part, module, monkeypatch):
+def test_doctor_fix_calls_the_installer_of_the_named_part(part, module, monkeypatch):
     asked: list[object] = []
     monkeypatch.setattr(f"{module}.main", lambda *given: asked.append(given) or 0)
     assert main(["doctor", "--fix", part]) == 0 and asked == [()]
@@ -141,7 +141,7 @@ def test_fix_calls_the_installer_of_a_part(part, module, monkeypatch):
     ("root", "apt", "installers"),
     [(True, True, ["playwright", "apt-get", "apt-get"]), (True, False, ["playwright"]), (False, True, ["playwright"])],
 )
-def test_fix_browser_installs_debian_chromium_for_root(root, apt, installers, capsys, monkeypatch, tmp_path):
+def test_doctor_fix_browser_installs_debian_chromium_for_root(root, apt, installers, capsys, monkeypatch, tmp_path):
     browser, called = tmp_path / "chromium", []
 
     def run(command, **_):

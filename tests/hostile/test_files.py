@@ -24,7 +24,7 @@ def write(folder, files):
     return [folder / file.name for file in files]
 
 
-def test_hostile_files_are_read_or_refused_in_time(tmp_path):
+def test_hostile_files_are_read_or_refused_within_the_time_limit(tmp_path):
     work = Preparation(Config.preset("rcts", embedder="hashing"))
     outcomes = list(open_engine("local", jobs=2).map(work, write(tmp_path, QUICK)))
     for file, outcome in zip(QUICK, outcomes, strict=True):

@@ -99,7 +99,7 @@ def test_read_versions_starts_no_program_configured_in_a_repository(laws, tmp_pa
     assert not mark.exists()
 
 
-def test_commit_of_starts_no_program_named_in_user_configuration(laws, tmp_path, monkeypatch):
+def test_commit_of_starts_no_program_named_in_git_configuration_of_the_user(laws, tmp_path, monkeypatch):
     program, mark = write_bait(tmp_path)
     config = tmp_path / ".gitconfig"
     config.write_text(f'[filter "bait"]\n\tclean = {program}\n[core]\n\tfsmonitor = {program}\n', encoding="utf-8")
@@ -110,7 +110,7 @@ def test_commit_of_starts_no_program_named_in_user_configuration(laws, tmp_path,
     assert not mark.exists()
 
 
-def test_read_versions_refuses_another_users_repository_unless_marked_safe(laws, tmp_path, monkeypatch):
+def test_read_versions_refuses_git_repository_of_another_user_unless_marked_safe(laws, tmp_path, monkeypatch):
     config = tmp_path / ".gitconfig"
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)

@@ -86,7 +86,7 @@ def server(location: str = "") -> Iterator[tuple[str, list[Mapping[str, str]]]]:
         yield f"{url}/v1", heard
 
 
-def test_redirect_receives_no_api_token(monkeypatch):
+def test_redirected_request_contains_no_api_token(monkeypatch):
     with server() as (elsewhere, stolen), server(elsewhere) as (named, heard):
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
         monkeypatch.setenv("OPENAI_BASE_URL", named)

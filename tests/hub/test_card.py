@@ -166,7 +166,7 @@ def make_gold(number: int, *, pages: list[int], **fields: object) -> Gold:
     return Gold.model_validate({**record, "pages": pages, "how": "exact" if pages else "absent", **fields})
 
 
-def test_choose_prefers_short_example_located_on_single_page():
+def test_choose_orders_examples_by_location_page_count_and_length():
     rows = [
         make_row(0, ""),
         make_row(1, "x" * 300, "a.pdf"),  # not found

@@ -59,7 +59,7 @@ SOURCES = (
 )
 
 
-def test_verify_keeps_only_supporting_citations():
+def test_verify_removes_citations_that_do_not_support_their_claim():
     verdict = verify([Claim("The initial term of the Lease commences on March 14, 2019.", (1, 2))], SOURCES)
     assert verdict.citations == (1,) and not verdict.unsupported
 

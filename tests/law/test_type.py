@@ -44,6 +44,6 @@ def test_numbered_sentence_in_body_font_has_no_title(tmp_path):
     assert titles == {"1.": "Moorings", "1.1": "", "2.": "Dues", "2.1": "", "3.": "Signals"}
 
 
-def test_typed_outline_is_empty_for_a_uniform_font(tmp_path):
+def test_make_typed_outline_finds_no_heading_in_text_of_a_single_font(tmp_path):
     document = write(tmp_path / "a.pdf", [(TEXT, BODY)] * 9)
     assert make_typed_outline(document) == NO_OUTLINE == make_typed_outline(Document("a.txt", TEXT))

@@ -94,7 +94,7 @@ def test_read_words_returns_none_for_text_other_than_number():
 @pytest.mark.parametrize(
     ("like", "written"), [("10000", "20000"), ("10,000", "20,000"), ("500", "20,000"), ("10000.00", "20000.00")]
 )
-def test_write_digits_uses_commas_and_decimals_like_other_number(like, written):
+def test_write_digits_uses_commas_and_decimals_like_the_original_number(like, written):
     assert write_digits(Decimal(20_000), like) == written
 
 

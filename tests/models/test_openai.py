@@ -68,7 +68,7 @@ def test_slow_reply_ends_at_the_deadline(server: OpenAIServer):
     assert "no complete reply" in error
 
 
-def test_rejected_parameter_is_replaced(server: OpenAIServer):
+def test_complete_replaces_max_tokens_when_the_server_rejects_the_parameter(server: OpenAIServer):
     rejected = {"status": 400, "body": {"error": {"param": "max_tokens", "message": "use max_completion_tokens"}}}
     server.faults = {"x": [rejected]}
     assert ask(make_model(), "x") == ["echo: x"]
@@ -105,7 +105,7 @@ def test_complete_sends_schema_and_removes_thinking_text(server: OpenAIServer):
         (azure, {"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com"}, "OPENAI_API_VERSION"),
     ],
 )
-def test_open_names_missing_or_invalid_environment_variables(monkeypatch, plugin, variables, message):
+def test_openai_and_azure_errors_name_missing_or_invalid_environment_variables(monkeypatch, plugin, variables, message):
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_TIMEOUT", "AZURE_OPENAI_ENDPOINT", "OPENAI_MODEL"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
@@ -116,7 +116,7 @@ def test_open_names_missing_or_invalid_environment_variables(monkeypatch, plugin
         plugin.open(None, {})
 
 
-def test_azure_puts_the_deployment_into_the_path(server: OpenAIServer, monkeypatch):
+def test_azure_request_has_the_deployment_in_its_url_path(server: OpenAIServer, monkeypatch):
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", server.url)
     monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)

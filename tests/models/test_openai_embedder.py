@@ -73,7 +73,7 @@ def test_embed_stops_after_the_timeout_of_the_pipeline(server, tmp_path):
     assert len(server.requests) <= 1, "the timeout includes all retries"
 
 
-def test_dimensions_are_requested_or_known_without_a_request(server):
+def test_embedder_requests_named_dimensions_and_knows_default_dimensions(server):
     model = openai.open("text-embedding-3-large@256")
     assert model.name == "openai:text-embedding-3-large@256" and model.dimensions == 256
     assert openai.open("text-embedding-3-large").dimensions == 3072 and server.requests == []

@@ -89,7 +89,7 @@ def test_question_kind_is_found_by_a_known_wording_before_the_vector() -> None:
     assert unlike, "vectors alone take some for another kind, since several kinds ask for nearly the same"
 
 
-def test_passage_vector_scores_highest_for_the_kind_that_it_answers() -> None:
+def test_passage_vector_scores_highest_for_the_question_kind_that_the_passage_answers() -> None:
     embedder, kinds = legal.open("int8"), reader.shared_kinds()
     asked = ["Which law governs it?", "What is its cap on liability?"]
     law, cap = (kinds.of(text, vector) for text, vector in zip(asked, embedder.embed(asked, role="query"), strict=True))

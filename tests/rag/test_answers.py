@@ -163,7 +163,7 @@ def test_extractive_answerer_quotes_matching_sentence_or_refuses():
     assert answer_by_words("Who insures the aircraft?", make_context(*LEASE)).refused
 
 
-def test_format_quotable_marks_fragments_and_hides_citations():
+def test_format_quotable_adds_ellipses_to_fragments_and_replaces_citation_brackets():
     assert format_quotable("see [3] and\npay") == "… see (3) and pay …"
     assert format_quotable("It ends.") == "It ends."
 

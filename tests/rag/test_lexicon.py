@@ -77,7 +77,7 @@ def test_word_index_reloads_without_removed_texts(tmp_path):
     assert more.search(["deposit"], 5)[1].tolist() == [12] and len(more) == 3
 
 
-def test_word_search_finds_the_text_of_every_term(database):
+def test_word_search_finds_the_text_with_the_searched_term(database):
     terms = [f"k{chr(97 + n // 26)}{chr(97 + n % 26)}k" for n in range(60)]
     words = make_words(database, [f"{term} roof" for term in terms])
     assert all(words.search([term], 1)[1].tolist() == [n] for n, term in enumerate(terms))

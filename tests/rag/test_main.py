@@ -115,7 +115,7 @@ def test_search_prints_score_section_and_beginning_of_passage(tmp_path, capsys):
     assert passage["score"] == round(passage["score"], 4) and "error" not in record and "refused" in record
 
 
-def test_index_command_counts_and_names_files_set_aside(tmp_path, capsys):
+def test_index_command_counts_and_names_unreadable_files(tmp_path, capsys):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.txt").write_text("The rent is due.", encoding="utf-8")
     (tmp_path / "docs" / "b.pdf").write_bytes(b"%PDF-1.4")

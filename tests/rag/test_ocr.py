@@ -46,7 +46,7 @@ def test_index_leaves_hidden_words_out_of_chunks_and_notes_them_in_report(indexe
     assert (pipeline.text("lease.pdf") or "")[hit.span.start + start :].startswith("rent")
 
 
-def test_index_includes_hidden_words_if_a_setting_requests_it(indexed):
+def test_index_includes_hidden_words_when_a_setting_enables_them(indexed):
     pipeline, report = indexed(f"{RENT} {ORDER}", hidden_text="index")
     [found] = pipeline.search(["Which word does the lease answer with: zyxgate?"])
     assert any("zyxgate" in hit.text for hit in found.ranked)

@@ -221,7 +221,7 @@ def test_citing_the_first_passage_does_not_change_ranking(make, corpus, tmp_path
     assert answered.answer.best and answered.retrieved.ranked == before.ranked
 
 
-def test_index_adds_each_file_of_a_folder_or_names_it_as_set_aside(corpus, make, tmp_path):
+def test_index_adds_readable_files_of_a_folder_and_reports_each_unreadable_file(corpus, make, tmp_path):
     (corpus / "film.mp4").write_bytes(b"ftyp")
     (corpus / "sub").mkdir()
     (corpus / "sub" / "x.md").write_text("The **licensee** pays.")

@@ -118,7 +118,7 @@ def test_standardise_scales_scores_of_each_group_separately():
     assert scores.tolist() == [-1, 1, 0, 0]
 
 
-def test_add_context_raises_neighbours_and_sections_of_same_document():
+def test_add_context_raises_scores_of_neighbours_and_sections_of_same_document():
     table = np.array([[0, 1, 0, 9, 1, 0], [1, 1, 9, 19, 1, 1], [2, 1, 19, 29, 1, 1], [3, 2, 0, 9, 1, 0]], np.int64)
     own = np.array([0, 0, 6, 0], np.float32)
     raised = retrieve.add_context(own, table, retrieve.WEIGHTS)

@@ -124,7 +124,7 @@ def test_teach_and_ship_write_the_model_for_yes_no_questions(taught: Path, tmp_p
     assert low["encoder.layer.1.output.dense.up"].any() and low["head.weight"].shape == (1, 64)
 
 
-def test_list_asked_finds_the_clause_of_each_yes_no_question(tmp_path: Path) -> None:
+def test_list_asked_returns_the_clause_of_each_yes_no_question(tmp_path: Path) -> None:
     pack = gather([write_yes_no_questions(tmp_path / "people")], excluded=Excluded(), dev=0.0)
     asked = list_asked(pack, "train")
     assert len(asked) == 12 and sum(question.yes for question in asked) == 6
@@ -133,7 +133,7 @@ def test_list_asked_finds_the_clause_of_each_yes_no_question(tmp_path: Path) -> 
     assert len(clause) == 8, "This Agreement is governed by the law of, without the country"
 
 
-def test_turn_adds_or_removes_a_single_denial() -> None:
+def test_turn_negates_a_clause_by_adding_or_removing_a_single_denial() -> None:
     may, pay, no, not_ = 2089, 3477, 2053, 2025
     assert turn(np.array([may, pay])).tolist() == [may, not_, pay]
     assert turn(np.array([may, not_, pay])).tolist() == [may, pay]
@@ -190,7 +190,7 @@ def test_training_loss_is_lower_if_scores_agree_with_teacher_and_gold() -> None:
     assert agrees < differs
 
 
-def test_make_pages_uses_the_teacher_probabilities_of_all_candidates_as_targets() -> None:
+def test_make_pages_derives_targets_from_teacher_probabilities_and_gold() -> None:
     first = Question(0, 7, 0, np.array([3]), passages=np.array([3, 5]), scores=np.array([0.0, 0.0], np.float32))
     second = Question(1, 7, passages=np.array([4]), scores=np.array([-9.0], np.float32))
     [page] = make_pages([first, second], np.random.default_rng(0), size=16, gold=0.4)
@@ -200,7 +200,7 @@ def test_make_pages_uses_the_teacher_probabilities_of_all_candidates_as_targets(
     assert page.worth[at] == 1 and page.worth[1 - at] == pytest.approx(0.3, abs=1e-3)
 
 
-def test_judge_with_rank_0_trains_layers_but_not_embeddings() -> None:
+def test_training_judge_with_rank_0_trains_all_layers_but_not_embeddings() -> None:
     judge = Judge(tiny_weights(), rank=4, seed=1)
     assert {name for name, parameter in judge.named_parameters() if parameter.requires_grad} >= {"head.weight"}
     full = Judge(tiny_weights(), rank=0, seed=1)

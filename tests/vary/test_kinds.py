@@ -43,7 +43,7 @@ def change_values(text, answer, gold, question="What?", *, seed=1):
 # ---------------------------------------------------------------- figures
 
 
-def test_figures_kind_changes_words_digits_and_answer_together(corpus):
+def test_vary_kind_figures_changes_words_digits_and_answer_together(corpus):
     after = vary_corpus(corpus, "figures")
     for row in after.rows:
         new, old = keys_of(row.labels["new"]), keys_of(row.labels["old"])
@@ -77,12 +77,12 @@ def test_figures_kind_changes_words_digits_and_answer_together(corpus):
         ("within ten (10) days", "10 days", "ten (10) days", IN_QUESTION),
     ],
 )  # fmt: skip
-def test_figures_kind_gives_the_reason_for_a_skipped_value(text, answer, gold, reason):
+def test_vary_kind_figures_gives_the_reason_for_a_skipped_value(text, answer, gold, reason):
     changes = change_values(text, answer, gold, "Is it 10 days?")
     assert changes.left_out == {1: reason} and changes.edits == []
 
 
-def test_figures_kind_changes_every_statement_of_a_single_fact():
+def test_vary_kind_figures_changes_every_statement_of_the_same_fact():
     text = (
         "The initial term of this lease is five (5) years. At the end of the initial term of five (5) years the "
         "lease ends. Claims for personal injury lapse after five (5) years."
@@ -92,7 +92,7 @@ def test_figures_kind_changes_every_statement_of_a_single_fact():
     assert max(edit.end for edit in changes.edits) < text.index("Claims")
 
 
-def test_figures_kind_chooses_a_number_that_fits_a_preceding_a_or_an():
+def test_vary_kind_figures_chooses_a_number_that_fits_the_preceding_article():
     text = "The tenant has an eight (8) day period to pay."
     for seed in range(8):
         for edit in change_values(text, "8 days", text, seed=seed).edits:
@@ -102,7 +102,7 @@ def test_figures_kind_chooses_a_number_that_fits_a_preceding_a_or_an():
 # ---------------------------------------------------------------- removed
 
 
-def test_removed_kind_removes_at_most_a_third_of_clauses_and_leaves_their_numbers(corpus):
+def test_vary_kind_removed_deletes_at_most_a_third_of_clauses_but_not_clause_numbers(corpus):
     after = vary_corpus(corpus, "removed", tally=(tally := Tally()))
     assert after.rows and len(after.rows) + sum(map(len, tally.left_out.values())) == len(corpus.rows)
     for row in after.rows:
@@ -116,7 +116,7 @@ def test_removed_kind_removes_at_most_a_third_of_clauses_and_leaves_their_number
 
 
 @pytest.mark.parametrize("end", ["\nName", "\nbetween the Tenant and the", " between them.\n- 26 -"])
-def test_removed_kind_skips_question_if_clause_end_is_uncertain(end):
+def test_vary_kind_removed_skips_question_if_clause_end_is_uncertain(end):
     gold = "The laws of Ohio govern this Lease and all agreements"
     text = f"1. Law. {gold}{end}\n\n2. Rent. The rent is due.\n\n3. Notices. Notices are sent by post.\n"
     document, row = one_row(text, "Ohio", gold)
@@ -128,7 +128,7 @@ def test_removed_kind_skips_question_if_clause_end_is_uncertain(end):
 
 
 @pytest.mark.parametrize("mark", ["§ 1", "Section 1", "1."])
-def test_removed_kind_leaves_the_clause_number_unchanged(mark):
+def test_vary_kind_removed_does_not_change_the_clause_number(mark):
     gold = "The laws of Ohio govern this Lease and all agreements between them."
     text = f"{mark} Law\n{gold}\n\n2. Rent\nThe rent is due.\n\n3. Notices\nNotices are sent by post.\n"
     document, row = one_row(text, "Ohio", gold)
@@ -136,7 +136,7 @@ def test_removed_kind_leaves_the_clause_number_unchanged(mark):
     assert f"{mark} [Intentionally omitted.]" in after.documents["a.pdf"].text
 
 
-def test_amended_kind_cites_articles_as_the_contract_does():
+def test_vary_kind_amended_cites_articles_in_the_style_of_the_contract():
     gold = "This Lease begins on May 1, 2016."
     text = f"ARTICLE 1 -- TERM\n{gold}\n\nARTICLE 2 -- NOTICES\nNotices are sent by post.\n"
     document, row = one_row(text, "5/1/16", gold)
@@ -149,7 +149,7 @@ def test_amended_kind_cites_articles_as_the_contract_does():
 # ---------------------------------------------------------------- amended
 
 
-def test_amended_kind_answers_each_day_from_the_clause_in_force(corpus):
+def test_vary_kind_amended_answers_each_day_from_the_clause_in_force(corpus):
     after = vary_corpus(corpus, "amended:3")
     for row in after.rows:
         assert keys_of(row.labels["new"]) <= keys_of(" ".join(words(after, row)))
@@ -162,7 +162,7 @@ def test_amended_kind_answers_each_day_from_the_clause_in_force(corpus):
     assert len({row.id for row in after.rows}) == len(after.rows)
 
 
-def test_amended_kind_adds_a_document_and_lists_other_versions_as_near_misses(corpus):
+def test_vary_kind_amended_adds_a_document_and_lists_other_versions_as_near_misses(corpus):
     after = vary_corpus(corpus, "amended:2")
     text = after.documents["lease - Amendment No. 1.pdf"].text
     assert text.startswith("AMENDMENT NO. 1") and "of the Agreement is hereby" in text
@@ -179,7 +179,7 @@ def test_amended_kind_adds_a_document_and_lists_other_versions_as_near_misses(co
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_injection_kind_changes_every_document_and_keeps_gold(corpus, way):
+def test_vary_kind_injection_changes_every_document_but_not_the_gold(corpus, way):
     after = vary_corpus(corpus, f"injection:{way}")
     for row, before in zip(after.rows, corpus.rows, strict=True):
         assert words(after, row) == words(corpus, before)
@@ -190,12 +190,12 @@ def test_injection_kind_changes_every_document_and_keeps_gold(corpus, way):
         assert row.labels["injection"] == way
 
 
-def test_injection_kind_uses_visible_and_footnote_by_default(corpus):
+def test_vary_kind_injection_is_visible_and_in_footnotes_by_default(corpus):
     after = vary_corpus(corpus, "injection", seed=0)
     assert {row.labels["injection"] for row in after.rows} == {"visible", "footnote"}
 
 
-def test_growth_kind_adds_the_requested_number_of_documents(corpus, tmp_path):
+def test_vary_kind_growth_adds_the_requested_number_of_documents(corpus, tmp_path):
     others = tmp_path / "others"
     others.mkdir()
     for number in range(3):
@@ -211,19 +211,19 @@ def test_growth_kind_adds_the_requested_number_of_documents(corpus, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["amended:7", "injection:sideways", "growth:one"])
-def test_kind_refuses_an_unknown_argument(corpus, kind):
+def test_vary_kind_with_an_unknown_argument_is_refused(corpus, kind):
     with pytest.raises(ToolkitError, match=kind.partition(":")[2]):
         vary_corpus(corpus, kind)
 
 
-def test_docs_list_every_kind_of_variation():
+def test_docs_list_every_vary_kind():
     page = (Path(__file__).parents[2] / "docs" / "vary.md").read_text(encoding="utf-8")
     assert {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")} == set(KINDS) == set(TITLES)
 
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_figures_kind_changes_at_least_60_percent_of_real_values(data, tmp_path):
+def test_vary_kind_figures_changes_at_least_60_percent_of_real_values(data, tmp_path):
     assert (
         convert(["cuad", "--source", str(data / "cuad"), "--out", str(tmp_path / "cuad"), "--max-documents", "40"]) == 0
     )

@@ -89,7 +89,7 @@ def test_find_regressions_requires_large_fall_when_runs_have_single_document():
     assert find_regressions(make_example_series([[0.9] * 6, [0.85] * 6], documents=1)) == []
 
 
-def test_index_reports_regression_when_there_are_only_two_runs(tmp_path, capsys):
+def test_results_index_reports_regression_between_only_two_runs(tmp_path, capsys):
     make_runs(tmp_path, bad=2, runs=2)
     assert main(["index", str(tmp_path)]) == 0
     assert "run-02 is worse than run-01" in capsys.readouterr().out
@@ -224,7 +224,7 @@ def test_read_scale_names_fault_of_invalid_file(tmp_path, text, message):
         read_scale(tmp_path / "bands.toml")
 
 
-def test_index_prints_failed_checks_and_returns_exit_code_4(folder, tmp_path, capsys):
+def test_results_index_prints_failed_checks_and_returns_exit_code_4(folder, tmp_path, capsys):
     out = ["--out", str(tmp_path / "index.html")]
     assert main(["index", str(folder), "--fail-on", "regression", "--fail-on", "band", *out]) == 4
     printed = capsys.readouterr().out
@@ -235,14 +235,14 @@ def test_index_prints_failed_checks_and_returns_exit_code_4(folder, tmp_path, ca
     assert main(["index", str(folder), "--fail-on", "band", *out]) == 0
 
 
-def test_index_fail_on_band_fails_when_mean_is_poor(tmp_path):
+def test_results_index_fail_on_band_fails_when_mean_is_poor(tmp_path):
     make_runs(tmp_path, bad=None, runs=2)
     (tmp_path / "strict.toml").write_text('[answer_f1]\ngood = "> 0.99"\npoor = "< 0.95"\n')
     assert main(["index", str(tmp_path), "--fail-on", "band"]) == 0
     assert main(["index", str(tmp_path), "--fail-on", "band", "--bands", str(tmp_path / "strict.toml")]) == 4
 
 
-def test_index_fail_on_band_uses_seed_scale(tmp_path, capsys):
+def test_results_index_fail_on_band_uses_seed_scale(tmp_path, capsys):
     make_runs(tmp_path, bad=None, runs=2)
     assert main(["index", str(tmp_path), "--fail-on", "band", "--bands", "seed"]) == 4
     printed = capsys.readouterr().out
@@ -252,7 +252,7 @@ def test_index_fail_on_band_uses_seed_scale(tmp_path, capsys):
         read_scale(Path("sede"))
 
 
-def test_index_rejects_check_that_is_invalid_or_can_never_fail(folder, tmp_path, capsys):
+def test_results_index_rejects_check_that_is_invalid_or_can_never_fail(folder, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["index", str(folder), "--fail-on", "worse"])
     assert ended.value.code == 2 and "choose from 'regression', 'band'" in capsys.readouterr().err
@@ -303,7 +303,7 @@ def test_trend_page_fits_screen_width_with_readable_contrast(folder, browser):
         ("leases/eval_results.jsonl", None),
     ],
 )  # fmt: skip
-def test_index_skips_damaged_run_and_shows_other_runs(tmp_path, capsys, name, content):
+def test_results_index_skips_damaged_run_and_shows_other_runs(tmp_path, capsys, name, content):
     made = make_runs(tmp_path / "results", runs=3, bad=None)
     damaged = made / "run-02" / name
     damaged.unlink()

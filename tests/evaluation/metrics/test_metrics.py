@@ -75,7 +75,7 @@ def test_measure_rejects_unknown_metric_or_cutoff(name, message):
         measure([ROW], names=[name])
 
 
-def test_choose_headlines_returns_six_metrics():
+def test_choose_headlines_returns_six_headline_metrics():
     names = list(measure([ROW]))
     headlines = choose_headlines(names)
     assert len(headlines) == 6 and headlines[0] == "answered_rightly"
@@ -104,7 +104,7 @@ def test_metric_formats_value_for_terminal_and_report(unit, value, terminal, rep
 # ---------------------------------------------------------------- a user's own
 
 
-def test_function_is_a_metric_only_while_it_is_registered():
+def test_function_is_a_metric_only_while_registered():
     def words(case):
         return len(case.reply.answer.split())
 

@@ -387,7 +387,7 @@ def test_graded_metrics_equal_hand_computed_values(files, gain, found, first):
     assert score_files(files) == pytest.approx(expected)
 
 
-def test_graded_metrics_are_none_without_gain():
+def test_graded_metrics_are_none_when_no_graded_file_is_relevant():
     assert score_files("ab", {"a": 2, "b": 0})["mrr@10"] is None
     assert score_files("ab", {"a": 2, "b": 0})["ndcg@5"] == 1
     assert set(score_files("ab", {"a": 0, "b": 0}).values()) == {None}
