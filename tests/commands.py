@@ -1,4 +1,4 @@
-"""Commands of the toolkit in a process apart, one after the other: what they have in common is imported once."""
+"""Run commands one after the other in a separate process, so that shared modules are imported only once."""
 
 import json
 import subprocess

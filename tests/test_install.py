@@ -26,7 +26,7 @@ def test_install_steps_use_hashed_locks_then_fix_model_and_browser():
     locked = [step for step in pips if step.command[-1].endswith(".lock")]
     assert all("--require-hashes" in step.command and step.total >= 1 for step in locked)
     assert "--editable" in pips[2].command and "--no-deps" in pips[2].command, (
-        "nothing is fetched for the project itself"
+        "installing the project downloads nothing"
     )
     assert [step.command[2:] for step in done if "pip" not in step.command] == [
         ["exhibit", "doctor", "--fix", "model"],

@@ -57,7 +57,7 @@ def model() -> Iterator[str]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
-        assert address.startswith("http://127.0.0.1:"), "the server said why on stderr"
+        assert address.startswith("http://127.0.0.1:"), "no address; see the error of the server on stderr"
         try:
             yield address
         finally:
@@ -121,7 +121,7 @@ def test_second_evaluation_with_llm_sends_no_requests(recording_proxy, bundle, r
     assert evaluate(bundle, results, "first", *JUDGED) == 0
     asked = len(recording_proxy.asked)
     first = rows(results, "first")
-    assert len(first) == 2 and asked >= 2 + 2 * 2, "two answers, and two marks for each"
+    assert len(first) == 2 and asked >= 2 + 2 * 2, "two answers with two marks each"
     for row in first:
         reply = row["reply"]
         assert reply["answer"].strip() and not reply["error"]
@@ -134,7 +134,7 @@ def test_second_evaluation_with_llm_sends_no_requests(recording_proxy, bundle, r
     words = {
         message["content"] for r in recording_proxy.asked for message in r["messages"] if message["role"] == "user"
     }
-    assert any(answer in prompt for prompt in words for answer in said), "the judge read what was generated"
+    assert any(answer in prompt for prompt in words for answer in said), "the judge prompt contains a generated answer"
     summary = json.loads((results / "first" / "summary.json").read_text(encoding="utf-8"))
     assert summary["tokens_out"]["n"] == 2 and summary["tokens_out"]["errors"] == 0
     for mark in ("groundedness", "answer_correctness"):
@@ -143,7 +143,7 @@ def test_second_evaluation_with_llm_sends_no_requests(recording_proxy, bundle, r
     capsys.readouterr()
 
     assert evaluate(bundle, results, "second", *JUDGED) == 0
-    assert len(recording_proxy.asked) == asked, "every reply and every mark was kept"
+    assert len(recording_proxy.asked) == asked, "all replies and marks are cached"
     second = rows(results, "second")
     assert [row["reply"]["answer"] for row in second] == said
     assert [row["reply"]["usage"]["requests"] for row in second] == [0.0, 0.0]
@@ -156,6 +156,6 @@ def test_evaluation_with_llm_sends_no_request_that_would_exceed_cost_limit(recor
     asked = len(recording_proxy.asked)
     prices = ("--price-in", "1000000", "--price-out", "1000000", "--max-requests", "1")  # a token costs 1
     assert evaluate(bundle, results, "poor", "--max-tokens", "21", *prices) == 3
-    assert len(recording_proxy.asked) == asked, "one request would cost hundreds"
+    assert len(recording_proxy.asked) == asked, "the cost limit is below a single request"
     assert all("cost" in row["reply"]["error"] for row in rows(results, "poor"))
     assert "2 of 2 questions failed" in capsys.readouterr().err

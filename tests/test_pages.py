@@ -100,7 +100,7 @@ def test_tutorial_commands_evaluate_ten_documents_without_browser(tmp_path):
             )
             assert done.returncode in (0, 1 if words[1] == "doctor" else 0), f"{line}\n{done.stdout}\n{done.stderr}"
     used = os.times()
-    assert sum(used[2:4]) - sum(before[2:4]) < MINUTES * 60, "seconds of processor time"
+    assert sum(used[2:4]) - sum(before[2:4]) < MINUTES * 60, "processor time exceeds the limit"
     assert "recall@10" in done.stdout and (tmp_path / "results" / "mine" / "report.html").is_file()
 
 

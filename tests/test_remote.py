@@ -105,7 +105,7 @@ def test_remote_bundle_gives_the_same_metrics_as_a_local_bundle(memory, local, t
     assert not most
     assert evaluate(tmp_path, monkeypatch, "remote", *flags, f"{memory}/bundles/*") == here
     assert most[:3] == [1, 1, 1] and list(passing.iterdir()) == []
-    assert 3 < len(most) <= 6, "each once to be indexed, and once for the report at most"
+    assert 3 < len(most) <= 6, "each file is fetched at most twice"
     assert f"{memory}/bundles/half: has no bundle.json; skipped" in capsys.readouterr().err
     config = json.loads((tmp_path / "results" / "remote" / "config.json").read_text())
     assert config["datasets"]["cuad"]["path"] == f"{memory}/bundles/cuad"
@@ -138,7 +138,7 @@ def test_evaluate_stops_when_store_connection_fails_and_can_be_resumed(memory, l
     evaluate(tmp_path, monkeypatch, "r", *flags, expect=1)
     output = capsys.readouterr().err
     assert "connection refused" in output and "set aside" not in output and len(documents) == 2
-    assert evaluate(tmp_path, monkeypatch, "r", *flags, "--resume"), "the next one goes on"
+    assert evaluate(tmp_path, monkeypatch, "r", *flags, "--resume"), "the resumed run continues"
 
 
 # ---------------------------------------------------------------- an object store on loopback

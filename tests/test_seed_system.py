@@ -29,11 +29,11 @@ def test_seed_preset_command_of_rag_page_sends_models_and_settings_of_the_seed_s
     assert {body["model"] for body in bodies} == {"text-embedding-3-large", "gpt-4o-mini", "gpt-4"}
     summaries = [body for body in bodies if body["model"] == "gpt-4o-mini"]
     assert {(body["temperature"], body["max_tokens"]) for body in summaries} == {(0.3, 50)}
-    assert 5000 < max(len(body["messages"][-1]["content"]) for body in summaries) < 6000, "5,000 characters are shown"
+    assert 5000 < max(len(body["messages"][-1]["content"]) for body in summaries) < 6000, "5,000 document characters"
     assert any("150 characters" in body["messages"][-1]["content"] for body in summaries)
     answers = [body for body in bodies if body["model"] == "gpt-4"]
     assert {(body["temperature"], body["top_p"], body["max_tokens"]) for body in answers} == {(0.1, 0.95, 1000)}
     sources = [set(re.findall(r"^\[(\d+)\]", body["messages"][-1]["content"], re.MULTILINE)) for body in answers]
     assert all(1 <= len(numbers) <= 6 for numbers in sources)
     embedded = [text for body in bodies if "input" in body for text in body["input"]]
-    assert any(text.startswith("A supply agreement.") and "Governing Law" in text for text in embedded), "SAC"
+    assert any(text.startswith("A supply agreement.") and "Governing Law" in text for text in embedded), "summary"

@@ -74,7 +74,7 @@ def test_refresh_reports_questions_of_changed_and_missing_pages(site, bundle, tm
         f"  question 1: its gold is no longer on the page: {TIME}",
         "3 pages: 1 unchanged, 1 changed, 1 gone",
     ]
-    assert read_files(tmp_path) == before, "something was written"
+    assert read_files(tmp_path) == before, "--refresh must write no file"
 
 
 def test_refresh_reports_an_unreachable_page_as_unknown(bundle, monkeypatch, capsys):

@@ -278,7 +278,7 @@ def test_table_finds_documents_by_path_name_or_similar_name(tmp_path):
     benchmark = read(write(tmp_path / "t.jsonl", *rows), "--documents", documents, tally=tally)
     assert [row.quotes[0].filename for row in benchmark.rows] == list(names.values())
     assert tally.left_out == {"document is not in the folder": ["line 11: nowhere.txt"]}
-    assert "spare.txt.pdf" in [document.filename for document in benchmark.documents], "it is part of the haystack"
+    assert "spare.txt.pdf" in [document.filename for document in benchmark.documents], "unused documents are included"
     assert tally.noted["document paired with a file of a similar name"] == [
         "Verre-_lor agreement of 2019.pdf -> Verre-Élor agreement of 2019.txt"
     ]
@@ -335,7 +335,7 @@ def test_table_downloads_documents_named_by_url(folder, site, monkeypatch, tmp_p
     gone = f"line 5: {site.url}/gone.pdf (HTTP 404 not found)"
     assert tally.left_out["document could not be fetched"] == [gone]
     refused = Tally()
-    assert len(read(path, "--delay", "0", "--refetch", tally=refused).rows) == 1, "this machine is not the web"
+    assert len(read(path, "--delay", "0", "--refetch", tally=refused).rows) == 1, "a loopback address is refused"
 
 
 # ---------------------------------------------------------------- sheets as people have them
@@ -368,14 +368,14 @@ def test_table_reads_a_sheet_with_merged_cells_and_empty_rows(leases, tmp_path):
     assert quotes(benchmark) == [
         [("Alder.txt.pdf", NOTICE)], [("Alder.txt.pdf", "The rent is £900.")], [("Birch.txt.pdf", TERM)],
     ]  # fmt: skip
-    assert tally.left_out == {"the row has no question": ["row 8"]}, "as Excel counts"
+    assert tally.left_out == {"the row has no question": ["row 8"]}, "rows are counted from 1, like in Excel"
     assert tally.noted["row above the header of the table"] == ["q.xlsx: row 1: Lease review, May 2026"]
     guesses = tally.noted["column guessed from its name or its cells"]
     assert {"document = Agreement", "text = Clause relied on"} <= set(guesses)
     copy = tmp_path / "q.csv"
     text = "\n".join(",".join("" if cell is None else f'"{cell}"' for cell in row) for row in rows)
     copy.write_text(text.replace('"£900",,', '"£900","Alder",'), encoding="utf-8")
-    assert quotes(read(copy, *flags)) == quotes(benchmark), "a .csv has the same title and the same gaps"
+    assert quotes(read(copy, *flags)) == quotes(benchmark), "a .csv file gives the same quotes"
 
 
 def test_table_assigns_passage_to_the_only_document_that_contains_it(leases, tmp_path):

@@ -41,7 +41,7 @@ def test_print_blocks_never_ends_a_page_with_a_heading(tmp_path):
     assert len(document.pages) > 1 and document.text.startswith("Part 4\n")
     for page in document.pages:
         words = document.text[page.span.start : page.span.end].strip()
-        assert words and not words.endswith("Costs"), "a heading is never the last line of a page"
+        assert words and not words.endswith("Costs"), "the last line of a page must not be a heading"
 
 
 def test_split_filed_text_starts_a_pdf_page_at_each_page_mark(tmp_path):

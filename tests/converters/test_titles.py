@@ -40,7 +40,7 @@ def test_pair_files_compares_only_names_with_nearly_the_same_letters(monkeypatch
     assert (pair_files(names, paths), len(compared)) == (({0: paths[0]}, [0]), 1)
     services = [f"harbour-services-agreement-{year}.txt" for year in (2019, 2020)]
     files, similar = pair_files(services, [Path("harbour-services-agreement.txt")])
-    assert (list(files), similar) == ([0], []), "a file has one name at most"
+    assert (list(files), similar) == ([0], []), "a file is paired with at most one name"
 
 
 @pytest.fixture

@@ -111,8 +111,8 @@ def test_web_prints_pictures_and_copies_published_pdfs_unchanged(sample):
     [image] = [image for page in pypdf.PdfReader(path).pages for image in page.images]
     assert image.image.size == (120, 120)
     text = " ".join(sample.text(path.name).split())
-    assert "Request Registrar Permission" in text, "words of the inline SVG"
-    assert "for the screen" not in text, "print CSS hides it"
+    assert "Request Registrar Permission" in text, "the inline SVG is printed"
+    assert "for the screen" not in text, "print CSS hides this text"
     assert (sample.bundle / "corpus" / "order-17.pdf").read_bytes() == sample.site.file("order-17.pdf")
 
 

@@ -65,7 +65,7 @@ def test_construct_questions_skips_a_term_defined_twice():
     once, twice = f"“Goods” means planks {LONG}", f"“goods” is not “Goods” and “GOODS” means nails {LONG}"
     assert construct(once) == {("definition", "Goods"): [once]} and construct(f"{once} {twice}") == {}
     inside = f"In this Agreement “Base  Rent” (the “Sum”) shall mean the rent {LONG}"
-    assert construct(inside) == {("definition", "Base Rent"): [inside[18:]]}, "from the term on"
+    assert construct(inside) == {("definition", "Base Rent"): [inside[18:]]}, "the gold begins at the defined term"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_construct_questions_skips_a_repeated_or_parent_heading():
     parts = Section(Span(0, 80), "1. Tax"), Section(Span(80, 160), "2. TAX")
     assert construct(text, *parts) == {} and construct(text, parts[0]) == {("heading", "Tax"): ["w" * 80]}
     assert construct(text, Section(Span(0, 160), "Duty", children=parts[:1])) == {("heading", "Tax"): ["w" * 80]}
-    assert construct(f"  {text}\n", Section(Span(0, 163), "Tax")) == {("heading", "Tax"): [text]}, "without its edges"
+    assert construct(f"  {text}\n", Section(Span(0, 163), "Tax")) == {("heading", "Tax"): [text]}, "without white space"
 
 
 def test_construct_questions_asks_for_parties_when_sentences_name_both_parties():
@@ -100,16 +100,16 @@ def test_construct_questions_asks_for_parties_when_sentences_name_both_parties()
         ("parties", "parties"): [first, text[len(first) + 1 :]]
     }
     assert construct(first, parties=("Alder Ltd", "planks")) == {("parties", "parties"): [first]}, (
-        "one sentence names both"
+        "the gold is the sentence that names both"
     )
-    assert construct(f"{text} Cedar AG.", parties=("Alder Ltd", "Cedar AG")) == {}, "a line of signature is no answer"
+    assert construct(f"{text} Cedar AG.", parties=("Alder Ltd", "Cedar AG")) == {}, "a signature line is not an answer"
 
 
 def test_construct_questions_asks_at_most_3_questions_of_each_kind():
     text = " ".join(f"“Thing{n}” means a thing {LONG}" for n in "ABCDE")
     drafts = construct_questions(Document("a.txt", text), Section(Span(0, len(text))), Profile())
     assert [draft.status for draft in drafts] == ["sure"] * 3 + ["absent"] * 3
-    assert construct_questions(Document("a.txt", LONG * 9), Section(Span(0, 9)), Profile()) == [], "it defines nothing"
+    assert construct_questions(Document("a.txt", LONG * 9), Section(Span(0, 9)), Profile()) == [], "no definition"
     [named] = {d.name for d in drafts if d.status == "absent"} - {
         d.name
         for d in construct_questions(Document("a.txt", text + drafts[3].name.upper()), Section(Span(0, 9)), Profile())

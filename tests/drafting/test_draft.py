@@ -67,7 +67,7 @@ def contracts(tmp_path, monkeypatch):
 
 
 def write_contracts(tmp_path, monkeypatch):
-    """Write two contracts and replace the models by stubs; return their folder, a free one, and the asked files."""
+    """Write two contracts and replace the models by stubs; return their folder, a new folder, and the asked files."""
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     source = tmp_path / "contracts"
     source.mkdir()
@@ -254,8 +254,8 @@ def test_asker_reads_chunks_with_the_best_vector_scores_first(monkeypatch):
     judged = judge(stub, monkeypatch)
     assert judged.status == "sure" and judged.confidence == 0.982
     assert stub.read_texts[0].startswith("clause 7 ") and len(stub.read_texts) == MAX_READ_CHUNKS
-    assert stub.read_texts[1].startswith("clause 0 "), "then those that are near the wordings"
-    assert stub.hints == ["which clause is the seventh?"] * MAX_READ_CHUNKS, "it is read beside its kind's own words"
+    assert stub.read_texts[1].startswith("clause 0 "), "chunks near the question wordings are read next"
+    assert stub.hints == ["which clause is the seventh?"] * MAX_READ_CHUNKS, "the hint is the wording of the kind"
 
 
 @pytest.mark.parametrize(
@@ -281,11 +281,11 @@ def test_asker_reads_fewer_chunks_when_an_answer_is_unlikely(monkeypatch, odds, 
 def test_asker_marks_draft_as_unsure_when_the_reranker_doubts_the_absence(monkeypatch):
     stub = StubEmbedder(odds=-3.0, again=0.9)
     judged = judge(stub, monkeypatch)
-    assert (judged.status, judged.confidence) == ("unsure", 0.5) and stub.hints, "it is read to propose its passages"
+    assert (judged.status, judged.confidence) == ("unsure", 0.5) and stub.hints, "passages are still read"
     assert judge(StubEmbedder(odds=-3.0, again=0.9), monkeypatch, again=False).status == "absent"
     assert judge(StubEmbedder(odds=-3.0, again=0.2), monkeypatch).status == "absent"
     doubted = judge(StubEmbedder(odds=-3.0, again=0.21), monkeypatch)
-    assert (doubted.status, doubted.confidence) == ("unsure", 0.21), "no surer than the one that doubts"
+    assert (doubted.status, doubted.confidence) == ("unsure", 0.21), "the lower of both confidences"
 
 
 def test_asker_proposes_the_best_chunk_when_the_reader_marks_no_answer_words(monkeypatch):
@@ -293,7 +293,7 @@ def test_asker_proposes_the_best_chunk_when_the_reader_marks_no_answer_words(mon
     embedder.spans = ()
     judged = judge(embedder, monkeypatch)
     [span] = judged.spans
-    assert judged.status == "unsure" and span == Span(*prepared_span(7)), "the best chunk is proposed whole"
+    assert judged.status == "unsure" and span == Span(*prepared_span(7)), "the whole best chunk is proposed"
 
 
 def test_asker_proposes_the_whole_chunk_when_answer_words_cross_a_running_head(monkeypatch):
@@ -307,7 +307,7 @@ def test_asker_proposes_the_whole_chunk_when_answer_words_cross_a_running_head(m
     for words, expected in [("nt pays al", []), ("all of the", ["all of the"])]:
         embedder.spans = ((chunk.index(words), chunk.index(words) + len(words)),)
         judged = Asker(embedder, embedder, embedder).judge(["Rent?"], prepared, embedder.embed([chunk], "passage"))
-        assert [text[span.start : span.end] for span in judged.spans] == (expected or [text]), "else the whole chunk"
+        assert [text[span.start : span.end] for span in judged.spans] == (expected or [text])
 
 
 def test_asker_reports_absence_for_a_document_without_chunks(monkeypatch):
@@ -320,11 +320,11 @@ def test_asker_limits_unsure_drafts_but_not_sure_drafts_to_3_passages(monkeypatc
     embedder = StubEmbedder(odds=2.5)
     embedder.scores, embedder.spans = {0: 1.4, 1: 3.0, 2: 1.5}, ((9, 11),)
     second, third = judge(embedder, monkeypatch).spans
-    assert second == Span(9, 11) and third.start == prepared_span(1)[0] + 9, "by their scores"
+    assert second == Span(9, 11) and third.start == prepared_span(1)[0] + 9, "passages are in order of score"
     unsure = StubEmbedder(odds=0.0)
     unsure.spans = (9, 11), (12, 15)
     judged = judge(unsure, monkeypatch)
     assert judged.status == "unsure" and len(judged.spans) == 3
     embedder = StubEmbedder(odds=2.5)
     embedder.spans = unsure.spans
-    assert len(judge(embedder, monkeypatch).spans) == 6, "a sure one has all of its gold"
+    assert len(judge(embedder, monkeypatch).spans) == 6, "a sure draft has all passages"

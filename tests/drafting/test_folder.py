@@ -31,7 +31,7 @@ def read(source, **options):
 
 
 class StubDrafter:
-    """A drafter with given drafts, one document after another."""
+    """A stub drafter that returns the given drafts, one list for each document."""
 
     def __init__(self, monkeypatch, *drafts: tuple[Draft, ...]) -> None:
         self.left = list(drafts)
@@ -111,7 +111,7 @@ def test_cached_drafts_are_reused_only_for_same_settings_and_file_name(contracts
         assert len(written.left) == left, flag
     (source / "Alder.txt").rename(source / "Birch.txt")
     read(source)
-    assert not written.left, "a draft is of a file of its name"
+    assert not written.left, "a cached draft is bound to its file name"
 
 
 def test_draft_records_the_language_model_and_dropped_replies(contracts, monkeypatch):

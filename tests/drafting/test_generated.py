@@ -116,11 +116,11 @@ def test_generator_shows_the_parts_nearest_to_the_topic_with_preceding_text(prep
     model = Model(*(["no json"] * 3))
     generate(model, topical, topic=topical.texts[1])
     assert list_shown_texts(model) == [text[4190:6590], text[:2400]], (
-        "the nearest first, from a third of the window before"
+        "the nearest part comes first, with preceding text"
     )
     without = Model("no json")
     generate(without, prepare_text(prepared, "short"), topic="rent")
-    assert list_shown_texts(without) == ["short"], "a document without chunks is shown from its beginning"
+    assert list_shown_texts(without) == ["short"], "without chunks, the beginning of the document is shown"
 
 
 def test_generator_counts_a_model_failure_and_continues_with_the_next_part(prepared):

@@ -72,7 +72,7 @@ def test_review_apply_writes_judged_drafts_to_the_final_bundle(drafted, tmp_path
     labels = {line["id"]: line["labels"] for line in lines}
     assert made[first]["is_impossible"] and labels[first]["judged_by"] == "Ada"
     assert made[second]["question"] == "In better words: who pays?" and labels[second]["draft"] == "judged"
-    assert third not in made, "wrong, and nobody mended it"
+    assert third not in made, "a wrong draft without correction is removed"
     info = json.loads((final / "bundle.json").read_text("utf-8"))
     assert info["draft"]["reviewed"] == 11 and "called wrong by a reviewer" in info["left_out"]
     left = [json.loads(line)["id"] for line in (final / "drafts.jsonl").read_text("utf-8").splitlines()]
@@ -110,7 +110,7 @@ def test_review_apply_reopens_only_rows_whose_gold_changed(contracts, tmp_path, 
     assert judged == (after.keys() & before.keys()) - moved
     assert moved <= {draft.id for draft in read_drafts(final, DraftedBundle(final).bundle.files, set())}
     [context] = DraftedBundle(final).rows[birch["id"]][0].contexts
-    assert context.text == marked["text"], "found anew, though the words stand elsewhere now"
+    assert context.text == marked["text"], "the gold is located again after its words moved"
 
 
 def test_review_apply_combines_several_review_files(drafted, tmp_path):
@@ -155,7 +155,7 @@ def test_second_review_of_a_bundle_preserves_judgments_of_the_first_review(draft
     assert (info["reviewed"], info["judged_sure"], info["wrong"]) == (11, checks, 1)
 
     second = page_of(first_bundle, tmp_path, "--sample", "500")
-    assert {case["id"] for case in second["cases"]} == labels.keys() - approved, "nothing twice"
+    assert {case["id"] for case in second["cases"]} == labels.keys() - approved, "no draft is shown twice"
     asked = sorted(id for id in labels.keys() - approved if labels[id]["drafted"] == "playbook")
     wrong = set(asked[::2])  # enough wrong drafts that the confidence of the others is fitted, and falls
     second["cases"] = [case for case in second["cases"] if case["id"] in wrong]

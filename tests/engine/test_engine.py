@@ -117,7 +117,7 @@ def test_map_completes_other_items_after_an_item_kills_its_worker(name, tmp_path
     assert [outcome.value for outcome in outcomes] == [0, 1, 2, None, 4, 5, 6, 7]
     assert f"(3, '{tmp_path}'): its worker process died 3 times" in str(outcomes[3].error)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["3.0", "3.1", "3.2", "5.0", "5.1"]
-    assert not capfd.readouterr().out, "stdout carries results only"
+    assert not capfd.readouterr().out, "the killed worker must print nothing to stdout"
 
 
 @PROCESSES
@@ -159,7 +159,7 @@ def test_map_starts_only_a_few_items_ahead_of_its_consumer(name, tmp_path):
 def test_open_engine_runs_single_job_or_item_serially_without_limits():
     for options in ({"jobs": 1}, {"jobs": 2, "items": 1}):
         assert type(open_engine("local", limits=None, **options)).__module__.endswith("serial")
-        assert type(open_engine("local", **options)).__module__.endswith("local"), "a worker can be stopped"
+        assert type(open_engine("local", **options)).__module__.endswith("local"), "a worker can be ended"
     assert type(open_engine("local", jobs=2, items=2, limits=None)).__module__.endswith("local")
 
 
@@ -190,7 +190,7 @@ def test_local_engine_stops_endless_item_and_its_programs_and_completes_other_it
     assert str(outcomes[1].error).startswith(f"('{what}', ")
     assert "not finished after 500 s, the limit of --item-timeout" in str(outcomes[3].error)
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert str(tmp_path) not in running, "its programs have ended, too"
+    assert str(tmp_path) not in running, "programs started by the item must have ended"
 
 
 @ALL

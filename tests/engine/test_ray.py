@@ -145,7 +145,7 @@ def wait_until(holds, *, seconds: float = 600) -> None:
     """Wait until `holds()` is true; fail after the time that Ray needs to start on a busy machine."""
     deadline = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < deadline, "it never came"
+        assert time.monotonic() < deadline, "the condition did not become true in time"
         time.sleep(0.1)
 
 

@@ -127,7 +127,7 @@ def test_map_repeats_items_of_a_killed_node_on_other_nodes(three_nodes, tmp_path
     thread.join(PATIENCE)
     assert done == [[number * number for number in range(9)]]
     again = [path for path in tmp_path.glob(f"{begun.stem}.*") if path != begun]
-    assert again, "the item that died with its node was not done anew"
+    assert again, "the item of the killed node was not repeated"
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -293,14 +293,14 @@ def test_analyze_prints_a_run_without_writing_files(command, tmp_path, capsys):
         "QUESTIONS", "IN ALL", "BY SOURCE_TYPE", "BY CATEGORY", "OUTCOMES",
     ]  # fmt: skip
     assert "  Court Guide       2   33.3%" in lines
-    assert sorted((tmp_path / "results").rglob("*")) == before, "an analysis writes nothing"
+    assert sorted((tmp_path / "results").rglob("*")) == before, "an analysis must write no file"
 
 
 def test_analyze_without_run_counts_dataset_questions(command, tmp_path, capsys):
     assert command("--analyze") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "questions: 6" and "  CPR               2   33.3%" in lines
-    assert not (tmp_path / "results").exists(), "nothing was run"
+    assert not (tmp_path / "results").exists(), "no run may be made"
 
 
 def test_find_question_kinds_excludes_unique_and_constant_labels():
@@ -437,7 +437,7 @@ def test_top_p_is_sent_and_recorded_and_each_question_has_cost(tmp_path, monkeyp
         assert first and all(body["top_p"] == 0.95 for body in server.asked)
         flags[flags.index("0.95")] = "0.5"
         assert evaluate_rag.main([*map(str, flags), "--run-name", "b"]) == 0
-        assert len(server.asked) == 2 * first, "a reply to another top_p is another reply"
+        assert len(server.asked) == 2 * first, "another top_p must not reuse cached replies"
     config = json.loads((tmp_path / "results" / "a" / "config.json").read_text(encoding="utf-8"))
     assert config["config"]["top_p"] == 0.95
     rows = rows_of(tmp_path / "results" / "a" / "leases" / "eval_results.jsonl")

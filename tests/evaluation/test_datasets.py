@@ -34,7 +34,7 @@ def test_load_datasets_reads_corpus_subfolders(tmp_path):
     (bundle / "corpus" / "birch.txt").rename(bundle / "corpus" / "old" / "birch.txt")
     dataset, _ = load_dataset(bundle)
     assert sorted(dataset.files) == ["alder.txt", "birch.txt", "cedar.txt"]
-    assert dataset.cases[3].gold[0].places, "and gold is located there"
+    assert dataset.cases[3].gold[0].places, "gold in the subfolder is located"
 
 
 def test_load_datasets_locates_quotes_without_gold_jsonl(tmp_path):
@@ -126,7 +126,7 @@ def test_file_type_defaults_to_pdf_when_all_gold_is_in_pdfs(converted, tmp_path)
     assert "notes.txt" in load_dataset(bundle, file_type=("all",))[0].files
     leases = write_bundle(tmp_path / "leases")
     shutil.copy(next((bundle / "corpus").glob("*.[pP][dD][fF]")), leases / "corpus" / "more.pdf")
-    assert len(load_dataset(leases)[0].files) == 4, "its gold is in text files"
+    assert len(load_dataset(leases)[0].files) == 4, "gold in text files selects all files"
 
 
 def test_file_type_pdf_recognises_pdf_without_extension_by_content(converted, tmp_path):

@@ -205,7 +205,7 @@ def test_resume_after_kill_asks_only_unanswered_questions(run, server, tmp_path,
         run("cut", **told, resume=True)
         kept = journal[:cut].count(b"\n")
         assert sorted(server.questions[1:]) == sorted(asked[kept:])
-        assert bool(server.questions) == (kept < len(asked)), "nothing is tried where nothing is left to ask"
+        assert bool(server.questions) == (kept < len(asked)), "a complete run sends no question"
         assert contents(folder) == contents(whole.folder)
 
 
@@ -254,8 +254,8 @@ def test_interrupted_resume_of_a_finished_run_removes_its_summary(run, server):
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Stopped):
         patch.setattr("exhibit.evaluation.evaluate.describe_run", stop)
         run("again", **told, resume=True)
-    assert not (done.folder / "summary.json").exists(), "a run with a summary is a run that ended"
-    assert run(None, **told, resume=True).folder == done.folder, "and the stopped one is found by that"
+    assert not (done.folder / "summary.json").exists(), "an unfinished run must have no summary"
+    assert run(None, **told, resume=True).folder == done.folder, "--resume finds the interrupted run"
 
 
 # ---------------------------------------------------------------- a server that fails
@@ -279,7 +279,7 @@ def test_failed_questions_are_counted_and_excluded_from_means(run, server):
     failed = [row for row in rows if row["outcome"] == "failed"]
     assert [row["id"] for row in failed] == [0, 4, 8] and all(row["reply"]["error"] for row in failed)
     kept = [{name for name, value in row["scores"].items() if value is not None} for row in failed]
-    assert kept == [{"answered_rightly", "answered_rightly_at_most"}] * 2 + [set()], "the last has no answer"
+    assert kept == [{"answered_rightly", "answered_rightly_at_most"}] * 2 + [set()], "the question failed"
     legacy = run("legacy", target_url=server.url, timeout=60, threads=3, retries=0, legacy_minus_one=True)
     rows = rows_of(legacy.folder / "leases" / "eval_results.jsonl")
     shares = {"answered_rightly": 0.0, "answered_rightly_at_most": 0.0}
@@ -296,11 +296,11 @@ def test_resume_asks_only_failed_questions_again(run, server):
     server.bodies.clear()
     server.reply = lambda question: chat("mended", [])
     second = run("again", target_url=server.url, metrics="answer_length", retries=0, resume=True)
-    assert server.questions[-1] == bad and server.questions.count(bad) == 1, "the probe asks what was answered before"
+    assert server.questions[-1] == bad and server.questions.count(bad) == 1, "asked once, after the probe"
     assert second.failed_count == 0 and second.means["answer_length"].n == 9
     server.bodies.clear()
     done = run("again", target_url=server.url, resume=True, metrics="answer_f1", retries=0)
-    assert server.bodies == [], "other metrics need no question"
+    assert server.bodies == [], "a new metric requires no new reply"
     assert "answer_f1" in done.means and "answer_length" not in done.means
 
 
@@ -639,7 +639,7 @@ def test_load_datasets_matches_gold_file_names_in_other_spellings(tmp_path):
         list(made.refused) == ["c"]
         and "1 of 4 questions fail: the gold is in 1 files that are not in corpus/" in warnings[0]
     )
-    assert made.cases[3].gold[0].absent is False and made.cases[2].gold[0].absent is False, "it was not looked for"
+    assert made.cases[3].gold[0].absent is False and made.cases[2].gold[0].absent is False, "the file is excluded"
 
 
 PASSAGES = 20

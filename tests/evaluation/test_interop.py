@@ -21,7 +21,7 @@ from tests.rag.bundles import rows_of, write_bundle
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A folder with two runs: one answers from the gold, one fails once and knows the answers after that."""
+    """A folder with two runs: one answers from the gold, the other has wrong answers and a missing prediction."""
     tmp_path = tmp_path_factory.mktemp("runs")
     bundle = write_bundle(tmp_path / "leases")
     [dataset], _ = load_datasets([bundle], Selection())
@@ -50,7 +50,7 @@ def test_evaluate_writes_files_in_evaltools_format(runs):
     assert rows[1]["context"] == "alder.txt: The term of this Agreement is five years"
     assert 0 < rows[1]["answer_f1"] < 1 and rows[1]["latency"] is None
     assert rows[3]["answer"] == rows[3]["context"] == "no prediction in poor.json" and rows[3]["latency"] == -1
-    assert "answer_f1" not in rows[3], "a failed question has no figure"
+    assert "answer_f1" not in rows[3], "a failed question has no score"
     parameters = json.loads((runs / "poor" / "evaluate_parameters.json").read_text(encoding="utf-8"))
     assert parameters["num_questions"] == 9 and parameters["target_url"].startswith("predictions:")
 
@@ -68,11 +68,11 @@ def test_evaltools_summary_and_diff_read_results_folder(runs, peers, monkeypatch
         for name in parameters
     }
     assert {row[0]: row[place] for row in rows[2:]} == means and means["good"] == 1.0 > means["poor"]
-    assert [row[-1] for row in rows[2:]] == [9, 9], "questions"
+    assert [row[-1] for row in rows[2:]] == [9, 9], "the last column counts questions"
     table = summary.main(runs, highlight_run="good")
     assert "| answer_f1 | mean |" in table and "☞good☜" in table
     page = diff.main([runs / "good", runs / "poor"], "answer_f1")
-    assert "no prediction in poor.json" not in page, "only what changed in both"
+    assert "no prediction in poor.json" not in page, "the diff lists only questions in both runs"
     assert "What is the term of the agreement of Alder Ltd?" in page and "⬇️" in page
     assert "no prediction in poor.json" in diff.main([runs / "good", runs / "poor"])
 

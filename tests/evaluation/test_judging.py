@@ -36,7 +36,7 @@ def test_judge_answer_never_contradicts_the_labels_of_answer_pairs(name):
     decided = [decide(pair["question"], pair["expected"], pair["reply"]) for pair in pairs]
     assert [pair for pair, own in zip(pairs, decided, strict=True) if own not in allowed[pair["is"]]] == []
     agreed = Counter(own == pair["is"] for pair, own in zip(pairs, decided, strict=True) if pair["is"] == "right")
-    assert agreed[True] >= 0.75 * agreed.total(), "most replies that are right are judged"
+    assert agreed[True] >= 0.75 * agreed.total(), "at least 75% of right replies are judged"
 
 
 QUOTED = "This Agreement shall be governed by the laws of the State of Delaware, without regard to its conflict rules."

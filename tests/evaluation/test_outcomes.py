@@ -113,7 +113,7 @@ def test_evidence_reports_only_faults_of_more_than_a_tenth_of_replies():
     assert lines[1].endswith("the reply has no passages (1 of 2 questions)") and len(lines) == 2
     for given in [make_case("a", HIT)] * 9 + [make_case("a")]:
         tenth.add(given)
-    assert tenth.lines("d") == [], "a tenth is not much"
+    assert tenth.lines("d") == [], "exactly a tenth is not reported"
     tenth.add(make_case("a"))
     assert len(tenth.lines("d")) == 1
     assert tenth.add(make_case("a", Passage(" ", "a.pdf"), HIT))[-1].startswith("1 of 2 passages ")

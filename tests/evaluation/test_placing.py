@@ -112,7 +112,9 @@ def test_joined_chunks_are_located_as_two_spans(documents):
     assert sorted(text[slice(*span)] for span in passage.spans) == sorted([RENT, NOTICE])
     assert figures(case)["char_recall@8"] == 1.0
     assert figures(case)["char_precision@8"] == pytest.approx(len(NOTICE) / (len(NOTICE) + len(RENT)))
-    assert figures(asked(documents, REPAIR, f"{RENT}\n\n{NOTICE}"))["char_recall@8"] == 0.0, "nothing between them"
+    assert figures(asked(documents, REPAIR, f"{RENT}\n\n{NOTICE}"))["char_recall@8"] == 0.0, (
+        "text between the two spans is not retrieved"
+    )
 
 
 def test_passage_with_wrong_file_name_is_assigned_to_its_real_document(documents):
@@ -133,7 +135,7 @@ def test_metrics_ignore_text_that_no_document_contains(documents):
     both = figures(asked(documents, RENT, own_words, RENT))
     assert both["char_recall@8"] == both["char_precision@8"] == both["recall@10"] == 1.0
     elsewhere = figures(asked(documents, RENT, Passage(own_words, "castle.txt")))
-    assert elsewhere["char_recall@8"] == elsewhere["recall@10"] == 0.0, "a file that the corpus lacks is wrong"
+    assert elsewhere["char_recall@8"] == elsewhere["recall@10"] == 0.0, "a passage of an unknown file scores 0"
 
 
 def test_repeated_passages_and_gold_count_once(documents):
@@ -158,9 +160,7 @@ def test_repeated_text_is_located_on_page_given_by_system(monkeypatch):
     shelf = Documents({"parts.pdf": Path("parts.pdf")})
     monkeypatch.setattr(shelf, "get", lambda name: document)
     assert shelf.place(Passage(words, "parts.pdf", told_page=3)).pages == (3,)
-    assert shelf.place(Passage(words, "parts.pdf", told_page=9)).pages == (1,), (
-        "a page without the words chooses nothing"
-    )
+    assert shelf.place(Passage(words, "parts.pdf", told_page=9)).pages == (1,), "a page without the words is ignored"
 
 
 PARTIES = """Alder Freight, Birch Court, Cedar & Daughters, Dune Rail, Élan Voyages, Fjord Ferries, Grove Mills,
@@ -279,7 +279,7 @@ def test_passage_metrics_are_none_without_located_gold(dataset):
     lost = replace(cases[0], gold=(GoldPassage(cases[0].filename, "words of another edition", absent=True),))
     values = {name: column[0] for name, column in measure([lost]).items()}
     known = {"document_hit@1": 1.0, "drm@1": 0.0, "answer_contained": 1.0}
-    assert {name: values[name] for name in known} == known, "the document and the answer are known"
+    assert {name: values[name] for name in known} == known, "document and answer metrics have values"
     passage_metrics = ("char_", "recall", "ndcg", "mrr", "exact_match", "span_f1", "chunk_")
     assert not [name for name, value in values.items() if name.startswith(passage_metrics) and value is not None]
 
@@ -368,7 +368,7 @@ def test_documents_prefer_exact_file_name_and_occurrence_that_is_gold(tmp_path):
         (tmp_path / name).write_text(text, encoding="utf-8")
     documents = Documents({path.name: path for path in tmp_path.iterdir()})
     assert documents.named("case.txt") == "case.txt" and documents.named("a/Case.txt") == "Case.txt"
-    assert documents.named("CASE.TXT") is None, "one of two"
+    assert documents.named("CASE.TXT") is None, "two files match the name"
     gold = GoldPassage("case.txt", "Rent is due.", ((Span(23, 35),),))
     placed = documents.place(Passage("Rent is due.", "case.txt"), [gold])
     assert placed.span == Span(23, 35) and documents.place(Passage("Rent is due.", "case.txt")).span == Span(0, 12)
@@ -386,7 +386,7 @@ def test_predictions_without_ids_reject_bundle_with_repeated_question(dataset, t
     twice = replace(dataset, cases=(first, replace(first, id=99)))
     with pytest.raises(ToolkitError, match="a question occurs twice"):
         probe([row_of], twice)
-    assert probe([{"id": 0, **row_of}, {"id": 99, **row_of}], twice), "ids tell them apart"
+    assert probe([{"id": 0, **row_of}, {"id": 99, **row_of}], twice), "ids distinguish equal questions"
 
 
 # ---------------------------------------------------------------- nothing stale is scored

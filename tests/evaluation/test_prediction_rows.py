@@ -219,7 +219,7 @@ def test_documents_locate_passage_by_span_or_text(documents):
 
     assert locate_passage("The roof leaks.") == ("a.txt", Span(96, 111), ())
     assert locate_passage("The roof leaks.", "a.txt", Span(96, 111)) == ("a.txt", Span(96, 111), ())
-    assert locate_passage("The roof leaks.", "a.txt", Span(0, 15)) == ("a.txt", Span(96, 111), ()), "the words tell"
+    assert locate_passage("The roof leaks.", "a.txt", Span(0, 15)) == ("a.txt", Span(96, 111), ()), "wrong span"
     assert locate_passage("", "a.txt", Span(0, 112)) == ("a.txt", Span(0, 112), ())
     assert locate_passage("", "a.txt", Span(0, 113))[1] is None
     assert locate_passage(" ", "a.txt") == ("a.txt", None, ()) and locate_passage("Nobody wrote this anywhere.") == (
@@ -233,7 +233,7 @@ def test_documents_locate_passage_by_span_or_text(documents):
     assert locate_passage(whole, golds=[gold]) == (None, Span(3, 3 + len(whole)), ("b.txt", "a.txt"))
     second = GoldPassage("b.txt", "x", ((Span(113, 120),),))
     assert locate_passage("The rent is due.", "b.txt")[1] == Span(96, 112)
-    assert locate_passage("The rent is due.", "b.txt", golds=[second])[1] == Span(113, 129), "the one with gold counts"
+    assert locate_passage("The rent is due.", "b.txt", golds=[second])[1] == Span(113, 129), "gold is preferred"
     assert documents.get("gone.txt") is None and documents.get(None) is None
     assert [document.filename for document in documents.all()] == ["a.txt", "b.txt"]
 
@@ -300,7 +300,7 @@ def test_commit_is_read_from_ci_variable_or_git_head(tmp_path):
     assert commit_of(tmp_path, {"GITHUB_SHA": "abc", "CI_COMMIT_SHA": "x"}) == {"commit": "abc", "changed_files": None}
     assert commit_of(tmp_path, {"GITHUB_SHA": ""}) == {"commit": None, "changed_files": None}
     git(tmp_path, "init", "-q")
-    assert commit_of(tmp_path, {}) == {"commit": None, "changed_files": None}, "nothing is committed yet"
+    assert commit_of(tmp_path, {}) == {"commit": None, "changed_files": None}, "there is no commit yet"
     for name in "ab":
         (tmp_path / name).write_text("x", encoding="utf-8")
     git(tmp_path, "add", ".")
@@ -309,4 +309,4 @@ def test_commit_is_read_from_ci_variable_or_git_head(tmp_path):
     assert len(head) == 40 and commit_of(tmp_path, {}) == {"commit": head, "changed_files": 0}
     for name in "abc":
         (tmp_path / name).write_text("y", encoding="utf-8")
-    assert commit_of(tmp_path, {}) == {"commit": head, "changed_files": 2}, "a new file is no change"
+    assert commit_of(tmp_path, {}) == {"commit": head, "changed_files": 2}, "an untracked file is not counted"

@@ -187,7 +187,7 @@ def test_recheck_scores_over_all_questions_of_the_bundle(tmp_path, bundle, capsy
     assert outcomes.count("failed") == 6 and outcomes[1] == "wrongly refused"
     account = json.loads((run.folder / ACCOUNT).read_text(encoding="utf-8"))
     assert account["reported"] == [{"name": "Faithfulness", "mean": 0.875, "rows": 4, "over_all": 2.5 / 9}]
-    assert run.rows[0].scores["recall@10"] == 1.0, "passages are placed as those of any system"
+    assert run.rows[0].scores["recall@10"] == 1.0, "passages are located in the documents"
 
 
 def test_recheck_without_bundle_builds_bundle_from_reference_answers(tmp_path, monkeypatch, capsys):

@@ -216,7 +216,7 @@ def test_register_lookups_are_cached_within_and_between_runs(tmp_path, registers
     assert len(first) == 2 and len(asked) == len(set(asked))
     twice = register(tmp_path, registers)
     assert {reference: twice.check(reference) for reference in found} == first == once.checked
-    assert registers.asked == asked, "the second run asked anew"
+    assert registers.asked == asked, "the second run must use the cache"
 
 
 def test_register_looks_up_absent_reference_again_in_next_run(tmp_path, registers, monkeypatch):

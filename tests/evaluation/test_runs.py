@@ -95,7 +95,7 @@ def test_report_diff_trend_and_agreement_show_the_same_outcome_counts(folder, tm
     rows = {(row.dataset, row.id): row for row in run.rows}
     [agreement] = [one for one in compute_agreements([review], rows) if one.aspect == "answer"]
     good, bad = (sum(counts[outcome] for outcome in side) for side in (GOOD, BAD))
-    assert (agreement.same, agreement.n) == (good, good + bad), "an answer that is not judged agrees with nobody"
+    assert (agreement.same, agreement.n) == (good, good + bad), "unjudged answers must not count as agreement"
 
 
 def test_run_results_reads_stored_intervals_without_bootstrap(folder, monkeypatch):

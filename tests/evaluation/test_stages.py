@@ -133,7 +133,7 @@ def test_find_in_chunks_requires_all_spans_of_the_gold_in_a_single_chunk() -> No
     assert find_in_chunks(gold(LIGHTS).places, [(Span(0, 40),)], PORT) == 0.0
     assert follow(LIGHTS, in_chunks=0.0)["reason"] == "in no chunk"
     start, end = gold(LIGHTS).places[0][0]
-    assert find_in_chunks(gold(LIGHTS).places, [(Span(start, end - 1),)], PORT) == 1.0, "only its full stop is cut"
+    assert find_in_chunks(gold(LIGHTS).places, [(Span(start, end - 1),)], PORT) == 1.0, "only the full stop is cut off"
     place = (*gold(BERTH).places[0], *gold(TOLL).places[0])
     assert find_in_chunks([place], [place], PORT) == 1.0
     assert find_in_chunks([place], [place[:1], place[1:]], PORT) < 1.0, "no chunk has both spans"

@@ -47,7 +47,7 @@ def test_estimate_excludes_none_values_and_counts_errors():
     assert (found.mean, found.n, found.errors) == (0.5, 3, 1)
     low, high = found.ci95
     assert 0 <= low < 0.5 < high <= 1
-    assert estimate(table([0.0, 1.0, 0.5], ["lease.pdf"] * 3)) == Estimate(0.5, 3, 0, None, std=0.5), "one document"
+    assert estimate(table([0.0, 1.0, 0.5], ["lease.pdf"] * 3)) == Estimate(0.5, 3, 0, None, std=0.5), "no interval"
 
 
 def test_estimate_as_json_has_mean_count_errors_interval_and_deviation():
@@ -200,12 +200,12 @@ def test_estimate_of_repeated_runs_has_mean_failures_and_spread():
     assert (joined.failed, joined.errors) == ([True, True], 2)
     found = estimate(joined)
     assert (found.mean, found.repeats, found.n) == (0.75, 3, 2)
-    assert found.spread == pytest.approx(0.28867513459481287), "of 1, 0.5 and 0.5"
+    assert found.spread == pytest.approx(0.28867513459481287), "the means are 1, 0.5 and 0.5"
     assert found.as_json()["repeats"] == 3 and "repeats" not in estimate(first).as_json()
     assert estimate(Table.of_rounds([first, table([None, None], failed=[False, False])])).spread is None, "one mean"
     assert joined.only([1]).rounds[1] == {"recall@10": [1.0]}
     once = estimate(joined, table([1.0], name="asked once"))
-    assert (once.repeats, once.spread) == (1, None), "a run was repeated as often as each of its datasets"
+    assert (once.repeats, once.spread) == (1, None), "a single round has no spread"
 
 
 def test_count_overlap_counts_questions_asked_in_both_runs():

@@ -59,7 +59,7 @@ def test_system_targets_retry_failed_requests_and_score_1(imitation, dataset, tm
         system.faults = (None, 503, None, None, None, None, half, None, None, None, None, "break", None, None, 429)
         cases = list(Journal(tmp_path / "run", dataset, target).ask())
     assert len(cases) == 9 and not [case.reply.error for case in cases if case.reply.error]
-    assert system.answers > 10, "some were asked again"
+    assert system.answers > 10, "failed questions must be repeated"
     answers = name != "azure index"
     for metric, values in measure(cases, Options(), names=[*(ANSWERS if answers else ()), *PASSAGES]).items():
         known = [value for value in values if value is not None]
@@ -206,7 +206,7 @@ def test_evaluate_rag_uploads_corpus_and_asks_questions(imitation, dataset, tmp_
         common = ["--dataset-paths", str(dataset.root), "--output-dir", str(tmp_path / "out"), "--run-name", "run"]
         code = evaluate_rag.main([*common, *flags, "--ingest", "auto", "--report-cases", "0"])
         assert code == 0, capsys.readouterr().err
-        assert system.answers == 1 + 9, "one question before the run"
+        assert system.answers == 1 + 9, "a probe and nine questions"
     rows = rows_of(tmp_path / "out" / "run" / "leases" / "eval_results.jsonl")
     assert all(row["scores"]["answer_f1"] in (1.0, None) and row["reply"]["selected"] == 1 for row in rows)
 

@@ -136,11 +136,11 @@ def test_gold_check_requires_a_section_to_begin_with_its_heading():
     assert faults(gold(**fields), quote="rent is due") == []
     assert "does not begin with the heading" in faults(gold(**{**fields, "spans": [[5, 11]]}), quote="is due")[0]
     loud = faults(gold(**{**fields, "labels": {"heading": "Re-nt"}}), "RENT is due", "rent is due")
-    assert loud == [], "neither case nor a hyphen makes another heading"
+    assert loud == [], "case and hyphens are ignored"
     short = faults(gold(**{**fields, "spans": [[0, 3], [5, 11]]}), quote="ren<omitted>is due")
-    assert short == ["span (0, 3) does not begin with the heading 'Rent'"], "the heading is whole in its first span"
+    assert short == ["span (0, 3) does not begin with the heading 'Rent'"], "the first span is too short"
     assert faults(gold(**{**fields, "spans": [[0, 4], [5, 11]]}), quote="rent<omitted>is due") == []
-    assert faults(gold(**{**fields, "labels": {}}), quote="rent is due") == [], "a provision has no heading"
+    assert faults(gold(**{**fields, "labels": {}}), quote="rent is due") == [], "gold without labels has no heading"
 
 
 def test_gold_check_accepts_a_quote_that_continues_in_a_running_foot():

@@ -1,4 +1,4 @@
-"""Folding ignores differences between renderings and maps each offset back; matching equals the textbook's."""
+"""Folding ignores differences between renderings and maps offsets back; edit distances equal the textbook algorithm."""
 
 import unicodedata
 from itertools import pairwise
@@ -94,7 +94,7 @@ def test_fold_reports_a_range_that_splits_a_ligature():
 
 
 def test_with_latin_letters_changes_only_words_that_mix_scripts():
-    assert with_latin_letters("The rеnt of а Ρrague flat") == "The rent of a Prague flat", "no other word is Cyrillic"
+    assert with_latin_letters("The rеnt of а Ρrague flat") == "The rent of a Prague flat", "words with mixed scripts"
     assert (
         with_latin_letters("The rеnt under Закон о корпорациях, Άρθρο 5")
         == "The rent under Закон о корпорациях, Άρθρο 5"

@@ -207,4 +207,4 @@ def test_read_printable_prints_paragraph_number_from_style_only_once(write):
     body = paragraph("Rent.", '<w:pStyle w:val="Clause"/>')
     path = write("a.docx", docx(body, numbering=f"<w:numbering {W}>{lists}</w:numbering>", styles=styles))
     page = read_printable(path)
-    assert page is not None and page.html == "<p>1. Rent.</p>", "and by nobody else"
+    assert page is not None and page.html == "<p>1. Rent.</p>", "the number is printed once"

@@ -114,8 +114,8 @@ def test_numbering_uses_the_style_of_a_paragraph_or_the_base_style():
         "1.", "1.1", "1.2", "2.", "2.1",
     ]  # fmt: skip
     assert [label("Loop"), label("Plain"), label("Unknown")] == ["", "", ""]
-    assert label("Sub", 2) == "(a)", "a level of its own, in the list of its style"
-    assert label("Sub", None, "1") == "3.", "a list of its own begins at its first level"
-    assert label("Clause", 0, "0") == "", "list 0 is no list"
+    assert label("Sub", 2) == "(a)", "the level of the paragraph in the list of its style"
+    assert label("Sub", None, "1") == "3.", "a paragraph with a list and no level uses the first level"
+    assert label("Clause", 0, "0") == "", "list 0 removes the number"
     bare = etree.fromstring(f'<w:p xmlns:w="{NAMESPACE}"/>')
     assert lists.label(bare) == ""

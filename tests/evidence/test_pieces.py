@@ -95,7 +95,7 @@ def test_locate_finds_no_table_row_with_another_number():
     text = "CA & HERON BROOK & Registered & 2738695 & renewed to 2031 in Ottawa"
     assert [text[slice(*span)] for span in placement.added] == ["renewed to 2031 in Ottawa"]
     assert locate("DK & SWAN POND & Refused & 9912345", DOCUMENT) == []
-    assert locate("CA & HERON BROOK & Registered & 5190999", DOCUMENT) == [], "one number differs"
+    assert locate("CA & HERON BROOK & Registered & 5190999", DOCUMENT) == [], "a row with another number must not match"
 
 
 @given(st.sampled_from(["**{}**", "<b>{}</b>", "$ {} $", "| {} |", "# {}"]), st.data())
@@ -126,7 +126,7 @@ def test_place_text_finds_the_lines_of_cells_that_the_page_prints_side_by_side()
     cells = "<td>Alder Mills Ltd 12 Quay Street Leith EH6 7AB</td><td>Birch Foods plc 9 Mill Lane Perth PH1 5QR</td>"
     table = f"<table><tr>{cells}</tr></table>"
     assert place_text(table, columns).share == 1.0
-    assert place_pieces(table, columns).share == 0.0, "no cell as a whole"
+    assert place_pieces(table, columns).share == 0.0, "no line contains a whole cell"
 
 
 def test_place_text_does_not_join_distant_pieces():

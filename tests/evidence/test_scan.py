@@ -145,7 +145,7 @@ def test_choose_ocr_selects_an_installed_engine_for_the_languages(monkeypatch):
     assert choose_ocr("ru_RU") == Ocr("tesseract", "ru")
     assert choose_ocr("en", "tesseract") == Ocr("tesseract", "en")
     assert choose_ocr("ces+eng") == choose_ocr("cs-CZ+en") == Ocr("rapidocr", "cs+en")
-    assert choose_ocr("cs+ru") == Ocr("tesseract", "cs+ru"), "one engine must read them all"
+    assert choose_ocr("cs+ru") == Ocr("tesseract", "cs+ru"), "one engine must support all languages"
     monkeypatch.setattr("exhibit.evidence.ocr.rapidocr.missing", lambda language: "get rapidocr")
     assert choose_ocr("cs-CZ") == Ocr("tesseract", "cs")
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: f"get tesseract for {language}")

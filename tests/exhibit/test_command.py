@@ -42,7 +42,7 @@ def test_global_flags_are_removed_before_verb_receives_arguments(monkeypatch):
     received: list[list[str]] = []
     monkeypatch.setattr(doctor, "main", lambda words: received.append(words) or 5)
     assert main(["--quiet", "doctor", "a", "--verbose", "--", "--quiet", "b"]) == 5
-    assert received == [["a", "--", "--quiet", "b"]], "what follows -- is the verb's own"
+    assert received == [["a", "--", "--quiet", "b"]], "arguments after -- belong to the verb"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_quiet_flag_hides_notes_but_not_results_and_errors(tmp_path, capsys):
     assert main(["show", str(tmp_path / "nowhere"), "1", "--quiet"]) == 1
     assert capsys.readouterr().err.startswith("error: ")
     print_note("seen")
-    assert capsys.readouterr().err == "note: seen\n", "quiet ends with the command"
+    assert capsys.readouterr().err == "note: seen\n", "--quiet applies to a single command"
 
 
 def test_verbose_flag_prints_the_traceback_of_an_error(tmp_path, monkeypatch, capsys):

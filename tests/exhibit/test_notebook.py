@@ -245,7 +245,7 @@ def test_notebook_cells_run_in_order(folder, monkeypatch):
 def test_notebook_file_contains_output_of_its_cells():
     cells = code_cells()
     assert NOTEBOOK.stat().st_size < MOST
-    assert all(cell["outputs"] for cell in cells[1:]), "every cell but the imports shows something"
+    assert all(cell["outputs"] for cell in cells[1:]), "every cell except the imports has output"
     shown = outputs(cells)
     [picture] = [data["image/png"] for data in shown if "image/png" in data]
     page = Image.open(io.BytesIO(base64.b64decode("".join(picture)))).convert("RGB")
@@ -255,7 +255,7 @@ def test_notebook_file_contains_output_of_its_cells():
     assert sum("<table" in "".join(data.get("text/html", "")) for data in shown) >= 4
     notebook = json.dumps(json.loads(NOTEBOOK.read_text(encoding="utf-8")), ensure_ascii=False)
     assert not re.search(r'file:///|"/(home|tmp|work|root|Users)/|Traceback', notebook)
-    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1)), "run once, from the top"
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1)), "cells ran in order"
 
 
 @pytest.mark.slow

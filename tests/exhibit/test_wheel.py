@@ -69,8 +69,8 @@ def test_wheel_is_small_and_contains_all_modules_below_exhibit(dist):
     assert wheel.stat().st_size - later < MOST and sdist.stat().st_size - later < MOST
     names = set(zipfile.ZipFile(wheel).namelist())
     tops = {name.partition("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"exhibit"}, "plain words belong to everybody"
-    assert "exhibit/samples/cuad/CUAD_v1/master_clauses.csv" in names, "what `exhibit demo` converts"
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"exhibit"}, "no other top-level package"
+    assert "exhibit/samples/cuad/CUAD_v1/master_clauses.csv" in names, "`exhibit demo` converts this sample"
     assert "exhibit/py.typed" in names
     kinds = (".py", ".j2", ".css", ".js", ".toml", ".json", ".safetensors")
     for path in (ROOT / "exhibit").rglob("*"):
@@ -92,7 +92,7 @@ def test_user_modules_stay_importable_beside_installed_wheel(programs, order, tm
     code += "assert schemas.MINE and rag.MINE and evaluation.MINE and not hasattr(exhibit.rag, 'MINE')\n"
     code += "print(exhibit.load, exhibit.schemas.__file__, sum('exhibit' in path for path in sys.path))"
     output = run(programs / "python", "-c", code, cwd=folder)
-    assert str(programs.parent) in output and output.split()[-1] == "0", "and nothing touches sys.path"
+    assert str(programs.parent) in output and output.split()[-1] == "0", "the wheel must not change sys.path"
 
 
 def test_installed_wheel_converts_evaluates_and_publishes_from_empty_folder(programs, hub, hub_env, tmp_path):  # noqa: F811
@@ -115,4 +115,4 @@ def test_installed_wheel_converts_evaluates_and_publishes_from_empty_folder(prog
     assert hub.files("me/cuad-rag")["train.json"] == (folder / "cuad" / "train.json").read_bytes()
     doctor = [programs / "exhibit", "doctor", "--json"]
     shown = subprocess.run(doctor, cwd=folder, env=env, capture_output=True, encoding="utf-8").stdout
-    assert '"base"' in shown, "whatever is missing here, the packages are counted from the wheel's own metadata"
+    assert '"base"' in shown, "doctor reads packages from the metadata of the wheel"

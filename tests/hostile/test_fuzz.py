@@ -174,7 +174,7 @@ def fuzz_locate(chance: random.Random) -> None:
         assert 0 <= match.span.start < match.span.end <= len(document.text)
         if match.how in ("exact", "folded"):
             held = fold("".join(document.text[s.start : s.end] for s in match.spans), loose=True)
-            assert held == fold(quote, loose=True), "a span that does not hold the quote"
+            assert held == fold(quote, loose=True), "the located span must contain the quote"
 
 
 def fuzz_structure(chance: random.Random) -> None:

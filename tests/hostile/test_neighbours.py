@@ -43,4 +43,4 @@ def test_unpack_refuses_names_that_collide_on_other_systems(tmp_path, names):
             file.writestr(name, name)
     with pytest.raises(SourceError, match="the same file name on many systems"):
         unpack(tmp_path / "a.zip", tmp_path / "out")
-    assert not (tmp_path / "out").exists(), "nothing is unpacked before all is looked at"
+    assert not (tmp_path / "out").exists(), "all names are checked before unpacking"

@@ -113,4 +113,4 @@ def list_files_of_model(home: Path, first: str) -> list[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="where reports are kept is known of Linux alone")
 def test_opening_a_model_writes_no_device_id_or_telemetry_file(tmp_path):
     assert list_files_of_model(tmp_path / "ours", "exhibit") == []
-    assert "deviceid" in list_files_of_model(tmp_path / "theirs", "sys"), "else this test looks at the wrong place"
+    assert "deviceid" in list_files_of_model(tmp_path / "theirs", "sys"), "the unprotected library writes the file here"

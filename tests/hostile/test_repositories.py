@@ -90,7 +90,7 @@ def test_read_versions_starts_no_program_configured_in_a_repository(laws, tmp_pa
     if {"log.showSignature", "core.fsmonitor", "filter.bait.clean"} & settings.keys() and "gpg.format" not in settings:
         git(laws, "log", check=False)
         git(laws, "status", check=False)
-        assert mark.is_file(), "the bait is none: Git itself does not start it"
+        assert mark.is_file(), "plain Git must start the configured program"
         mark.unlink()
     [version] = read_versions(laws, Tally(strict=True))
     assert version.markdown == LAW

@@ -121,4 +121,4 @@ def test_control_characters_are_escaped_only_on_a_terminal(monkeypatch, capsys):
     assert speak("an error \x1b]0;owned\x07.txt") == 1
     output = capsys.readouterr()
     assert output.err == "error: an error \\x1b]0;owned\\x07.txt\n"
-    assert output.out == "an error \x1b]0;owned\x07.txt\n", "a file or a pipe gets every byte"
+    assert output.out == "an error \x1b]0;owned\x07.txt\n", "a file or pipe gets unchanged bytes"

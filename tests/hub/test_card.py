@@ -224,4 +224,4 @@ def test_write_tables_is_reproducible_and_stores_pdfs_uncompressed(bundle, tmp_p
         path = f"parquet/{name}.parquet"
         assert (tmp_path / path).read_bytes() == (bundle / path).read_bytes(), name
     stored = (bundle / "parquet" / "corpus.parquet").read_bytes()
-    assert all(path.read_bytes() in stored for path in (bundle / "corpus").iterdir()), "uncompressed"
+    assert all(path.read_bytes() in stored for path in (bundle / "corpus").iterdir()), "stored as is"

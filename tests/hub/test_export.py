@@ -154,7 +154,7 @@ def test_legalbenchrag_export_converts_back_to_the_same_gold(converted, tmp_path
     after = open_bundle(back)
     assert [question.question for question in after.questions] == [question.question for question in before.questions]
     joined = {int(id) for id in record(out)["noted"]["snippets of a test at most one character apart were merged"]}
-    assert joined, "a question has gold that overlaps"
+    assert joined, "a question must have overlapping gold"
     for number, (old, new) in enumerate(zip(before.questions, after.questions, strict=True)):
         if old.id not in joined:
             spans = [[line.spans for line in b.gold if line.id == q.id] for b, q in ((before, old), (after, new))]

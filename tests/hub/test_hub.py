@@ -194,7 +194,7 @@ def test_restore_card_reverses_prepare_card():
     assert restore_card(published, hashlib.sha256(card).hexdigest(), "charters") == card
     assert restore_card(published + b"edited", hashlib.sha256(card).hexdigest(), "charters") is None
     undoable = card + b'"me/charters"'
-    assert prepare_card(undoable, REPO) == undoable, "it could not be restored"
+    assert prepare_card(undoable, REPO) == undoable, "a card that cannot be restored is unchanged"
 
 
 # ---------------------------------------------------------------- pull

@@ -79,7 +79,7 @@ def test_language_of_a_question_is_recognised(question, language):
 )
 def test_read_statement_normalises_thousands_and_decimal_separators(text, number):
     assert read_statement(text).numbers == {number}
-    assert read_statement("section 5.10 of 2020").numbers == {"5.10", "2020"}, "a section is no number with a comma"
+    assert read_statement("section 5.10 of 2020").numbers == {"5.10", "2020"}, "a section number is not an amount"
 
 
 def test_reference_corpus_contains_provisions_of_german_law():

@@ -82,7 +82,7 @@ def test_cached_vectors_are_not_computed_again(tmp_path):
     again = CachedEmbedder(inner, tmp_path).embed(["b", "a", "c"], role="passage")
     assert asked == ["a", "b", "c"] and np.array_equal(first[[1, 0]], again[:2])
     embedder.embed(["a"], role="query")
-    assert asked[-1] == "a", "the vector of a question may differ from that of a passage"
+    assert asked[-1] == "a", "roles are cached separately"
 
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the lease ends today law of england governs query : passage".split()
@@ -119,4 +119,4 @@ def test_sentence_transformers_model_gives_unit_vectors_independent_of_batch(fol
     assert rows.shape == (4, model.dimensions) == (4, 32) and rows.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
     np.testing.assert_allclose(model.embed(texts[1:2], role="passage")[0], rows[1], atol=1e-3)
-    assert np.abs(model.embed(texts[:1], role="query")[0] - rows[0]).max() > 1e-3, "a query has its prompt"
+    assert np.abs(model.embed(texts[:1], role="query")[0] - rows[0]).max() > 1e-3, "queries have a prompt"

@@ -91,7 +91,7 @@ def test_transient_fault_is_retried(server, fault):
     server.faults = [fault, fault]
     assert read_lengths(model.embed(["abc"], role="query")) == [3]
     assert len(server.requests) == 4 and len(waits) >= 2
-    assert (max(waits) > 6) == (fault == 429), "a server that names the seconds is waited for so long"
+    assert (max(waits) > 6) == (fault == 429), "Retry-After sets the pause"
 
 
 @pytest.mark.parametrize(

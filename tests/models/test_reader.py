@@ -86,7 +86,7 @@ def test_question_kind_is_found_by_a_known_wording_before_the_vector() -> None:
     vectors = legal.open("int8").embed(asked, role="query")
     assert [kinds.of(f" {text.upper()}", vector).asks for text, vector in zip(asked, vectors, strict=True)] == asked
     unlike = [text for text, vector in zip(asked, vectors, strict=True) if kinds.of("", vector).asks != text]
-    assert unlike, "vectors alone take some for another kind, since several kinds ask for nearly the same"
+    assert unlike, "vectors alone confuse some similar kinds"
 
 
 def test_passage_vector_scores_highest_for_the_question_kind_that_the_passage_answers() -> None:
@@ -105,8 +105,8 @@ def test_reader_confidence_combines_vector_evidence_with_scores() -> None:
     assert unlikely < 0.3 and likely > 0.7 and model.confidence([-6.0], spot=3.0) < likely
     assert model.confidence([], spot=-3.0) < 0.05 and model.confidence([], spot=3.0) > 0.95
     once, twice, thrice = (model.confidence([-4.0] * read, spot=1.0) for read in (1, 2, 3))
-    assert once > twice > thrice, "the more of a document was read in vain, the more that tells"
-    assert model.confidence([-4.0] * 3 + [-60.0], spot=1.0) == pytest.approx(thrice), "of more no more is known"
+    assert once > twice > thrice, "each low-scoring passage lowers confidence"
+    assert model.confidence([-4.0] * 3 + [-60.0], spot=1.0) == pytest.approx(thrice), "the fourth changes nothing"
 
 
 def test_low_scoring_passages_do_not_increase_document_evidence() -> None:
@@ -115,7 +115,7 @@ def test_low_scoring_passages_do_not_increase_document_evidence() -> None:
     few = np.array([-1.0, -2.0, -3.0], np.float32)
     long = np.concatenate([np.full(200, -3.5, np.float32), few])
     assert kinds.together(kind, long) == kinds.together(kind, few) > kinds.together(kind, few - 1)
-    assert kinds.together(kind, few[:1]) < kinds.together(kind, few), "more than the best counts"
+    assert kinds.together(kind, few[:1]) < kinds.together(kind, few), "passages after the best one count too"
 
 
 @pytest.mark.slow

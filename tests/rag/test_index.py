@@ -94,7 +94,7 @@ def test_pipeline_adds_and_removes_documents_without_rebuilding_index(tmp_path, 
     for asked in (question, "Which law governs the Birch agreement?", "How many days' notice?"):
         ranked = [each.search([asked])[0].ranked for each in (both, whole)]
         first, second = ([(hit.document, hit.span, round(hit.score, 4)) for hit in hits] for hits in ranked)
-        assert first == second, "the order does not depend on when a document was added"
+        assert first == second, "the order must not depend on the time of addition"
     both.remove("birch.txt")
     alone = make_pipeline(tmp_path, preset).open(tmp_path / "index")
     assert {hit.document for hit in alone.search([question])[0].ranked} == {"alder.txt"}

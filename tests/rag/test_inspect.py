@@ -99,7 +99,7 @@ def test_inspect_table_cuts_long_cells(index, capsys):
     assert deal.endswith("Agreement is made between Alde…") and policy.startswith("policy.txt") and "None" not in policy
     start = head.index("content")
     assert len(deal[start:]) == 60 and policy[start:].startswith("PRIVACY POLICY This Privacy Policy")
-    assert rule.split()[-1] == "-" * 60, "as wide as its widest cell"
+    assert rule.split()[-1] == "-" * 60, "the column is as wide as its widest cell"
 
 
 def test_inspect_search_results_have_section_span_and_rounded_score(index, capsys):

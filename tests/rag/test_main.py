@@ -111,7 +111,7 @@ def test_search_prints_score_section_and_beginning_of_passage(tmp_path, capsys):
     printed = capsys.readouterr().out
     [record] = json.loads(printed)
     [passage] = record["passages"]
-    assert printed.startswith('[\n {\n  "question"'), "a person can read it too"
+    assert printed.startswith('[\n {\n  "question"'), "the JSON is indented"
     assert passage["score"] == round(passage["score"], 4) and "error" not in record and "refused" in record
 
 

@@ -205,7 +205,7 @@ def test_sentence_quoted_by_the_reader_becomes_the_first_passage(make, tmp_path,
     texts = [hit.text.strip() for hit in others]
     assert "Larch" not in " ".join(texts) and any("insures the windows." in text for text in texts)
     letters, after = (sorted("".join("".join(hit.text for hit in hits).split())) for hits in (before.ranked, ranked))
-    assert letters == after, "no word is lost, and none is there twice"
+    assert letters == after, "no word may be lost or repeated"
     reply = _make_answered_reply(answered, 1.0)
     assert "[1]" in reply.answer and reply.passages[0].text == first.text
     assert 1 in reply.context and set(reply.context) <= set(range(1, len(reply.passages) + 1))

@@ -121,7 +121,7 @@ def test_bundle_files_are_written_in_utf8_with_unix_newlines(converted, tmp_path
     info = read_info(converted("cuad") / "bundle.json").model_copy(update={"title": "Leäses"})
     write_info(info, tmp_path / "bundle.json")
     assert "Leäses".encode() in (tmp_path / "bundle.json").read_bytes()
-    assert "patches" not in json.loads((tmp_path / "bundle.json").read_bytes()), "where there are none"
+    assert "patches" not in json.loads((tmp_path / "bundle.json").read_bytes()), "no patches"
     assert read_info(tmp_path / "bundle.json") == info
     entry = PatchEntry(name="p", sha256="0" * 64, about="", documents=0, questions=0, corrections=1)
     write_info(info.model_copy(update={"patches": [entry]}), tmp_path / "bundle.json")

@@ -96,7 +96,7 @@ def test_read_patch_and_read_review_report_an_invalid_file(tmp_path, monkeypatch
     path.write_text(json.dumps({str(number): 0 for number in range(9)}), encoding="utf-8")
     with pytest.raises(SourceError) as told:
         read_patch(path)
-    assert str(told.value).count("; ") == 4, "five faults of twelve"
+    assert str(told.value).count("; ") == 4, "5 of 12 faults are shown"
     path.write_text("[", encoding="utf-8")
     with pytest.raises(SourceError, match=r"is not a valid patch: all of it: Invalid JSON"):
         read_patch(path)

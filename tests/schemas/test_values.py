@@ -125,9 +125,9 @@ def test_scrub_logs_hides_secrets_in_messages_and_tracebacks(caplog):
         broken = logging.getLogRecordFactory()("scrub", logging.ERROR, "x.py", 1, "bad %d", ("args",), None)
     logged = [record.getMessage() for record in caplog.records[:3]]
     assert logged == ["sent ***", "nothing secret in this", "failed"]
-    assert caplog.records[1].args == ("this",), "what holds no secret is as it was"
+    assert caplog.records[1].args == ("this",), "arguments without secrets are unchanged"
     assert "ValueError: ***" in (caplog.records[2].exc_text or "") and caplog.records[2].exc_info is None
-    assert broken.args == ("args",), "logging reports it itself"
+    assert broken.args == ("args",), "logging reports the format error"
     log.error("sent %s", "marmot-0815")
     assert caplog.records[3].getMessage() == "sent marmot-0815"
 
@@ -138,7 +138,7 @@ def test_scrub_hides_environment_values_with_8_characters_and_a_nonletter(monkey
     monkeypatch.setenv("MY_NAME", "visible-name")
     assert (scrub(f"it is {value} visible-name") == "it is *** visible-name") is hidden
     assert is_secret_name("MY_TOKEN") and scrub("x y-z", "y-z", None) == "x ***"
-    assert scrub("x y-z-1", "y-z", "y-z-1") == "x ***", "the longest first, or a part of it would stay"
+    assert scrub("x y-z-1", "y-z", "y-z-1") == "x ***", "the longest secret is hidden first"
 
 
 @pytest.mark.parametrize(("name", "secret"), [("judge.api_key", True), ("max_tokens", False), ("key_field", False)])

@@ -308,14 +308,14 @@ def test_scratch_folder_is_private_and_removed_afterwards(tmp_path, monkeypatch)
         assert list(folder.iterdir()) == [] and folder.parent == tmp_path and folder.stat().st_mode & 0o777 == 0o700
         (folder / "x").write_text("x", encoding="utf-8")
         with make_scratch_folder() as second:
-            assert folder.is_dir() and second != folder, "one that is held is not swept away"
+            assert folder.is_dir() and second != folder, "a folder in use must not be removed"
     left = tmp_path / "exhibit-scratch-left"
     left.mkdir()
     other = tmp_path / "somebody"
     other.mkdir()
     (tmp_path / "exhibit-scratch-link").symlink_to(other)
     with make_scratch_folder() as folder:
-        assert not left.exists() and other.is_dir(), "what a killed run left goes, what is no folder of ours stays"
+        assert not left.exists() and other.is_dir(), "only folders of killed runs are removed"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["exhibit-scratch-link", "somebody"]
 
 

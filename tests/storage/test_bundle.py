@@ -31,7 +31,7 @@ def test_mirror_returns_the_path_of_a_local_bundle(tmp_path):
 def test_mirror_downloads_only_small_files(bundle, tmp_path):
     folder = mirror_bundle(bundle)
     assert sorted(path.name for path in folder.iterdir()) == [ORIGIN, "bundle.json", "gold.jsonl", "train.json"]
-    assert list((tmp_path / "cache" / "bundles").iterdir()) == [folder], "nothing half-done is left"
+    assert list((tmp_path / "cache" / "bundles").iterdir()) == [folder], "no partial copy may be left"
     assert origin_of(folder) == bundle
     opened, local = open_bundle(folder), open_bundle(tmp_path / "charters")
     assert (opened.questions, opened.gold, opened.info) == (local.questions, local.gold, local.info)
@@ -52,7 +52,7 @@ def test_mirror_refuses_questions_with_another_checksum(bundle, tmp_path):
     put(bundle / "train.json", b"[]")
     with pytest.raises(BundleError, match=r"train.json: the content differs from the sha256 in bundle.json"):
         mirror_bundle(bundle)
-    assert list((tmp_path / "cache" / "bundles").iterdir()) == [], "nothing half-done is left"
+    assert list((tmp_path / "cache" / "bundles").iterdir()) == [], "no partial copy may be left"
 
 
 def test_validate_checks_every_file_of_a_remote_bundle(bundle, capsys):

@@ -32,7 +32,7 @@ def test_cache_opens_a_single_connection_per_process(tmp_path, monkeypatch):
     values.put({b"a": b"1"})
     assert values.get([b"a"]) == {b"a": b"1"} and len(opened) == 1
     monkeypatch.setattr("os.getpid", lambda: -1)
-    assert values.get([b"a"]) == {b"a": b"1"} and len(opened) == 2, "after a fork SQLite's files are not shared"
+    assert values.get([b"a"]) == {b"a": b"1"} and len(opened) == 2, "a forked process opens a new connection"
 
 
 def test_cache_error_names_a_damaged_file_or_missing_folder(tmp_path):

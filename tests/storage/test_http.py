@@ -234,7 +234,7 @@ def test_retries_stop_when_the_next_pause_would_end_after_the_deadline():
     step = Step(busy(), busy(), busy())
     with pytest.raises(HttpError):
         Retries(5, 20.0, sleep=lambda _: None)(step, deadline=Deadline(30))
-    assert step.done == 2, "twenty seconds fit, forty do not"
+    assert step.done == 2, "a pause of 20 s fits, a pause of 40 s does not"
 
 
 def test_retry_after_is_read_in_seconds_or_as_a_date():
@@ -289,4 +289,4 @@ def test_status_429_makes_all_threads_wait():
     assert [round(pause) for pause in pauses] == [50, 50]
     other = Retries(1, 1.0, sleep=pauses.append)
     assert other(Step(busy(status=503, wait=50.0))) == "done" and other(Step()) == "done"
-    assert [round(pause) for pause in pauses] == [50, 50, 50], "one who fails otherwise fails alone"
+    assert [round(pause) for pause in pauses] == [50, 50, 50], "other errors affect a single thread"

@@ -69,7 +69,7 @@ def test_list_files_and_read_start_download_no_files(memory, downloads):
     put(memory / "a/deep/two.txt")
     assert list_files(memory / "a") == {"deep/two.txt": 5, "one.txt": 3}
     assert list_files(memory / "nothing") == {} and list_file(memory / "nothing") is None
-    assert list_file(memory / "a") is None, "a folder is no file"
+    assert list_file(memory / "a") is None, "a folder is not a file"
     assert list_file(memory / "a/one.txt") == 3
     assert read_start(memory / "a/one.txt", 2) == b"12" and downloads == []
 
@@ -89,7 +89,7 @@ def test_fetch_file_removes_the_download_after_the_block(memory, download_folder
     with fetch_file(file) as path, fetch_file(file) as again:
         assert path == again and path.read_bytes() == b"The rent is due."
         assert sha256_of(file) == hashlib.sha256(b"The rent is due.").hexdigest()
-    assert downloads == ["lease.txt"], "fetched once for all who read it"
+    assert downloads == ["lease.txt"], "all readers share one download"
     assert list(download_folder.iterdir()) == []
 
 

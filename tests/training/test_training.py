@@ -130,7 +130,7 @@ def test_list_asked_returns_the_clause_of_each_yes_no_question(tmp_path: Path) -
     assert len(asked) == 12 and sum(question.yes for question in asked) == 6
     clauses = {tuple(question.text[question.clause].tolist()) for question in asked}
     [clause] = clauses
-    assert len(clause) == 8, "This Agreement is governed by the law of, without the country"
+    assert len(clause) == 8, "the clause excludes the country"
 
 
 def test_turn_negates_a_clause_by_adding_or_removing_a_single_denial() -> None:

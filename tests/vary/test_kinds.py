@@ -96,7 +96,7 @@ def test_vary_kind_figures_chooses_a_number_that_fits_the_preceding_article():
     text = "The tenant has an eight (8) day period to pay."
     for seed in range(8):
         for edit in change_values(text, "8 days", text, seed=seed).edits:
-            assert edit.new.startswith(("eight", "eleven")), "an stands before it"
+            assert edit.new.startswith(("eight", "eleven")), "the number follows `an`"
 
 
 # ---------------------------------------------------------------- removed

@@ -113,7 +113,7 @@ def test_comparison_table_shows_each_run_with_interval_and_paired_change(page, r
     assert groups[:2] == ["Retrieval", "Answers"] and grid.locator("h3 + p.note").count() == len(groups)
     assert grid.locator("thead th").all_inner_texts() == ["Measure", "before", "after"] * len(groups)
     mark = grid.locator("th[title^='char_recall@8:'] details.what")
-    assert not mark.locator("p").is_visible(), "jargon is behind a question mark"
+    assert not mark.locator("p").is_visible(), "the explanation is hidden until clicked"
     mark.locator("summary").click()
     assert mark.locator("p").inner_text().endswith("char_recall@8")
     first, second = grid.locator("tr", has=page.locator("th[title^='char_recall@8:']")).locator("td").all_inner_texts()
@@ -230,4 +230,4 @@ def test_comparison_of_single_dataset_shows_bands(tmp_path):
     folder = make_runs(tmp_path, runs=2, bad=2)
     page = write_comparison([folder / "run-01", folder / "run-02"], pages=0).read_text(encoding="utf-8")
     cells = re.findall(r'chip grade (good|acceptable|poor)"', page)
-    assert cells[:2] == ["good", "acceptable"], "90 and 60 per cent of the expected rules are cited"
+    assert cells[:2] == ["good", "acceptable"], "90% and 60% of the expected rules are cited"

@@ -77,7 +77,7 @@ def test_report_first_screen_shows_system_datasets_date_and_outcomes(page, resul
         "answered correctly", "not judged", "wrongly refused", "rightly refused", "failed",
     ]  # fmt: skip
     bottom = page.locator(".picks").first.evaluate("e => e.getBoundingClientRect().bottom")
-    assert bottom < 1000, "what matters most is on the first screen"
+    assert bottom < 1000, "the outcomes must be on the first screen"
     assert page.locator(".plot svg[role=img]").count() == 2
     assert page.locator(".plot polygon.band").count() == 0, "six documents are too few for an interval"
 
@@ -170,7 +170,7 @@ def test_report_outcome_button_filters_list_and_second_click_clears_filter(page,
     assert page.locator("[data-pick='wrong']").get_attribute("aria-pressed") == "true"
     page.evaluate("scrollTo(0, 0)")
     page.click("[data-pick='wrong']")
-    assert shown(page) == 32, "a second click takes it back"
+    assert shown(page) == 32, "a second click removes the filter"
 
 
 def test_report_stage_button_lists_questions_that_lost_gold_at_that_stage(tab, results, tmp_path):
@@ -209,7 +209,7 @@ def test_report_can_be_operated_with_keyboard_alone(page):
     second = page.locator("article.case").get_attribute("data-key")
     page.keyboard.press("j")
     page.wait_for_function("key => document.querySelector('article.case')?.dataset.key !== key", arg=second)
-    assert page.evaluate("current") == 2, "with a case open, the next one opens"
+    assert page.evaluate("current") == 2, "the key opens the next case"
     page.keyboard.press("Escape")
     assert page.locator("article.case").count() == 0 and page.evaluate("location.hash") == ""
     page.keyboard.press("End")
@@ -267,7 +267,7 @@ def test_report_marks_all_pieces_of_passage_and_labels_added_words(results, brow
     item.wait_for()
     assert item.locator("mark.added").inner_text() == summary and "in 2 pieces" in item.inner_text()
     assert "has words that no document contains" in item.inner_text()
-    assert page.locator("figure.page rect.hit").count() >= 2, "both ends are marked, and nothing between them"
+    assert page.locator("figure.page rect.hit").count() >= 2, "both spans of the passage are marked"
 
 
 # ---------------------------------------------------------------- a case

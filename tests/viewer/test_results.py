@@ -66,7 +66,7 @@ def test_summary_of_all_datasets_is_mean_of_means_without_question_count(tmp_pat
     assert main(["summary", str(run)]) == 0
     head, row, *rest = capsys.readouterr().out.splitlines()[4:]
     assert head == "ALL (mean of 2 datasets)"
-    assert row.split() == "answer_f1 0.500 (2 datasets, 1 failed)".split(), "7 ones and 2 zeros would pool to 0.778"
+    assert row.split() == "answer_f1 0.500 (2 datasets, 1 failed)".split(), "the mean over all questions would be 0.778"
     assert rest[0].startswith("The mean over several datasets is the mean of their means")
 
 

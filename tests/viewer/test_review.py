@@ -261,7 +261,7 @@ def test_review_page_from_server_works_with_mouse(sheet, browser, tmp_path):
         page.check("#impossible")
         assert page.locator(".marked li").count() == 0
         page.reload()
-        assert page.inner_text("#done").startswith("1 of "), "the browser stores what was judged"
+        assert page.inner_text("#done").startswith("1 of "), "the browser stores judgments"
         page.get_by_role("button", name="Next question").click()
         page.get_by_role("button", name="Previous").click()
         assert page.evaluate("window.pwned") is None

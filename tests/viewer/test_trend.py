@@ -183,7 +183,7 @@ def test_scales_have_expected_bands(scale, metric, means):
 
 def test_find_bands_returns_none_for_a_metric_without_bands():
     assert find_bands(read_scale(), "answer_f1") is None
-    assert find_bands(read_scale(Path("seed")), "char_precision@4") is None, "the seed says nothing of it"
+    assert find_bands(read_scale(Path("seed")), "char_precision@4") is None, "no band in the seed scale"
 
 
 def test_read_scale_reads_bands_of_metrics_and_of_single_cutoffs(tmp_path):

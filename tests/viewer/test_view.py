@@ -97,7 +97,7 @@ def test_server_refuses_cross_site_requests(client, bundle_key):
 
 def test_server_sends_security_headers_with_every_response(client):
     for response in (client.get(""), client.get(f"http://{HOST}/wrong/")):
-        assert response.headers["referrer-policy"] == "no-referrer", "the address holds the token"
+        assert response.headers["referrer-policy"] == "no-referrer", "the token in the URL must not be sent on"
         assert response.headers["x-content-type-options"] == "nosniff" and response.headers["x-frame-options"] == "DENY"
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', client.get("").text)
     assert policy and "default-src 'none'" in policy[1] and "unsafe" not in policy[1]
@@ -113,15 +113,15 @@ def test_view_command_reports_missing_folder(tmp_path, capsys):
 
 def test_home_lists_bundles_and_runs_with_the_headline_of_the_report(client, served):
     text, key = client.get("").text, key_of((served / "results" / "first").resolve())
-    assert "policies" in text and "22 of 22" in text, "passages located"
-    assert text.index("second") < text.index("first<"), "the newest run first"
+    assert "policies" in text and "22 of 22" in text, "22 of 22 passages are located"
+    assert text.index("second") < text.index("first<"), "the newest run is listed first"
     headline = client.get(f"run/{key}/result").text
     assert f'data-result="{key}"' in text and "answered" in headline
     keys = [key, key_of((served / "results" / "second").resolve())]
     pages = [client.get(f"run/{key}").text]
     pages.append(client.get(client.post("compare", json={"runs": keys}, headers=ORIGIN).json()["open"]).text)
     pages.append(client.get(client.post("trend", json={}, headers=ORIGIN).json()["open"]).text)
-    assert all(headline in page for page in pages), "one headline everywhere"
+    assert all(headline in page for page in pages), "all pages show the same headline"
     assert "Outcomes of the questions" in pages[1] and "Results over time" in pages[2]
     assert client.post("compare", json={"runs": keys[:1]}, headers=ORIGIN).status_code == 400
 
@@ -150,7 +150,7 @@ def test_document_sheet_has_gold_words_and_picture_of_page(client, served, bundl
     assert list(line.spans[0]) in sheet["gold"]
     start, end = line.spans[0]
     inside = [word[2] for word in sheet["words"] if start <= word[0] and word[1] <= end]
-    assert len(inside) > 3, "the words of the gold lie on this page"
+    assert len(inside) > 3, "the page contains the words of the gold"
     picture = client.get(f"bundle/{bundle_key}/{sheet['src']}")
     assert picture.headers["content-type"].startswith("image/") and len(picture.content) > 1000
 
@@ -203,7 +203,7 @@ def test_trend_page_includes_runs_of_all_served_folders(served, tmp_path, monkey
     rows = re.findall(row, text)
     assert [number for number, _, _ in rows] == [shown for _, shown, _ in rows] == ["4", "3", "2", "1"]
     paths = {str((folder / "first").resolve()) for folder in (served / "results", other)}
-    assert {name for _, _, name in rows} == {"second", "third", *paths}, "runs of one name are told apart"
+    assert {name for _, _, name in rows} == {"second", "third", *paths}, "paths distinguish equal names"
 
 
 def test_home_marks_damaged_and_unfinished_runs(client, served):
@@ -282,7 +282,7 @@ def test_concurrent_reviews_lose_no_judgment(client, served):
     kept = {review.reviewer: {case.id for case in review.cases} for review in map(read_review, files)}
     assert kept == {"Ada": set(range(12)), "Ben": set(range(12))}
     again = client.get(f"reviews/{key}?review=page&reviewer=Ada").json()
-    assert len(again["cases"]) == 12, "the page goes on where the reviewer was"
+    assert len(again["cases"]) == 12, "the page shows the stored judgments of the reviewer"
 
 
 def test_server_refuses_invalid_or_oversized_judgment(client, served):
@@ -384,7 +384,7 @@ def test_interrupted_upload_leaves_no_file_and_no_traceback(served, tmp_path, mo
 def test_text_search_marks_matches_and_links_to_their_page(client, served, bundle_key):
     wait(lambda: "being read for the first time" not in client.get(f"bundle/{bundle_key}?text=information").text)
     text = client.get(f"bundle/{bundle_key}?text=inform").text
-    assert "<mark>information</mark>" in text, "the beginning of a word is enough"
+    assert "<mark>information</mark>" in text, "a search matches the beginning of a word"
     link = re.search(r'href="([^"]+document[^"]+page=\d+&amp;words=inform)"', text)
     assert link and '"words":["inform"]' in client.get(f"bundle/{link[1].replace('&amp;', '&')}").text
     assert "0 documents have" in client.get(f"bundle/{bundle_key}?text=zzzqqq").text

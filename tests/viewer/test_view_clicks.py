@@ -49,7 +49,7 @@ def test_clicks_in_view_lead_from_empty_folder_to_reviewed_bundle_and_report(bro
         page.wait_for_selector("#told:has-text('Saved.')")
         bundle = tmp_path / "datasets_out" / "Smith-letters-12"
         [kept] = (tmp_path / "datasets_out" / "Smith-letters-12-review").glob("review-*.json")
-        assert [case.gold for case in read_review(kept).cases] == ["right"], "written at once"
+        assert [case.gold for case in read_review(kept).cases] == ["right"], "a judgment is saved at once"
         write_a_question(page, address)
         page.click("text=Make a bundle from")
         page.click("#open:visible", timeout=JOB_PATIENCE)

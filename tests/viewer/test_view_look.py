@@ -158,6 +158,6 @@ def test_view_of_empty_folder_has_no_accessibility_violations(screen, tmp_path):
         screen.set_input_files("#files", [{"name": "a.txt", "mimeType": "text/plain", "buffer": LEASE.encode()}])
         screen.click("text=Draft questions on them")
         screen.wait_for_selector("#state")
-        assert faults(screen) == [], "while it goes on"
+        assert faults(screen) == [], "the page of a running job has violations"
         screen.wait_for_selector("#open:visible", timeout=10 * PATIENCE)
-        assert faults(screen) == [], "when it has ended"
+        assert faults(screen) == [], "the page of a finished job has violations"

@@ -213,7 +213,7 @@ def test_references_exist_is_share_of_references_in_corpus() -> None:
     answers = ["See Part 36 and CPR 36.5(1).", "See rule 36.5 and rule 36.99.", "See rule 99.1.", "It is so.", None]
     values = apply("references_exist", [row("", answer) for answer in answers], Options(in_corpus=corpus.contains))
     assert values == {"references_exist": [1.0, 0.5, 0.0, None, None]}
-    assert apply("references_exist", [row("", "Part 36")], Options()) == {"references_exist": [None]}, "no corpus"
+    assert apply("references_exist", [row("", "Part 36")], Options()) == {"references_exist": [None]}, "without corpus"
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_function_is_a_metric_only_while_registered():
         assert names == ["recall", "words"]
         assert measure([ROW], names=["words"]) == {"words": [4.0]}
         assert describe_metric("words").higher_is_better is None
-    assert "words" not in import_metrics() and "recall" in import_metrics(), "later evaluations do not compute it"
+    assert "words" not in import_metrics() and "recall" in import_metrics(), "`words` is no longer registered"
 
 
 def test_metric_decorator_sets_options_cutoff_and_needs():

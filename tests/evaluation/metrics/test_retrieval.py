@@ -351,7 +351,7 @@ PAGE = GoldPassage("a.pdf", None, pages=(7,))
 )
 def test_page_hit_equals_hand_computed_values(passages, value):
     assert hit(PAGE, *passages) == value
-    assert hit(GoldPassage("a.pdf", "words"), *passages) is None, "no page of the gold is known"
+    assert hit(GoldPassage("a.pdf", "words"), *passages) is None, "the page of the gold is unknown"
 
 
 # ---------------------------------------------------------------- grades
