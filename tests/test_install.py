@@ -35,7 +35,7 @@ def test_install_steps_use_hashed_locks_then_fix_model_and_browser():
     assert (ROOT / "install.py").is_file() and "--no-deps" in pips[1].command
 
 
-def test_install_stops_at_failing_step_and_logs_its_error(capsys, monkeypatch, tmp_path):
+def test_install_stops_at_failing_step_and_logs_the_error_of_that_step(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(install, "make_environment", lambda venv: venv.mkdir())
     monkeypatch.setattr(
         install, "list_steps", lambda venv, extras: [Step("first", python("1/0")), Step("second", ["no"])]

@@ -67,7 +67,7 @@ def test_legalbenchrag_bench_measures_questions_with_and_without_document_names(
 # ---------------------------------------------------------------- answers and conversions
 
 
-def test_held_out_documents_are_matched_in_any_letter_case(tmp_path):
+def test_held_out_documents_match_file_names_in_any_letter_case(tmp_path):
     (tmp_path / "list.tsv").write_text("benchmark\twhere\tdocument\ncuad\tx\tALPHA-Supply Agreement.PDF\n", "utf-8")
     assert answers.make_key("Alpha-Supply Agreement.pdf") in answers.read_held_out(tmp_path / "list.tsv")
     assert answers.read_held_out(tmp_path / "none.tsv") == set()

@@ -71,7 +71,7 @@ def test_split_party_names_returns_each_party(answer, names):
     ("cell", "quotes"),
     [("", []), ("[]", []), ("['It\\'s due.', \"a\", \"a\", ' ']", ["It's due.", "a"]), ("[1]", None), ("[", None)],
 )
-def test_quotes_of_accepts_only_a_list_literal(cell, quotes):
+def test_cuad_quotes_cell_must_be_a_list_literal(cell, quotes):
     if quotes is None:
         with pytest.raises(ValueError, match="not"):
             quotes_of(cell)

@@ -91,7 +91,7 @@ def test_find_excerpts_prefers_matches_in_order_and_close_together(text, excerpt
         ("Some other paper", "Merger Agreement between Birch and Acme"),
     ],
 )
-def test_titles_of_reads_the_title_from_the_first_page(page, title):
+def test_maud_title_is_read_from_the_first_page(page, title):
     assert (titles_of(page, deal="Birch_Acme.pdf", stem="contract_0"))[0] == title
 
 

@@ -116,7 +116,7 @@ def test_apply_patches_refuses_a_patch_of_another_dataset_or_format(bundle, tmp_
             apply_patches([write(tmp_path / "p.json", **row)], bundle, tmp_path / "out")
 
 
-def test_shipped_maud_patch_leaves_out_agreements_with_known_faults(convert, samples):
+def test_shipped_maud_patch_excludes_agreements_with_known_faults(convert, samples):
     folder = convert("maud", "--source", samples / "maud", "--patch", "shipped")
     info = json.loads((folder / "bundle.json").read_text(encoding="utf-8"))
     assert validate(folder) == []

@@ -378,7 +378,7 @@ def test_table_reads_a_sheet_with_merged_cells_and_empty_rows(leases, tmp_path):
     assert quotes(read(copy, *flags)) == quotes(benchmark), "a .csv file gives the same quotes"
 
 
-def test_table_assigns_passage_to_the_only_document_that_contains_it(leases, tmp_path):
+def test_table_assigns_passage_to_the_only_document_that_contains_the_text(leases, tmp_path):
     tally = Tally()
     row = {"user_input": "How is it ended?", "reference": "By notice"}
     row |= {"reference_contexts": [f"<1-hop>\n\n{NOTICE}", TERM]}
@@ -534,7 +534,7 @@ QUOTED: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize("shape", QUOTED)
-def test_table_locates_quotes_given_in_every_supported_shape(shape, convert_content):
+def test_table_locates_quotes_in_every_supported_column_format(shape, convert_content):
     name, content = QUOTED[shape]
     bundle = convert_content(name, content)
     assert set(list_gold(bundle)) == {(LEASED, "exact", RENT)}

@@ -206,7 +206,7 @@ def test_draft_counts_every_excluded_file(contracts, monkeypatch, tmp_path):
     assert sum(map(len, tally.left_out.values())) == files.given - files.kept == 2
 
 
-def test_draft_function_writes_a_bundle_and_refuses_to_overwrite_it(contracts, monkeypatch):
+def test_draft_function_writes_a_bundle_and_refuses_to_overwrite_the_bundle(contracts, monkeypatch):
     StubDrafter(monkeypatch, (make_draft(),), (make_draft(),))
     done = exhibit.draft(contracts[0], out=contracts[1], jobs=1)
     importlib.import_module("exhibit.drafting.folder")

@@ -143,7 +143,7 @@ def test_generator_counts_a_model_failure_and_continues_with_the_next_part(prepa
         {**KEPT, "type": "poem"}, {"type": "fact"},
     ],
 )  # fmt: skip
-def test_generator_counts_a_malformed_question_and_keeps_the_others(prepared, broken):
+def test_generator_counts_a_malformed_question_and_uses_the_other_questions(prepared, broken):
     drafts, dropped = generate(Model(json.dumps({"questions": [broken, KEPT]})), prepared)
     assert [draft.asks for draft in drafts] == [KEPT["question"]]
     assert dropped == {"a question without its type or quotes": 1}

@@ -72,7 +72,7 @@ def test_playbook_file_of_a_user_is_read_and_printed(tmp_path, capsys):
         (OWN + OWN[OWN.index("[[") :], "several questions have the same name \\(fuel\\)"),
     ],
 )
-def test_read_playbook_reports_an_error_with_its_position(text, message, tmp_path):
+def test_read_playbook_error_names_the_position_of_the_fault(text, message, tmp_path):
     path = tmp_path / "boats.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SourceError, match=message):

@@ -182,7 +182,7 @@ def test_review_page_shows_at_most_3_passages_of_unsure_drafts(drafted, tmp_path
     assert all(len(case["gold"]) <= 3 for case in data["cases"] if case["id"] in unsure)
 
 
-def test_review_refuses_a_bundle_not_made_by_draft(tmp_path, drafted, capsys):
+def test_review_refuses_a_bundle_that_was_not_written_by_exhibit_draft(tmp_path, drafted, capsys):
     out, *_ = drafted
     info = json.loads((out / "bundle.json").read_text("utf-8"))
     (out / "bundle.json").write_text(json.dumps({**info, "draft": None}), encoding="utf-8")

@@ -49,7 +49,7 @@ def test_limits_for_reading_grow_with_file_size(size, share, seconds, memory):
     assert limits.seconds == pytest.approx(seconds) and limits.memory == pytest.approx(memory, abs=1)
 
 
-def test_limit_errors_name_the_limit_and_its_flag():
+def test_limit_errors_name_the_limit_and_the_flag_that_changes_the_limit():
     limits = Limits(1.5, 3 << 20)
     assert str(limits.late("a.pdf")) == "a.pdf: not finished after 1.5 s, the limit of --item-timeout; left out"
     memory = "a.pdf: needs more than 3 MiB of memory, the limit of --item-memory; left out"
@@ -81,7 +81,7 @@ def test_run_in_worker_reports_a_result_that_cannot_be_pickled():
 
 
 @LINUX
-def test_time_limit_ends_a_program_and_its_children():
+def test_time_limit_ends_a_program_and_its_child_processes():
     done = run_program(["sh", "-c", "cat; echo said >&2; exit 3"], seconds=60, given=b"a page")
     assert (done.returncode, done.stdout, done.stderr) == (3, b"a page", b"said\n")
     assert run_program(["sh", "-c", "echo $A"], seconds=60, environment={"A": "b"}).stdout == b"b\n"

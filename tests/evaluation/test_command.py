@@ -423,7 +423,7 @@ def test_write_testdata_names_line_without_question_or_truth(tmp_path, monkeypat
 # ---------------------------------------------------------------- sampling and cost
 
 
-def test_top_p_is_sent_and_recorded_and_each_question_has_cost(tmp_path, monkeypatch):
+def test_evaluate_sends_and_records_top_p_and_computes_cost_per_question(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     write_bundle(tmp_path / "leases")
     flags = ["--dataset-paths", tmp_path / "leases", "--output-dir", tmp_path / "results", "--report-cases", "0"]

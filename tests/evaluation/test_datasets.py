@@ -69,7 +69,7 @@ def test_limit_takes_first_questions_or_seeded_sample(tmp_path):
     assert any(ids(limit=4, sample_seed=seed) != drawn for seed in range(5))
 
 
-def test_file_type_excludes_files_and_warns_about_their_gold(tmp_path):
+def test_file_type_excludes_other_files_and_warns_about_gold_in_excluded_files(tmp_path):
     folder = write_bundle(tmp_path / "leases")
     (folder / "corpus" / "alder.txt").rename(folder / "corpus" / "alder.html")
     dataset, warnings = load_dataset(folder, file_type=("html",))

@@ -109,7 +109,7 @@ def test_ingestion_counts_pdf_pages(run, converted):
     assert told["pages"] == sum(document["pages"] for document in documents) > told["files"] == len(documents)
 
 
-def test_ranking_contains_all_graded_files_despite_smaller_depth(run, bundle):
+def test_ranking_contains_all_graded_files_even_if_depth_is_smaller(run, bundle):
     lines = rows_of(bundle / "gold.jsonl")
     grades = {"alder.txt": 4, "birch.txt": 0, "cedar.txt": 2}
     lines[0]["labels"] |= {"grade": 4, "grades": json.dumps(grades)}
@@ -141,7 +141,7 @@ class Judge:
         return [Completion('{"reason": "so", "score": 4}') for _ in prompts]
 
 
-def test_judged_metrics_require_a_judge_and_record_its_prompt(run):
+def test_judged_metrics_require_a_judge_and_record_the_judge_prompt(run):
     done = run(metrics="relevance", judge=Judge(), answers=True)
     assert done.means["relevance"].mean == 4
     measured = json.loads((done.folder / "config.json").read_text())["measured"]
@@ -209,7 +209,7 @@ def test_resume_after_kill_asks_only_unanswered_questions(run, server, tmp_path,
         assert contents(folder) == contents(whole.folder)
 
 
-def test_resume_of_pipeline_run_gives_same_results(run, tmp_path):
+def test_resumed_pipeline_run_gives_the_same_results_as_a_complete_run(run, tmp_path):
     whole = run("whole", answers=True)
     folder = tmp_path / "results" / "cut"
     (folder / "leases").mkdir(parents=True)
@@ -239,7 +239,7 @@ def test_resume_after_stop_during_report_asks_no_questions(run, server):
         run(None, **told, resume=True)
 
 
-def test_interrupted_resume_of_a_finished_run_removes_its_summary(run, server):
+def test_interrupted_resume_of_a_finished_run_removes_the_summary(run, server):
     told = {"target_url": server.url, "metrics": "answer_length", "retries": 0}
     bad = "Which law governs the agreement of Alder Ltd?"
     server.reply = lambda question: (500, b"out of memory") if question == bad else chat("fine", [])
@@ -563,7 +563,7 @@ def test_settings_command_prints_matching_settings_by_group(capsys):
 # ---------------------------------------------------------------- datasets
 
 
-def test_fetched_dataset_is_named_after_its_address(tmp_path, monkeypatch):
+def test_fetched_dataset_is_named_after_the_remote_address(tmp_path, monkeypatch):
     folder = tmp_path / "abc123"
     folder.mkdir()
     fetched = SimpleNamespace(folder=folder, address="hf://owner/leases@abc123")

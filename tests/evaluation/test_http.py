@@ -124,7 +124,7 @@ def test_http_target_fills_question_in_address(dataset):
     assert reply.answer == dataset.cases[0].question
 
 
-def test_fill_replaces_placeholders_in_template():
+def test_fill_template_replaces_placeholders_with_values():
     template = {"q": "{question}", "turns": ["{question}", "x"], "...": "{parameters}", "day": "{as_of}"}
     values = {"question": "Who?", "parameters": {"k": 3}, "as_of": None}
     assert fill(template, values) == {"q": "Who?", "turns": ["Who?", "x"], "k": 3}
@@ -198,7 +198,7 @@ CLAUSE = {"text": RENT, "filename": "lease.pdf"}
          "A b.", ["lease.pdf"]),
     ],
 )  # fmt: skip
-def test_read_reply_finds_answer_and_passages_by_known_keys(reply, answer, files):
+def test_read_reply_reads_answer_and_passages_from_known_keys(reply, answer, files):
     read = read_reply(reply, FILES.get)
     assert (read.answer, [passage.filename for passage in read.passages]) == (answer, files)
     assert all(passage.text == RENT for passage in read.passages)
@@ -214,7 +214,7 @@ def test_read_reply_finds_answer_and_passages_by_known_keys(reply, answer, files
         (f"lease.pdf: {RENT}", None, None),
     ],
 )
-def test_read_passages_finds_file_page_and_span_by_known_keys(passage, page, span):
+def test_read_passages_reads_filename_page_and_span_from_known_keys(passage, page, span):
     [read] = read_passages([passage], names=FILES.get)
     assert (read.text, read.filename, read.told_page, read.span) == (RENT, "lease.pdf", page, span)
 

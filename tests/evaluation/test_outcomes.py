@@ -174,7 +174,7 @@ def test_label_accuracy_is_none_without_choices():
         offers_of("label", {0: {"label": "x"}}, where="nda")
 
 
-def test_offers_of_returns_choices_for_each_subquestion_of_a_compound_label():
+def test_compound_label_offers_the_choices_of_each_subquestion():
     rows = {
         1: {"answers": "Consideration: Cash; MAE applies to: Target"},
         2: {"answers": "MAE applies to: Either party; Carve-outs: Yes"},

@@ -117,7 +117,7 @@ def test_joined_chunks_are_located_as_two_spans(documents):
     )
 
 
-def test_passage_with_wrong_file_name_is_assigned_to_its_real_document(documents):
+def test_passage_with_wrong_file_name_is_assigned_to_the_document_that_contains_the_text(documents):
     smith = "The smith keeps the anvil, the bellows and all other tools of the forge at his own cost and risk."
     case = asked(documents, RENT, Passage(smith, "mill.txt"))
     [passage] = case.reply.passages
@@ -149,7 +149,7 @@ def test_repeated_passages_and_gold_count_once(documents):
     assert figures(several)["char_recall@8"] == pytest.approx(lengths[0] / sum(lengths))
 
 
-def test_repeated_text_is_located_on_page_given_by_system(monkeypatch):
+def test_repeated_text_is_located_on_the_page_that_the_system_names(monkeypatch):
     words = "Each party shall keep the terms of this Lease secret for three years after its end."
     text, pages = "", []
     for number, matter in enumerate(("water", "grain", "rent"), 1):
@@ -352,7 +352,7 @@ TRUTHS = {
 
 
 @pytest.mark.parametrize("lack", TRUTHS)
-def test_metrics_are_none_if_their_fields_are_missing(dataset, lack):
+def test_metrics_are_none_if_required_fields_are_missing(dataset, lack):
     fields, reply, expected, note = TRUTHS[lack]
     case = replace(dataset.cases[0], reply=reply, **fields)
     values = measure([case], names=list(expected))

@@ -83,7 +83,7 @@ def test_read_rows_rejects_invalid_predictions_file(tmp_path, name, content, wor
         read_rows(write_content(tmp_path / name, content))
 
 
-def test_id_of_and_question_of_return_none_for_unusable_values():
+def test_prediction_row_without_usable_id_or_question_has_none():
     assert (id_of({"id": 0}), id_of({"id": ""}), id_of({})) == ("0", None, None)
     assert question_of({"question": " A\n b "}) == "a b" and question_of({"question": 3}) is None
 
@@ -246,7 +246,7 @@ def test_find_matches_locates_repeated_and_partial_text(documents):
     assert {name for name, _ in documents.find_matches(cut[:100])} <= {"a.txt", "b.txt"}
 
 
-def test_spans_touch_only_if_they_share_a_character():
+def test_span_touches_gold_only_if_both_contain_the_same_character():
     gold = GoldPassage("a", "x", ((Span(5, 10),), (Span(20, 30), Span(40, 50))))
     assert [touches(Span(*span), gold) for span in ((0, 5), (0, 6), (9, 12), (10, 12), (45, 46))] == [
         False, True, True, False, True,

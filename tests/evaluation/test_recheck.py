@@ -133,7 +133,7 @@ def test_read_finished_run_finds_question_answer_passages_and_scores(tmp_path, w
         {"testCases": [{"input": RENT, "metricsData": [{"name": [1], "score": "high"}]}]},
     ],
 )
-def test_read_finished_run_ignores_scores_of_unknown_form(tmp_path, content):
+def test_read_finished_run_ignores_scores_in_an_unknown_format(tmp_path, content):
     _, [row] = read_finished_run(write_json(tmp_path / "run.json", content))
     assert row["question"] == RENT and row["scores"] == {}
 

@@ -97,7 +97,7 @@ def test_find_in_text_returns_zero_for_a_dropped_clause() -> None:
     assert follow(LIGHTS, in_text=0.0)["lost_at"] == "text"
 
 
-def test_find_in_text_returns_none_for_short_gold_unless_text_lacks_it() -> None:
+def test_find_in_text_returns_none_for_short_gold_unless_absent_from_text() -> None:
     short = gold("north quay")
     assert find_in_text(short, DOCUMENT, DOCUMENT) is None
     assert find_in_text(short, DOCUMENT, parsed(LIGHTS)) == (0.0, ())
@@ -154,7 +154,7 @@ def test_loss_at_answer_stage_has_reason_of_outcome(outcome: Outcome, reason: st
     assert follow(LIGHTS, LIST, LIST, LIST, LIST[2:3], outcome=outcome)["reason"] == reason
 
 
-def test_follow_gold_counts_loss_in_search_despite_right_answer() -> None:
+def test_follow_gold_reports_gold_lost_in_retrieval_even_if_the_answer_is_right() -> None:
     # the answer may come from another passage
     assert follow(LIGHTS, LIST[:2], outcome=Outcome.RIGHT)["lost_at"] == "retrieved"
     assert follow(LIGHTS, LIST, LIST, LIST, LIST[2:3], outcome=Outcome.RIGHT)["lost_at"] is None
@@ -173,7 +173,7 @@ def test_follow_gold_leaves_unreported_stages_unknown() -> None:
     assert "retrieved" not in follow(LIGHTS, [unplaced])
 
 
-def test_ceilings_of_gives_share_of_gold_that_reaches_each_stage() -> None:
+def test_stage_ceiling_is_the_share_of_gold_that_reaches_the_stage() -> None:
     absent = {"lost_at": "page", "reason": "", "page": False}
     stages = [follow(LIGHTS, LIST, LIST), follow(TOLL, LIST, LIST[:3]), follow(BERTH, LIST[1:], LIST[1:]), absent]
     left = ceilings_of(stages)
@@ -213,7 +213,7 @@ def answered(*golds: GoldPassage, **reply: Any) -> Case:
         ({"passages": (), "answer": "The Keeper."}, None),
     ],
 )
-def test_stages_of_gives_the_stage_that_loses_gold(reply: dict[str, Any], lost_at: str | None) -> None:
+def test_lost_at_is_the_stage_that_loses_the_gold(reply: dict[str, Any], lost_at: str | None) -> None:
     case = answered(**reply)
     (stages,) = stages_of(case, outcome=find_outcome(case).outcome)
     assert stages["lost_at"] == lost_at
@@ -358,7 +358,7 @@ def test_gold_cut_by_every_chunk_or_in_no_chunk_is_lost_at_chunks_stage(run: Run
     assert any("1 of 5 chunks" in note for note in notes)
 
 
-def test_chunks_are_matched_to_parsed_text_when_both_are_given(
+def test_chunks_are_compared_with_parsed_text_when_a_run_has_both(
     run: Run, tmp_path: Path, parsed_folder: Callable[..., Path]
 ) -> None:
     short = TEXT.replace(" of not less than twenty feet", "")

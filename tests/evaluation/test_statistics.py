@@ -208,7 +208,7 @@ def test_estimate_of_repeated_runs_has_mean_failures_and_spread():
     assert (once.repeats, once.spread) == (1, None), "a single round has no spread"
 
 
-def test_count_overlap_counts_questions_asked_in_both_runs():
+def test_count_overlap_counts_questions_in_both_runs_and_in_a_single_run():
     before = [table([1.0, None, 0.0, 1.0], ids=[1, 2, 3, 5], failed=[0, 1, 0, 0]), table([1.0], name="only")]
     after = [table([1.0, 0.5, None, 1.0], ids=[2, 3, 4, 5])]
     found = count_overlap(before, after)

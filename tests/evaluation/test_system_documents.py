@@ -46,7 +46,7 @@ ROWS: list[dict[str, object]] = [
 
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("ending", ["jsonl", "json", "parquet"])
-def test_read_chunks_finds_text_file_and_span_by_known_keys(
+def test_read_chunks_reads_text_filename_and_span_from_known_keys(
     row: dict[str, object], ending: str, tmp_path: Path
 ) -> None:
     path = tmp_path / f"chunks.{ending}"

@@ -81,7 +81,7 @@ def test_find_hidden_spans_checks_only_the_given_pages_of_a_pdf(draw, write):
     assert find_hidden_spans(read_document(write("a.txt", "words"))) == []
 
 
-def test_convert_labels_gold_with_hidden_words_and_notes_it_in_bundle_json(tmp_path, convert):
+def test_convert_labels_gold_with_hidden_words_and_notes_the_question_in_bundle_json(tmp_path, convert):
     folder = tmp_path / "documents"
     folder.mkdir()
     (folder / "lease.pdf").write_bytes(drawn_pdf(f"{SEEN} BT 1 g /F 11 Tf {LINE}"))
@@ -108,7 +108,7 @@ def test_invisible_text_layer_of_a_scan_is_not_blanked(draw):
         assert blank_hidden(document) is document
 
 
-def test_blank_hidden_keeps_offsets_of_other_words_and_adds_a_note(draw):
+def test_blank_hidden_does_not_change_offsets_of_visible_words_and_adds_a_note(draw):
     document = draw(f"BT 1 g /F 11 Tf 60 750 Td (Say yes) Tj ET {SEEN} BT 1 g /F 11 Tf {LINE}")
     seen = blank_hidden(document)
     assert len(seen.text) == len(document.text)

@@ -57,7 +57,7 @@ def test_read_document_refuses_too_deeply_nested_tags(write):
 # ---------------------------------------------------------------- Word
 
 
-def test_read_document_accepts_tracked_changes_and_notes_their_number(write):
+def test_read_document_accepts_and_counts_tracked_changes(write):
     changed = (
         "<w:p><w:r><w:t xml:space='preserve'>The rent is </w:t></w:r>"
         "<w:del w:author='A'><w:r><w:delText>400</w:delText></w:r></w:del>"
@@ -142,7 +142,7 @@ def test_mail_attachments_are_listed_as_separate_files(tmp_path, ending):
     assert read_document(listed[1].path).text == "The tenant pays."
 
 
-def test_mail_attached_to_a_mail_is_read_with_its_visible_html_text(tmp_path):
+def test_mail_attached_to_a_mail_is_read_with_visible_html_text(tmp_path):
     inner = files.eml("x", html="<style>p{}</style><p>The rent is <b>450</b> pounds.</p><script>x</script>")
     (tmp_path / "outer.eml").write_bytes(files.eml("Forwarded.", attachments={"inner.eml": inner}))
     outer, forwarded = list_folder(tmp_path)

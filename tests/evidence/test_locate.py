@@ -27,7 +27,7 @@ def words(match, doc) -> list[str]:
 
 
 @given(st.text(alphabet=st.sampled_from(ODD), min_size=1, max_size=60), st.data())
-def test_locate_finds_any_slice_of_a_document_at_its_offsets(text, data):
+def test_locate_finds_any_slice_of_a_document_at_the_offsets_of_the_slice(text, data):
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, len(text)))
     quote = text[start:end]
@@ -119,7 +119,7 @@ def test_locate_finds_a_quote_that_is_a_repeated_page_header():
     assert [match.how for match in locate("Head", doc)] == ["exact", "exact"]
 
 
-def test_locate_finds_a_quote_with_a_typo_and_gives_its_score():
+def test_locate_finds_a_quote_with_a_typo_and_returns_a_similarity_score():
     text = "Distributor shall not, and shall cause its Affiliates not to, sell any Competing Product in the Territory."
     doc = document(f"Preamble. {text} Afterwords.")
     [match] = locate(text.replace("Affiliates", "Afiliates").replace("sell any", "sell  an"), doc)

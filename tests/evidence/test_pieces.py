@@ -77,7 +77,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_locate_finds_a_table_row_by_its_cells(table):
+def test_locate_finds_a_table_row_in_markup_by_the_text_of_the_cells(table):
     quote, row = TABLES[table]
     [match, *_] = locate(quote, DOCUMENT)
     assert words(match).split() == row.split()
@@ -113,7 +113,7 @@ def test_locate_returns_the_same_span_with_markup_between_words(start, length, s
         assert abs(marked[0].span.start - plain[0].span.start) <= 3 and abs(marked[0].span.end - plain[0].span.end) <= 3
 
 
-def test_letters_of_drops_markup_and_cells_of_finds_table_cells():
+def test_table_markup_is_dropped_from_letters_and_split_into_cells():
     text = "A & \\multicolumn{2}{l}{B} \\\\ [C](u) &amp; D"
     assert letters_of(text).text == "abcd"
     assert next(text[slice(*cell)].strip() for cell in cells_of(text)) == "A" and cells_of("plain words") == []

@@ -26,7 +26,7 @@ def test_read_title_returns_the_title_of_the_metadata(tmp_path):
     assert read_title(tmp_path / "guide.pdf") == "Guide to the Höfe"
 
 
-def test_pages_of_returns_the_pages_that_a_span_touches(contract):
+def test_pages_of_a_span_are_all_pages_that_the_span_overlaps(contract):
     document = read_document(contract)
     second = document.pages[1].span
     assert document.pages_of(Span(second.start, second.start + 5)) == [2]
@@ -111,7 +111,7 @@ def test_read_document_reads_a_pdf_with_thousands_of_pages(write, count):
     assert find_boxes(document, [match.span])[0][0].page == count - 13
 
 
-def test_read_document_keeps_every_character_of_a_text_file(write):
+def test_read_document_returns_every_character_of_a_text_file(write):
     text = "\ufeffARTICLE I\r\nDefinitions\x0c\n\ttab  and 𝒳"
     document = read_document(write("a.txt", text))
     assert document.text == text and document.pages == ()

@@ -125,7 +125,7 @@ def test_convert_passes_arguments_to_the_converter(monkeypatch):
     assert main(["convert", "cuad", "--out", "y"]) == 0 and received[1:] == [(own, ["--out", "y"])]
 
 
-def test_user_modules_named_like_subpackages_stay_importable(tmp_path):
+def test_user_modules_with_names_of_exhibit_subpackages_stay_importable(tmp_path):
     names = ("schemas", "rag", "evaluation", "storage")
     for name in names:
         (tmp_path / f"{name}.py").write_text("OWNER = 'user'\n", encoding="utf-8")

@@ -183,7 +183,7 @@ def test_exhibit_module_lists_public_names_and_refuses_unknown_names():
         exhibit.lod  # noqa: B018
 
 
-def test_load_fetches_hub_bundle_at_revision_and_shows_its_address(tmp_path, monkeypatch):
+def test_load_fetches_hub_bundle_at_revision_and_shows_the_address(tmp_path, monkeypatch):
     folder = write_bundle(tmp_path / "leases")
     asked = []
 

@@ -82,7 +82,7 @@ MODULES = ("exhibit", "schemas", "rag", "evaluation")
 
 
 @pytest.mark.parametrize("order", [MODULES, MODULES[::-1]], ids=["exhibit first", "exhibit last"])
-def test_user_modules_stay_importable_beside_installed_wheel(programs, order, tmp_path):
+def test_user_modules_stay_importable_after_installation_of_the_wheel(programs, order, tmp_path):
     folder = tmp_path / "mine"
     for name in ("rag", "evaluation"):
         (folder / name).mkdir(parents=True)

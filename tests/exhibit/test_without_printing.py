@@ -57,7 +57,7 @@ def test_convert_names_print_extra_when_pages_must_be_printed(command_results, f
     assert "pip install 'exhibit-rag[print]', then exhibit doctor --fix browser" in line
 
 
-def test_draft_leaves_out_pages_that_need_a_browser_and_uses_the_others(command_results, folder):
+def test_draft_without_browser_excludes_html_pages_and_uses_other_documents(command_results, folder):
     assert command_results["draft"].code == 0, command_results["draft"].err
     info = json.loads((folder / "mine/bundle.json").read_text(encoding="utf-8"))
     [names] = [names for reason, names in info["left_out"].items() if "exhibit-rag[print]" in reason]

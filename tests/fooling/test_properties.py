@@ -68,7 +68,7 @@ def test_combined_chunk_formats_do_not_change_results(evaluation, honest, questi
 
 
 @given(answerable, st.data())
-def test_partial_clause_counts_by_its_share_of_characters(evaluation, question_case, data):
+def test_partial_clause_has_recall_equal_to_the_share_of_retrieved_characters(evaluation, question_case, data):
     size = len(question_case.clause)
     start = data.draw(st.integers(0, size - 40))
     end = data.draw(st.integers(start + 40, size))

@@ -57,7 +57,7 @@ def test_evaluation_judges_90_percent_of_right_and_50_percent_of_wrong_answers(e
 
 
 @pytest.mark.parametrize("name", ["the opposite", "the chunk in a JSON object"])
-def test_exhibit_evaluate_gives_same_results_as_direct_scoring(evaluation, tmp_path, name):
+def test_exhibit_evaluate_returns_the_same_results_as_direct_scoring(evaluation, tmp_path, name):
     row = next(row for row in ROWS if row.name == name)
     by_question = {case.question: case for case in QUESTIONS.values()}
 

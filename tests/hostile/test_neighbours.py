@@ -17,7 +17,7 @@ GOOD = json.dumps({"question": "When is the rent due?", "document": "a.txt"})
 LONG = 3_000_000  # characters of a text without an end mark
 
 
-def test_read_records_counts_unterminated_json_lines_and_reads_the_others(tmp_path):
+def test_read_records_counts_unterminated_json_lines_and_reads_the_other_lines(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text(GOOD + '\n{"question": "' + "x" * LONG + "\n" + "[" * LONG + "\n" + GOOD, encoding="ascii")
     tally = Tally()

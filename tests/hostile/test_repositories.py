@@ -99,7 +99,7 @@ def test_read_versions_starts_no_program_configured_in_a_repository(laws, tmp_pa
     assert not mark.exists()
 
 
-def test_commit_of_starts_no_program_named_in_git_configuration_of_the_user(laws, tmp_path, monkeypatch):
+def test_reading_the_commit_starts_no_program_named_in_user_git_configuration(laws, tmp_path, monkeypatch):
     program, mark = write_bait(tmp_path)
     config = tmp_path / ".gitconfig"
     config.write_text(f'[filter "bait"]\n\tclean = {program}\n[core]\n\tfsmonitor = {program}\n', encoding="utf-8")

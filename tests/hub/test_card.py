@@ -100,7 +100,7 @@ def test_card_names_the_languages_of_the_documents(tmp_path, texts, languages, m
         (Licence(id="house-rules", name="«»"), {"license": "other", "license_name": "unnamed"}),
     ],
 )
-def test_card_licence_is_known_to_the_hub(bundle, licence, expected):
+def test_card_licence_uses_a_licence_id_known_to_the_hub(bundle, licence, expected):
     data = head(render(bundle, licence=licence))
     assert {name: value for name, value in data.items() if name.startswith("license")} == expected
     assert data["license"] in LICENCES
@@ -195,7 +195,7 @@ def test_write_example_skips_and_notes_page_that_cannot_be_drawn(tmp_path):
 # ---------------------------------------------------------------- the tables
 
 
-def test_gold_table_types_label_columns_by_their_values():
+def test_gold_table_derives_types_of_label_columns_from_values():
     labels = [{"a": 1, "b": True, "c": "x", "d": 1}, {"a": 2, "b": None, "c": 3, "d": 0.5}]
     gold = [make_gold(number, pages=[1], labels=given) for number, given in enumerate(labels)]
     table = make_gold_table(gold)

@@ -161,7 +161,7 @@ def test_legalbenchrag_export_converts_back_to_the_same_gold(converted, tmp_path
             assert spans[0] == spans[1] and old.contexts == new.contexts, number
 
 
-def test_legalbenchrag_snippets_are_cut_from_the_text(small, tmp_path):
+def test_legalbenchrag_export_snippets_equal_the_text_at_the_stated_spans(small, tmp_path):
     out = export(small, "legalbenchrag", tmp_path / "out")
     tests = json.loads((out / "benchmarks" / "small.json").read_text(encoding="utf-8"))["tests"]
     assert [[snippet["answer"] for snippet in test["snippets"]] for test in tests] == [
@@ -175,7 +175,7 @@ def test_legalbenchrag_snippets_are_cut_from_the_text(small, tmp_path):
     }
 
 
-def test_legalbenchrag_merges_snippets_at_most_a_character_apart():
+def test_legalbenchrag_export_merges_snippets_at_most_a_character_apart():
     texts = {"a": "abcdefghij", "b": "abcdefghij"}
     spans = [("b", 0, 2), ("a", 4, 6), ("a", 0, 3), ("a", 7, 9), ("a", 5, 8)]
     merged = merge_cuts([Cut(name, start, end, texts[name][start:end]) for name, start, end in spans], texts)
@@ -209,7 +209,7 @@ def test_chunk_with_half_of_gold_gets_a_higher_grade():
     assert score_chunks([line], {"a": [(0, 7), (7, 20)]}) == {"a#0-7": 1, "a#7-20": 2}
 
 
-def test_squad_answers_are_at_their_offsets(small, tmp_path):
+def test_squad_export_answers_occur_at_the_stated_offsets(small, tmp_path):
     out = export(small, "squad", tmp_path / "out")
     data = json.loads((out / "squad.json").read_text(encoding="utf-8"))["data"]
     entries = {}

@@ -51,7 +51,7 @@ def test_published_bundle_is_pulled_byte_for_byte(connected, bundle, tmp_path, c
     assert f"from hf://{REPO}@{repo.refs['main']}" in capsys.readouterr().out
 
 
-def test_publish_adds_inspect_and_pdffolder_files_and_pull_ignores_them(connected, tmp_path, capsys):
+def test_publish_adds_inspect_and_pdffolder_files_which_pull_ignores(connected, tmp_path, capsys):
     bundle = write(tmp_path / "charters", more={"corpus/plan.pdf": b"%PDF-1.4 a plan"})
     assert publish_to(bundle) == 0
     files = connected.files(REPO)
@@ -83,7 +83,7 @@ def test_publish_of_unchanged_bundle_adds_no_commit(connected, bundle):
     assert sum(line.startswith("PUT /upload/") for line in connected.requests) == 1
 
 
-def test_publish_removes_deleted_documents_and_keeps_other_files(connected, bundle, tmp_path, capsys):
+def test_publish_removes_only_deleted_documents_from_the_repository(connected, bundle, tmp_path, capsys):
     assert publish_to(bundle) == 0
     connected.commit(REPO, {"notes.txt": b"by hand"})
     later = write(tmp_path / "later", names=("aurora.txt", "borealis.txt"))

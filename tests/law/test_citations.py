@@ -59,7 +59,7 @@ SOURCES = (
 )
 
 
-def test_verify_removes_citations_that_do_not_support_their_claim():
+def test_verify_citations_removes_citations_that_do_not_support_their_claim():
     verdict = verify([Claim("The initial term of the Lease commences on March 14, 2019.", (1, 2))], SOURCES)
     assert verdict.citations == (1,) and not verdict.unsupported
 
@@ -119,7 +119,7 @@ def test_standalone_citations_are_assigned_to_the_last_claim():
     assert claims_of("Terms [1]:")[0].text == "Terms:" and claims_of("Terms due:") == [] and claims_of("# Terms") == []
 
 
-def test_verify_ignores_words_of_question_as_support_for_claim():
+def test_verify_citations_ignores_words_of_the_question_as_support_for_a_claim():
     words = (source(1, "Alder mills flour."),)
     assert verify([Claim("Alder mills flour, oats, barley.", (1,))], words, given="flour alder mills?").unsupported
     assert not verify([Claim("Alder mills flour, oats.", (1,))], words, given="flour alder mills?").unsupported

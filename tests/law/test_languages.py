@@ -90,7 +90,7 @@ def test_reference_corpus_contains_provisions_of_german_law():
     assert [corpus.contains(reference) for reference in asked] == [True, True, False, False]
 
 
-def test_find_units_returns_no_units_for_english_law():
+def test_find_units_returns_an_empty_list_for_english_law():
     assert find_units("SECRECY ACT\n\nSection 1. Secrets\n\nSection 2. Ends\n", choose_system("en")) == []
 
 

@@ -8,11 +8,11 @@ from exhibit.law.questions import asks_yes_or_no, says_contrary
 from exhibit.law.sentences import extend_to_sentences
 
 
-def test_keep_letters_ignores_case_accents_and_line_end_hyphens() -> None:
+def test_keep_letters_removes_case_accents_and_line_end_hyphens() -> None:
     assert keep_letters("Wit-\nnesses & Évidence") == keep_letters("WITNESSES AND EVIDENCE") == "witnessesandevidence"
 
 
-def test_make_file_key_ignores_case_accents_and_separators_but_keeps_other_scripts() -> None:
+def test_make_file_key_ignores_case_accents_and_separators_but_not_other_scripts() -> None:
     names = ("A&B Société (2).PDF", "a_b-societe-2.txt", "Straße.pdf", "契約書.pdf", "Договор 7.pdf", "10-7.pdf")
     assert list(map(make_file_key, names)) == ["absociete2", "absociete2", "strasse", "契約書", "договор7", "107"]
     assert make_file_key("Lease Договор.pdf") == make_file_key("lease_______.pdf"), "a renamed file has the same key"
@@ -79,5 +79,5 @@ def test_asks_yes_or_no_is_false_for_other_questions(question):
         ("is the licence non-exclusive?", "The Licensor grants a non-exclusive right.", False),
     ],
 )
-def test_says_contrary_detects_refused_rights_and_permitted_acts(question, clause, contrary):
+def test_says_contrary_is_true_for_refused_rights_and_permitted_acts(question, clause, contrary):
     assert says_contrary(question, clause) is contrary

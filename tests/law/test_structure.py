@@ -44,7 +44,7 @@ def assert_tiles(text: str, root: Section) -> None:
         ("IN WITNESS WHEREOF, the parties have signed.", "IN WITNESS WHEREOF", "signature"),
     ],
 )
-def test_heading_without_a_label_is_recognised_by_its_words(line, heading, kind):
+def test_heading_without_a_label_is_recognised_by_capitals_or_known_words(line, heading, kind):
     root = tree(f"{WORDS * 3}\n{line}\n{WORDS}\n")
     assert (heading, kind) in [(part.heading, part.kind) for part in root.walk()]
 

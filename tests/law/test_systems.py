@@ -121,7 +121,7 @@ def test_read_structure_nests_the_parts_of_a_brazilian_article():
     assert below == ["I", "I > a)", "I > a) > 1.", "I > a) > 2.", "I > b)", "II"]
 
 
-def test_read_structure_nests_english_act_and_keeps_section_titles():
+def test_read_structure_nests_the_parts_of_an_english_act_with_section_titles():
     text = (
         "BOOK I\nOF HARBOURS\n\nTITLE II\nOF DUES\n\nPART 3\nPILOTS\n\nCHAPTER 1\nGENERAL\n\n"
         "Section 5 Time limit\n\nA claim is made within a year.\n\nSection 6 Costs\n\nThe harbour pays.\n"

@@ -30,7 +30,7 @@ def guide(path: Path, heading: tuple[str, int]) -> Document:
 
 
 @pytest.mark.parametrize("heading", [LARGE, BOLD])
-def test_outline_of_a_pdf_finds_headings_by_their_font(tmp_path, heading):
+def test_pdf_headings_are_recognised_by_font(tmp_path, heading):
     document = guide(tmp_path / "guide.pdf", heading)
     assert [child.heading for child in read_structure(document).children] == TITLES
     assert not [h for h in find_headings(document, NO_OUTLINE) if h.title == "Dues that fall due"]

@@ -20,7 +20,7 @@ from exhibit.models.network import (
 )
 
 
-def test_read_safetensors_restores_eight_bit_weights_by_their_scales(tmp_path):
+def test_read_safetensors_multiplies_eight_bit_weights_by_the_stored_scales(tmp_path):
     scales = np.array([[0.5], [2.0]], np.float32)
     tensors = {"a.weight": np.array([[2, 4], [1, 1]], np.int8), "a.weight.scale": scales, "b": np.ones(2, np.float16)}
     save_file(tensors, tmp_path / "w.safetensors")
@@ -41,7 +41,7 @@ def test_group_by_length_groups_equal_lengths_longest_first():
     assert group_by_length(ids, 6) == [[1], [4], [0, 2], [3]]
 
 
-def test_load_tokenizer_truncates_to_limit_and_keeps_special_tokens():
+def test_load_tokenizer_truncates_to_limit_including_special_tokens():
     cut, whole = network.load_tokenizer(max_tokens=8), network.load_tokenizer()
     text = "This Agreement\n is made (30) days’ notice"
     assert cut.encode(text).ids == [*whole.encode(text).ids[:7], whole.encode(text).ids[-1]]
@@ -63,7 +63,7 @@ def test_load_graph_builds_missing_graph_once(tmp_path, monkeypatch):
     assert network.find_graph_path("fp32", stub) != network.find_graph_path("fp32", OFFICIAL)
 
 
-def test_has_exact_signed_products_detects_overflow():
+def test_has_exact_signed_products_is_false_when_products_overflow():
     def saturate(state, weight):
         product = state.astype(np.int64)[:, :, None] * weight.astype(np.int64)[None]
         pairs = np.clip(product[:, ::2] + product[:, 1::2], -(2**15), 2**15 - 1)

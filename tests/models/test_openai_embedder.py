@@ -49,7 +49,7 @@ def read_lengths(vectors):
     return np.rint(vectors[:, 0] / vectors[:, 1]).astype(int).tolist()
 
 
-def test_embed_sends_batches_and_keeps_the_order(server):
+def test_embed_sends_batches_and_returns_vectors_in_text_order(server):
     model = openai.open("local-model")
     assert model.dimensions == 4 and model.name == "openai:local-model"
     assert read_lengths(model.embed(["", "x" * 100_000], role="query")) == [1, 24_000]

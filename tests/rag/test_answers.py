@@ -86,7 +86,7 @@ WORDS = "The term is five years from today.      " + "The laws of Ohio govern th
 
 
 @pytest.mark.parametrize("form", ["“{}”", '"{}"', "{}"])
-def test_add_locations_cites_the_section_of_the_quote(form):
+def test_add_locations_appends_file_section_and_page_of_the_quote(form):
     inner = ((140, "1.5 Governing Law", 3),)
     source = Source("Deal.pdf", Span(100, 180), WORDS, 1.0, "1.4 Term", 2, inner, number=1)
     second = form.format("The laws of Ohio govern this Agreement.")

@@ -113,7 +113,7 @@ def test_chunks_tile_the_document(tmp_path, corpus):
         assert hit.text == index.text_of(index.entry(hit.document).number)[slice(*hit.span)]
 
 
-def test_index_names_files_with_equal_names_by_their_folders(tmp_path):
+def test_index_adds_folder_to_names_of_files_with_the_same_name(tmp_path):
     for year in ("2019", "2020"):
         (tmp_path / "in" / year).mkdir(parents=True)
         (tmp_path / "in" / year / "lease.txt").write_text(f"LEASE of {year}. The rent is paid monthly.")
@@ -148,7 +148,7 @@ def test_open_index_reports_missing_or_damaged_files(tmp_path, corpus, damage, m
         open_index(tmp_path / "index")
 
 
-def test_open_index_refuses_database_with_added_trigger_despite_matching_checksum(tmp_path, corpus):
+def test_open_index_refuses_database_with_a_trigger_even_if_the_checksum_matches(tmp_path, corpus):
     import sqlite3
 
     from exhibit.storage.bundle import sha256_of

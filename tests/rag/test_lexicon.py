@@ -124,7 +124,7 @@ def test_document_names_choose_document_named_in_question(names, question, filen
     assert choose(names, question) == filename
 
 
-def test_document_names_weigh_all_documents_equally_when_question_names_none(names):
+def test_document_names_weigh_all_documents_equally_when_question_names_no_document(names):
     choice = names.score(Query("Who pays?", asks="Who pays?"))
     assert np.ptp(choice.log_weights) == 0 and np.exp(choice.log_weights).sum() == pytest.approx(1)
 

@@ -19,7 +19,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("text", "expected"), WORDS)
-def test_name_words_returns_lower_case_words_and_their_parts(text, expected):
+def test_name_words_returns_lower_case_words_and_the_parts_of_compounds(text, expected):
     assert list(name_words(text)) == expected
     assert name_terms(text) == [term for term, *_ in expected]
 
@@ -43,7 +43,7 @@ def test_list_acronyms_returns_initials_with_and_without_company_form(name, shor
         ("Oak-Oak.md", "oakoak", "oak"),
     ],
 )
-def test_split_filename_returns_its_words(filename, run, parts):
+def test_split_filename_returns_the_words_of_the_file_name(filename, run, parts):
     assert split_filename(filename) == (run, tuple(parts.split()))
 
 
@@ -66,7 +66,7 @@ def test_count_proper_words_ignores_first_word_of_sentence_or_line():
         ("Alder (3) x", ["alder+3"], ["alder+3", "3+x"]),
     ],
 )
-def test_list_pairs_returns_adjacent_words_of_name(text, named, lower):
+def test_list_pairs_returns_pairs_of_adjacent_words_in_a_name(text, named, lower):
     row = list(name_words(text))
     assert [f"{first.term}+{second.term}" for first, second in list_pairs(row)] == named
     assert [f"{first.term}+{second.term}" for first, second in list_pairs(row, lower=True)] == lower

@@ -106,7 +106,7 @@ def test_selection_has_only_passages_with_nearly_the_best_score(indexed_pipeline
     assert all(hit.score >= best - 0.25 for hit in found.selected)
 
 
-def test_hit_has_section_and_page_and_its_text_has_no_repeated_footer(make, samples, tmp_path):
+def test_hit_has_section_and_page_and_text_without_repeated_footer(make, samples, tmp_path):
     embedder = CountingEmbedder()
     pipeline = make("rcts", embedder=embedder)
     pipeline.index(next((samples / "cuad").rglob("TESSALINE*.pdf")), tmp_path / "index")
@@ -211,7 +211,7 @@ def test_sentence_quoted_by_the_reader_becomes_the_first_passage(make, tmp_path,
     assert 1 in reply.context and set(reply.context) <= set(range(1, len(reply.passages) + 1))
 
 
-def test_citing_the_first_passage_does_not_change_ranking(make, corpus, tmp_path, monkeypatch):
+def test_answer_quoted_from_the_first_passage_does_not_change_the_ranking(make, corpus, tmp_path, monkeypatch):
     pipeline = make("routed")
     pipeline.index(corpus, tmp_path / "index")
     question = "What is the governing law of the Cedar SA agreement?"

@@ -88,7 +88,7 @@ WITHIN = [
 
 
 @pytest.mark.parametrize(("question", "names", "kind"), WITHIN)
-def test_understand_keeps_a_name_that_is_part_of_the_question(question, names, kind):
+def test_understand_does_not_remove_a_name_inside_the_question(question, names, kind):
     query = understand(question, has_collection_name)
     assert (query.names, query.asks, query.apart, query.kind) == (names, question, False, kind)
 

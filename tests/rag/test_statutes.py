@@ -79,7 +79,7 @@ def test_answer_refuses_paragraph_absent_on_named_day(indexed):
         ("Who pays the rent of the Boathouse?", []),
     ],
 )
-def test_route_to_law_returns_latest_or_named_versions_or_nothing(index, question, documents):
+def test_route_finds_latest_or_named_versions_of_the_cited_law(index, question, documents):
     found = route(question, index)
     assert [index.document(number).filename for number in found.documents] == documents
     assert [index.document(passage.document).filename for passage in found.passages] == documents

@@ -92,7 +92,7 @@ def test_llm_summary_falls_back_to_extractive_summary_on_model_error():
     assert summarise(TEXT, llm, summaries="llm", layers="all") == summarise(TEXT, layers="all")
 
 
-def test_llm_summary_is_written_in_the_given_style():
+def test_llm_summary_prompt_requests_the_configured_style():
     llm = Scripted(lambda prompt: Completion("x"))
     summarise(TEXT, llm, summaries="llm:expert")
     assert "specialist lawyer" in llm.prompts[0].user

@@ -14,7 +14,7 @@ from exhibit.schemas.errors import ToolkitError
 ROOT = Path(__file__).parents[2]
 
 
-def test_guarded_prints_errors_interruptions_and_tracebacks_without_secrets(capsys, monkeypatch):
+def test_guarded_command_prints_errors_interruptions_and_tracebacks_without_secrets(capsys, monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "planted-secret-1")
 
     @guarded("stopped; nothing was written")
@@ -35,7 +35,7 @@ def test_guarded_prints_errors_interruptions_and_tracebacks_without_secrets(caps
     assert capsys.readouterr().err == "note: the key is ***\n"
 
 
-def test_guarded_exits_141_without_traceback_when_the_pipe_is_closed():
+def test_guarded_command_exits_with_141_without_traceback_when_the_pipe_is_closed():
     code = (
         "import sys\nfrom exhibit.runtime.command import guarded\n"
         "@guarded()\ndef main():\n    for n in range(200000): print('line', n)\n    return 0\n"

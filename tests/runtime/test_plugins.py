@@ -23,7 +23,7 @@ def package(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-def test_load_plugin_loads_a_new_file_and_splits_its_argument(package):
+def test_load_plugin_loads_a_new_plugin_file_and_splits_name_from_argument(package):
     module, argument = load_plugin(package, "two-slots:BAAI/bge-m3:latest")
     assert module.SLOTS == 2 and argument == "BAAI/bge-m3:latest"
     assert load_plugin(package, "two_slots")[1] is None

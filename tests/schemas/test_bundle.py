@@ -38,7 +38,7 @@ def questions(tmp_path, rows):
     return read_questions(path)
 
 
-def test_read_questions_accepts_every_supported_shape(tmp_path):
+def test_read_questions_accepts_every_supported_json_format(tmp_path):
     rows = [
         {"question": "a?", "answer": "A"},
         {"query_id": "q-1", "question": "b?", "answer": "B", "contexts": ["plain", "strings"]},
@@ -66,7 +66,7 @@ def test_read_questions_accepts_every_supported_shape(tmp_path):
         ([{"id": 1, "question": "a?", "answer": "A"}] * 2, "id 1 occurs more than once"),
     ],
 )
-def test_read_questions_refuses_every_unsupported_shape(tmp_path, rows, message):
+def test_read_questions_refuses_every_unsupported_json_format(tmp_path, rows, message):
     with pytest.raises(BundleError, match=message.replace("[", r"\[")):
         questions(tmp_path, rows)
 
@@ -156,7 +156,7 @@ def test_readers_report_the_position_in_an_unreadable_file(tmp_path):
         ("1" * 5000, "not JSON: Exceeds the limit"),
     ],
 )
-def test_parse_json_reports_invalid_json_with_its_source(text, message):
+def test_parse_json_error_names_the_source_of_invalid_json(text, message):
     with pytest.raises(ToolkitError, match=f"here: {message}") as raised:
         parse_json(text, where="here", error=ToolkitError)
     assert type(raised.value) is ToolkitError

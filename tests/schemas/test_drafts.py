@@ -20,7 +20,7 @@ def line(gold: dict[str, object] | None = None, **fields: object) -> str:
     return json.dumps({**DRAFT, "gold": [{**GOLD, **(gold or {})}], **fields})
 
 
-def test_read_drafts_returns_rows_with_their_gold_spans(tmp_path):
+def test_read_drafts_returns_rows_with_gold_spans(tmp_path):
     (tmp_path / "drafts.jsonl").write_text(f"{line()}\n{line({'id': 8}, id=8)}\n", encoding="utf-8")
     first, second = read_drafts(tmp_path, {"a.pdf"}, {1, 2})
     assert (first.row.question, first.gold[0].spans, second.id) == ("What is due?", [(0, 16)], 8)

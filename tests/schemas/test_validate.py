@@ -179,7 +179,7 @@ def test_validate_minimal_checks_only_requirements_of_the_evaluator(tmp_path, ca
     assert "must be a JSON array" in capsys.readouterr().out
 
 
-def test_validate_skips_files_beside_bundles(bundle, capsys):
+def test_validate_skips_and_notes_paths_of_files_that_are_not_bundles(bundle, capsys):
     note = bundle.with_name("README.md")
     note.write_text("bundles go here", encoding="utf-8")
     assert main([str(note), str(bundle)]) == 0

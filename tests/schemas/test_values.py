@@ -67,7 +67,7 @@ def test_describe_disk_error_raises_other_errors_unchanged():
         describe_disk_error(BrokenPipeError(errno.EPIPE, "broken pipe"))
 
 
-def test_question_added_without_passages_is_marked_impossible():
+def test_question_added_by_reviewer_without_passages_is_impossible():
     passage = MarkedPassage(filename="lease.pdf", spans=[(0, 4)], text="rent")
     assert AddedQuestion(question="Who pays?").is_impossible
     assert not AddedQuestion(question="Who pays?", contexts=[passage]).is_impossible
@@ -96,7 +96,7 @@ def test_quiet_hides_notes_but_not_errors(capsys):
     assert capsys.readouterr().err.startswith("exhibit.schemas.errors.ToolkitError: one\n")
 
 
-def test_guarded_describes_disk_errors_with_advice(capsys):
+def test_guarded_command_prints_disk_errors_with_a_remedy(capsys):
     @guarded()
     def main(error: OSError) -> int:
         raise error

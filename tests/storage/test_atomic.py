@@ -173,7 +173,7 @@ def test_replace_folder_leaves_foreign_folders_and_links_with_reserved_names_unc
     assert linked or (parent / name / "theirs.txt").is_file()
 
 
-def test_replace_folder_removes_no_files_when_its_folder_was_replaced_by_a_link(tmp_path):
+def test_replace_folder_removes_no_files_when_the_folder_was_replaced_by_a_link(tmp_path):
     home = tmp_path / "home"
     bundle(home, "mine")
     old = bundle(tmp_path / "out", "old")
@@ -207,7 +207,9 @@ def test_convert_reports_an_unwritable_output_folder(tmp_path, convert, samples,
     assert "cannot be written: Not a directory" in capsys.readouterr().err
 
 
-def test_convert_reports_a_full_disk_and_keeps_the_old_bundle(tmp_path, convert, samples, capsys, monkeypatch):
+def test_convert_reports_a_full_disk_and_leaves_the_old_bundle_unchanged(
+    tmp_path, convert, samples, capsys, monkeypatch
+):
     first = convert("cuad", "--source", samples / "cuad", "--max-documents", "1", out="out")
     before = sorted((p, p.stat().st_size) for p in first.rglob("*"))
 
@@ -285,7 +287,7 @@ def test_list_files_follows_links_out_of_a_folder_only_in_the_hub_cache(tmp_path
         assert bool(list_files(folder)) is (name == "snapshots" and bool(others))
 
 
-def test_lock_folder_prints_a_single_note_while_it_waits(tmp_path):
+def test_lock_folder_prints_a_single_note_while_waiting(tmp_path):
     folder, said = tmp_path / "held", []
     held, free = threading.Event(), threading.Event()
 
@@ -319,7 +321,7 @@ def test_scratch_folder_is_private_and_removed_afterwards(tmp_path, monkeypatch)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["exhibit-scratch-link", "somebody"]
 
 
-def test_scratch_folder_is_not_made_in_a_missing_folder(tmp_path, monkeypatch):
+def test_scratch_folder_is_not_created_in_a_missing_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     monkeypatch.setenv("TMPDIR", "/there")
     with pytest.raises(ToolkitError, match="/there: cannot be written: No such file.*; set TMPDIR"):

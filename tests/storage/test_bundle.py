@@ -24,11 +24,11 @@ def bundle(memory, tmp_path) -> Remote:
     return upload(write(tmp_path / "charters", names=NAMES), memory / "charters")
 
 
-def test_mirror_returns_the_path_of_a_local_bundle(tmp_path):
+def test_mirror_bundle_returns_the_path_of_a_local_bundle(tmp_path):
     assert mirror_bundle(tmp_path) == tmp_path and origin_of(tmp_path) is None
 
 
-def test_mirror_downloads_only_small_files(bundle, tmp_path):
+def test_mirror_bundle_downloads_only_small_files_of_a_remote_bundle(bundle, tmp_path):
     folder = mirror_bundle(bundle)
     assert sorted(path.name for path in folder.iterdir()) == [ORIGIN, "bundle.json", "gold.jsonl", "train.json"]
     assert list((tmp_path / "cache" / "bundles").iterdir()) == [folder], "no partial copy may be left"
@@ -41,14 +41,14 @@ def test_mirror_downloads_only_small_files(bundle, tmp_path):
         assert file == Remote(f"{bundle}/corpus/{name}", entry.sha256, entry.bytes)
 
 
-def test_mirror_replaces_a_damaged_copy(bundle):
+def test_mirror_bundle_replaces_a_damaged_local_copy(bundle):
     folder = mirror_bundle(bundle)
     questions = (folder / "train.json").read_bytes()
     (folder / "train.json").write_bytes(questions[: len(questions) // 2])
     assert (mirror_bundle(bundle) / "train.json").read_bytes() == questions
 
 
-def test_mirror_refuses_questions_with_another_checksum(bundle, tmp_path):
+def test_mirror_bundle_refuses_questions_with_a_wrong_checksum(bundle, tmp_path):
     put(bundle / "train.json", b"[]")
     with pytest.raises(BundleError, match=r"train.json: the content differs from the sha256 in bundle.json"):
         mirror_bundle(bundle)
@@ -81,7 +81,7 @@ def list_missing(folder: Path) -> list[str]:
     return [line.partition(":")[0] for line in describe_missing_parts(open_bundle(folder))]
 
 
-def test_missing_parts_of_a_bundle_are_listed(tmp_path):
+def test_list_missing_names_missing_files_and_fields_of_a_bundle(tmp_path):
     always = ["no bundle.json", "no gold.jsonl"]
     assert list_missing(write_minimal(tmp_path / "a", [])) == [*always, "no question names a passage or a document"]
     assert list_missing(write_minimal(tmp_path / "b", [], [{"filename": "a.txt"}])) == [

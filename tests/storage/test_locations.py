@@ -58,7 +58,7 @@ def downloads(monkeypatch) -> list[str]:
 
 
 @given(NAMES)
-def test_remote_path_keeps_special_characters(name):
+def test_remote_path_with_special_characters_is_unchanged(name):
     file = Remote("s3://bucket/corpus/") / name
     assert file.name == name and file.suffix == Path(name).suffix and file.key == f"bucket/corpus/{name}"
     assert pickle.loads(pickle.dumps(file)) == file
@@ -74,7 +74,7 @@ def test_list_files_and_read_start_download_no_files(memory, downloads):
     assert read_start(memory / "a/one.txt", 2) == b"12" and downloads == []
 
 
-def test_expand_returns_matching_folders_sorted(memory):
+def test_expand_returns_sorted_folders_that_match_a_remote_wildcard(memory):
     for name in ("b/bundle.json", "a/bundle.json", ".hidden/bundle.json", "README.md"):
         put(memory / name)
     assert [root.url for root in expand(memory / "*")] == ["memory://bucket/folder/a", "memory://bucket/folder/b"]

@@ -17,7 +17,7 @@ def write_list(path: Path, *names: str) -> Path:
     return path
 
 
-def test_gather_leaves_out_excluded_documents_and_their_copies(tmp_path: Path) -> None:
+def test_gather_excludes_listed_documents_and_documents_with_the_same_text(tmp_path: Path) -> None:
     root = write_contracts(tmp_path / "cuad")
     copied = root / "corpus" / "birch.txt"
     copied.write_text("A cover page.\n\n" + contract("alder", "Norway"), encoding="utf-8")
@@ -28,7 +28,7 @@ def test_gather_leaves_out_excluded_documents_and_their_copies(tmp_path: Path) -
     assert pack.notes["skipped"]["cuad: document that repeats one on the list"] == 1
 
 
-def test_make_document_key_is_equal_for_a_pdf_and_its_text() -> None:
+def test_make_document_key_is_equal_for_a_pdf_and_a_text_of_the_same_name() -> None:
     assert make_document_key("ACME_INC 01-EX.10 Agreement.PDF") == make_document_key("acme inc_01_EX 10-Agreement.txt")
     assert make_document_key("NDA%20two.pdf") == make_document_key("NDA two.pdf")
 
@@ -63,7 +63,7 @@ def test_gather_records_whole_sentences_around_each_passage(tmp_path: Path) -> N
     assert lists and all(whole.endswith(".") for whole in lists)
 
 
-def test_gather_pairs_headings_with_the_passage_below_them(tmp_path: Path) -> None:
+def test_gather_pairs_each_heading_with_the_passage_below(tmp_path: Path) -> None:
     pack = gather([write_contracts(tmp_path / "cuad", names=("alder",))], excluded=Excluded())
     text = contract("alder", "Norway")
     shown = {text[start:end].strip()[:20] for _, start, end, *_ in pack.passages[pack.headings[:, 1]].tolist()}
@@ -94,7 +94,7 @@ def test_gather_command_writes_a_pack_that_load_pack_reads_unchanged(
     assert "left out: cuad: document on the list: 1" in capsys.readouterr().out
 
 
-def test_list_rows_accepts_a_passage_with_any_whole_gold_span(tmp_path: Path) -> None:
+def test_list_rows_marks_a_passage_that_contains_any_whole_gold_span_as_answer(tmp_path: Path) -> None:
     pack = gather([write_contracts(tmp_path / "cuad")], excluded=Excluded())
     number = list_rows(pack)[0].number
     numbers = range(*pack.passages_of(int(pack.rows[number, 0])).indices(len(pack.passages)))

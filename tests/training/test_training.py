@@ -57,7 +57,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory, pack: Pack) -> Path:
     return folder
 
 
-def test_teach_writes_students_and_their_tuning_results(taught: Path) -> None:
+def test_teach_writes_weights_and_tuning_results_of_each_student(taught: Path) -> None:
     record = json.loads((taught / "out" / "record.json").read_text(encoding="utf-8"))
     assert {f"{name}.safetensors" for name in (*FILES, "kinds")} == set(record["files"])
     assert all(record[name]["steps"] == 2 for name in ("teacher", *FILES))
@@ -208,7 +208,7 @@ def test_training_judge_with_rank_0_trains_all_layers_but_not_embeddings() -> No
     assert any("encoder_layer_0" in name for name in names) and not any("embeddings" in name for name in names)
 
 
-def test_keep_words_clears_vectors_of_unused_words(tmp_path: Path) -> None:
+def test_keep_words_sets_vectors_of_unused_words_to_zero(tmp_path: Path) -> None:
     kept = keep_words(tiny_weights(), np.array([5, 9]))
     vectors = kept["embeddings.word_embeddings.weight"]
     assert vectors[[5, 9]].all() and not vectors[6].any()

@@ -19,7 +19,7 @@ def texts_with_edits(draw):
 
 
 @given(texts_with_edits())
-def test_edited_text_span_keeps_every_character_outside_edits(given_text):
+def test_edited_text_span_contains_every_unedited_character_of_the_span(given_text):
     text, edits, span = given_text
     edited = EditedText(text, edits)
     moved = edited.span(span)

@@ -257,7 +257,7 @@ def test_built_in_pipeline_follows_no_injected_instruction(variants, tmp_path):
     assert run_of_it.means["canary_followed"].mean == 0
 
 
-def test_variant_and_control_keep_page_breaks_without_running_feet(tmp_path):
+def test_variant_and_control_have_the_page_breaks_of_the_parent_without_running_feet(tmp_path):
     """The parent has four short pages, each with a running foot."""
     lines = ["1. Rent. The rent is $900 a month.", "2. Term. The term is three years.", "3. Law. Ohio.", "4. Notices."]
     text = "\f".join(f"{line}\n\nLease of Aurora - Page {number} of 4" for number, line in enumerate(lines, 1))

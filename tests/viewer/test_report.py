@@ -198,7 +198,7 @@ def test_report_address_stores_filters_and_search(page, tab):
     assert other.evaluate("selects[0].selectedOptions[0].textContent").startswith("wrong")
 
 
-def test_report_can_be_operated_with_keyboard_alone(page):
+def test_report_can_be_operated_with_only_the_keyboard(page):
     for key in ("j", "j", "j", "k"):
         page.keyboard.press(key)
     assert page.evaluate("[active, current, document.activeElement.id]") == [1, -1, "lines"]

@@ -90,7 +90,7 @@ def test_diff_fail_on_regression_checks_selected_metrics(runs, capsys):
     assert main(["diff", second, first, "--fail-on-regression"]) == 1  # in this order, recall is worse
 
 
-def test_diff_reports_more_failed_questions_as_regression_despite_perfect_means(tmp_path, capsys):
+def test_diff_reports_more_failed_questions_as_regression_even_if_means_are_perfect(tmp_path, capsys):
     good = write_run(tmp_path / "good", {"answer_f1": [1.0] * 40})
     flaky = write_run(tmp_path / "flaky", {"answer_f1": [1.0] * 40}, failed=range(0, 38, 2))
     assert main(["diff", str(good), str(flaky), "--fail-on-regression"]) == 1

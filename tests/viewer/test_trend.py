@@ -44,7 +44,7 @@ def make_example_series(values: list[list[float]], *, documents: int = 10, metri
 # ---------------------------------------------------------------- what is found
 
 
-def test_series_finds_the_first_worse_run_and_its_metrics(folder):
+def test_run_series_reports_the_first_worse_run_with_the_metrics_that_fell(folder):
     [regression] = find_in_folder(folder)
     assert (regression.run.name, regression.before.name, regression.persists) == ("run-07", "run-06", True)
     assert set(regression.falls) == {
@@ -53,19 +53,19 @@ def test_series_finds_the_first_worse_run_and_its_metrics(folder):
     assert regression.lines[0].startswith("run-07 is worse than run-06 on leases, builtin sac: ")
 
 
-def test_series_marks_corrected_regression_as_not_persisting(tmp_path):
+def test_run_series_marks_a_corrected_regression_as_not_persisting(tmp_path):
     [regression] = find_in_folder(make_runs(tmp_path, back=8))
     assert (regression.run.name, regression.persists) == ("run-07", False)
     assert regression.lines[-1] == "A later run is as good as before."
     assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
 
 
-def test_series_finds_regression_in_newest_run(tmp_path):
+def test_run_series_reports_regression_in_newest_run(tmp_path):
     [regression] = find_in_folder(make_runs(tmp_path, bad=10))
     assert (regression.run.name, regression.persists) == ("run-10", True)
 
 
-def test_series_finds_no_regression_in_chance_variation(tmp_path, capsys):
+def test_run_series_reports_no_regression_for_chance_variation(tmp_path, capsys):
     assert find_in_folder(make_runs(tmp_path, bad=None)) == []
     assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
     assert "no run is worse" in capsys.readouterr().out
@@ -95,7 +95,7 @@ def test_results_index_reports_regression_between_only_two_runs(tmp_path, capsys
     assert "run-02 is worse than run-01" in capsys.readouterr().out
 
 
-def test_series_reports_more_failed_questions_as_regression(tmp_path):
+def test_run_series_reports_more_failed_questions_as_regression(tmp_path):
     make_runs(tmp_path, bad=None, runs=3, noise=0)
     path = tmp_path / "run-03" / "leases" / "eval_results.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -203,7 +203,7 @@ def test_read_scale_reads_bands_of_metrics_and_of_single_cutoffs(tmp_path):
     ("text", "value", "holds"),
     [("> 0.8", 0.8, False), (">= 0.8", 0.8, True), ("< 0.5", 0.5, False), (" <= -1 ", -1.0, True), ("<0.5", 0.4, True)],
 )
-def test_band_is_good_only_when_the_value_meets_its_bound(text, value, holds):
+def test_band_is_good_only_when_the_value_meets_the_bound_for_good(text, value, holds):
     other = "< -9" if ">" in text else "> 9"
     assert Bands(good=text, poor=other).band(value) == ("Good" if holds else "Acceptable")
 

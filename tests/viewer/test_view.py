@@ -304,7 +304,7 @@ def test_upload_accepts_a_name_with_a_slash(name, folder, client, served):
 @pytest.mark.parametrize(
     ("name", "kept"), [("a.pdf", "a.pdf"), ("..%2F..%2Fetc%2Fx.txt", None), ("a:b.txt", make_file_name("a:b.txt"))]
 )
-def test_upload_stores_file_under_safe_name_in_its_folder(client, served, name, kept):
+def test_upload_stores_file_under_safe_name_in_the_upload_folder(client, served, name, kept):
     response = client.put(f"upload/mine/{name}", content=b"words", headers=ORIGIN)
     folder = served / "datasets_out" / "mine-documents"
     if kept is None:
@@ -328,7 +328,7 @@ def test_make_file_name_is_unique_for_each_name_and_stable():
         ("a" * 99, "a" * 60),
     ],
 )
-def test_make_folder_name_accepts_any_typed_name(typed, folder):
+def test_make_folder_name_turns_any_typed_name_into_a_safe_name(typed, folder):
     assert make_folder_name(typed) == folder
     assert re.fullmatch(r"documents-[0-9a-f]{8}", make_folder_name("契約書"))
 
@@ -381,7 +381,7 @@ def test_interrupted_upload_leaves_no_file_and_no_traceback(served, tmp_path, mo
     assert not (served / "datasets_out" / "cut-documents").exists()
 
 
-def test_text_search_marks_matches_and_links_to_their_page(client, served, bundle_key):
+def test_text_search_marks_matches_and_links_to_the_page_of_each_match(client, served, bundle_key):
     wait(lambda: "being read for the first time" not in client.get(f"bundle/{bundle_key}?text=information").text)
     text = client.get(f"bundle/{bundle_key}?text=inform").text
     assert "<mark>information</mark>" in text, "a search matches the beginning of a word"

@@ -48,7 +48,7 @@ def test_every_metric_is_described_and_scores_a_case():
         ("from_elsewhere@3", "Other", "neither", False),
     ],
 )
-def test_describe_metric_gives_group_direction_and_judge_need(name, group, better, needs_judge):
+def test_describe_metric_states_group_direction_and_need_of_a_judge(name, group, better, needs_judge):
     described = describe_metric(name)
     assert (described.group, described.better, "judge" in described.needs) == (group, better, needs_judge)
 
