@@ -87,9 +87,6 @@ def google(folder: Path) -> AbstractContextManager[str]:
     return running([program, *arguments], port, folder / "google.log")
 
 
-# ---------------------------------------------------------------- a network that fails
-
-
 class Request(NamedTuple):
     """A request that passes the proxy; `number` counts from 1."""
 

@@ -63,9 +63,6 @@ def local(tmp_path_factory) -> Path:
     return folder
 
 
-# ---------------------------------------------------------------- a store that works
-
-
 def test_s3_bundle_files_and_metrics_equal_local_bundle(s3, local, tmp_path, monkeypatch, capsys):
     upload(local, s3 / "lb")
     assert read_remote(s3 / "lb") == files_of(local) and validate(s3 / "lb") == []
@@ -87,9 +84,6 @@ def test_s3_evaluation_with_wrong_secret_reports_access_denied_without_secret(tm
     assert "access denied" in output and "use credentials that allow it" in output and "secret-of-nobody" not in output
 
 
-# ---------------------------------------------------------------- a network that does not
-
-
 def test_fetch_retries_when_s3_reply_is_cut_off(s3, proxy, local, tmp_path):
     upload(local, s3 / "lb")
     [name, *_] = [name for name in list_files(s3 / "lb") if name.startswith("corpus/")]
@@ -104,12 +98,6 @@ def test_fetch_retries_when_s3_reply_is_cut_off(s3, proxy, local, tmp_path):
     proxy.fault = first
     digest = fetch(s3 / "lb" / name, tmp_path / "file")
     assert cut and digest == hashlib.sha256((local / name).read_bytes()).hexdigest()
-
-
-# ---------------------------------------------------------------- many keys
-
-
-# ---------------------------------------------------------------- Google's
 
 
 def test_google_cloud_storage_bundle_files_and_metrics_equal_local_bundle(local, tmp_path, monkeypatch):

@@ -73,8 +73,6 @@ def test_documentation_pages_with_commands_are_all_tested():
     assert [page for page in pages if list_commands(page) and page not in tested] == []
 
 
-# ---------------------------------------------------------------- the tutorial
-
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 TEN = 10
 MINUTES = 10

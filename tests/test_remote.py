@@ -59,9 +59,6 @@ def local(tmp_path_factory) -> Path:
     return folder
 
 
-# ---------------------------------------------------------------- in memory
-
-
 def test_convert_refuses_to_write_bundle_to_url_or_hub(memory, capsys):
     convert("cuad", memory, "--max-documents", "1", expect=1)
     output = capsys.readouterr().err
@@ -139,9 +136,6 @@ def test_evaluate_stops_when_store_connection_fails_and_can_be_resumed(memory, l
     output = capsys.readouterr().err
     assert "connection refused" in output and "set aside" not in output and len(documents) == 2
     assert evaluate(tmp_path, monkeypatch, "r", *flags, "--resume"), "the resumed run continues"
-
-
-# ---------------------------------------------------------------- an object store on loopback
 
 
 @pytest.fixture(scope="module")

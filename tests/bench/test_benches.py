@@ -23,9 +23,6 @@ def test_measure_tree_memory_includes_the_process_itself():
     assert measure_tree_memory(os.getpid()) > 10_000_000
 
 
-# ---------------------------------------------------------------- LegalBench-RAG
-
-
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
@@ -62,9 +59,6 @@ def test_legalbenchrag_bench_measures_questions_with_and_without_document_names(
     assert legalbenchrag.main([*words, "--words", "unnamed"]) == 0
     rows = json.loads((tmp_path / "bundles/unnamed/legalbenchrag-mini/train.json").read_text(encoding="utf-8"))
     assert rows and not any(row["question"].startswith("Consider") for row in rows)
-
-
-# ---------------------------------------------------------------- answers and conversions
 
 
 def test_held_out_documents_match_file_names_in_any_letter_case(tmp_path):
@@ -112,9 +106,6 @@ def test_measure_conversion_locates_every_quote_of_the_sample(monkeypatch):
     table = conversion.compare_locating(conversion.read_quotes(SAMPLES / "cuad" / "CUAD_v1", 2))
     figures = {row[0]: row[1] for row in table.rows}
     assert figures["our text, `locate`"] >= figures["our text, one expression per quote"] > 0
-
-
-# ---------------------------------------------------------------- scale
 
 
 def test_repeat_documents_writes_13_files_with_different_content(tmp_path):

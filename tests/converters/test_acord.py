@@ -22,9 +22,6 @@ def append(path: Path, line: str) -> None:
     path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
 
 
-# ---------------------------------------------------------------- splits and archives
-
-
 @pytest.mark.parametrize(("split", "ids"), [("train", [0, 1, 2]), ("valid", [3]), ("test", [4, 5]), ("all", range(6))])
 def test_acord_split_flag_changes_neither_question_ids_nor_documents(source, split, ids):
     benchmark, _ = read_source(acord, source, "--split", split)
@@ -39,9 +36,6 @@ def test_acord_fails_only_if_no_split_has_grades(source):
     shutil.rmtree(source / "qrels")
     with pytest.raises(SourceError, match="no grades in qrels/"):
         read_source(acord, source)
-
-
-# ---------------------------------------------------------------- what is wrong with a source
 
 
 @pytest.mark.parametrize(

@@ -63,9 +63,6 @@ def gold_for(bundle: Path, document: int, key: str) -> list[dict[str, Any]]:
     return [line for line in read_gold(bundle) if line["id"] == document * 17 + PLACES[key]]
 
 
-# ---------------------------------------------------------------- the sample
-
-
 def test_contractnli_sample_converts_to_golden_bundle(bundle, golden):
     compare_golden("contractnli", bundle, golden, FIELDS)
 
@@ -94,9 +91,6 @@ def test_contractnli_locates_a_sentence_across_a_page_break_of_a_text_filing(bun
     assert line["pages"] == [1, 2]
     assert "-1-" in document.text[line["spans"][0][1] : line["spans"][1][0]]
     assert "<PAGE>" not in document.text
-
-
-# ---------------------------------------------------------------- what can be wrong
 
 
 def test_contractnli_counts_a_malformed_document_without_changing_other_row_ids(copy):

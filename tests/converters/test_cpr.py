@@ -35,9 +35,6 @@ def test_cpr_document_joins_exported_chunks_in_order_without_export_headers(conv
     assert text.count("9.4 A fact") == 1
 
 
-# ---------------------------------------------------------------- citations
-
-
 def corpus(*names: str, texts: dict[str, str] | None = None) -> Corpus:
     sources = []
     for title in names:
@@ -220,9 +217,6 @@ def test_find_citations_skips_editorial_brackets(truth, count):
     assert len(find_citations(truth)) == count
 
 
-# ---------------------------------------------------------------- pages and links
-
-
 def test_cpr_downloads_documents_from_a_list_of_urls(tmp_path, monkeypatch, convert):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     source, listed, pages = write_source(tmp_path / "s", LINE), tmp_path / "urls.txt", tmp_path / "site"
@@ -240,9 +234,6 @@ def test_cpr_downloads_documents_from_a_list_of_urls(tmp_path, monkeypatch, conv
     assert "urls" not in json.dumps(info["options"])
 
 
-# ---------------------------------------------------------------- the other modes
-
-
 def test_cpr_check_flag_exits_with_1_if_a_citation_is_unresolved(samples, tmp_path, capsys):
     assert cpr.run(["--check", "--source", str(samples / "cpr")]) == 1
     printed = capsys.readouterr().out
@@ -251,9 +242,6 @@ def test_cpr_check_flag_exits_with_1_if_a_citation_is_unresolved(samples, tmp_pa
     assert "[Service of Documents]" in printed
     assert cpr.run(["--source", str(write_source(tmp_path / "s", LINE)), "--check"]) == 0
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["Part 1.json", "ground_truth.jsonl", "s"]
-
-
-# ---------------------------------------------------------------- real data
 
 
 @pytest.mark.data

@@ -93,9 +93,6 @@ def test_cuad_includes_amendments_and_counts_malformed_cells(source):
     assert len({document.title for document in benchmark.documents}) == 5
 
 
-# ---------------------------------------------------------------- bad input
-
-
 def drop_column(rows):
     index = rows[0].index("Insurance")
     for row in rows:

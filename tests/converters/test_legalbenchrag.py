@@ -36,9 +36,6 @@ def snippet(path: str, start: int, end: int, answer: str) -> dict:
     return {"file_path": path, "span": [start, end], "answer": answer}
 
 
-# ---------------------------------------------------------------- what can be wrong
-
-
 def test_legalbenchrag_counts_a_wrong_span_and_locates_the_answer_instead(tmp_path, convert, capsys):
     texts = {"a/x.txt": "The fee is due in May. The fee is five pounds."}
     root = make(tmp_path / "s", texts, a=[("fee?", [snippet("a/x.txt", 0, 22, "The fee is five pounds.")])])
@@ -71,9 +68,6 @@ def test_legalbenchrag_counts_a_malformed_test_without_changing_other_row_ids(tm
     assert list(tally.left_out) == [reason]
     with pytest.raises(SourceError, match="--strict"):
         read_source(legalbenchrag, root, strict=True)
-
-
-# ---------------------------------------------------------------- the published sample
 
 
 def random_number_of(test: dict) -> float:

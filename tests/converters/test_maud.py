@@ -23,9 +23,6 @@ def locate_excerpts(text: str, *excerpts: str) -> list[tuple[str | None, int]]:
     return [(text[: e.match.span.start].rsplit("|", 1)[-1] if e.match else None, len(e.others)) for e in found]
 
 
-# ---------------------------------------------------------------- cells and excerpts
-
-
 @pytest.mark.parametrize(
     ("cell", "excerpts", "pages"),
     [
@@ -63,9 +60,6 @@ def test_find_excerpts_prefers_matches_in_order_and_close_together(text, excerpt
     assert locate_excerpts(text, *excerpts) == places
 
 
-# ---------------------------------------------------------------- titles
-
-
 @pytest.mark.parametrize(
     ("page", "title"),
     [
@@ -95,9 +89,6 @@ def test_maud_title_is_read_from_the_first_page(page, title):
     assert (titles_of(page, deal="Birch_Acme.pdf", stem="contract_0"))[0] == title
 
 
-# ---------------------------------------------------------------- sources
-
-
 def test_maud_reads_a_repository_whose_data_is_zipped(samples, tmp_path):
     data = samples / "maud/maud-main/data"
     (tmp_path / "maud-main").mkdir()
@@ -105,9 +96,6 @@ def test_maud_reads_a_repository_whose_data_is_zipped(samples, tmp_path):
         for path in sorted(p for p in data.rglob("*") if p.is_file()):
             packed.write(path, Path("data") / path.relative_to(data))
     assert read_source(maud, tmp_path)[0] == read_source(maud, data)[0] == read_source(maud, samples / "maud")[0]
-
-
-# ---------------------------------------------------------------- on real data
 
 
 @pytest.mark.data

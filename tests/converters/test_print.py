@@ -34,9 +34,6 @@ def test_print_html_writes_the_same_bytes_for_the_same_page(printer, tmp_path):
     assert len(document.pages) > 3 and document.text.startswith("An Agreement\n")
 
 
-# ---------------------------------------------------------------- fonts
-
-
 def test_describe_printing_returns_printer_name_and_font_hashes(tmp_path):
     with start_printing(Limits()) as press:
         assert describe_printing([""]) is None

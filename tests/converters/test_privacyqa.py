@@ -19,9 +19,6 @@ def bundle(converted) -> Path:
     return converted("privacyqa")
 
 
-# ---------------------------------------------------------------- the sample
-
-
 def test_privacyqa_gold_of_repeated_sentence_is_the_occurrence_in_the_source(bundle):
     (line,) = [line for line in read_gold(bundle) if line["id"] == 1]
     text = read_document(bundle / "corpus" / LARKSPUR).text
@@ -30,9 +27,6 @@ def test_privacyqa_gold_of_repeated_sentence_is_the_occurrence_in_the_source(bun
     assert text.count("You may ask us at any time") == 2
     assert line["spans"][0][1] == len(text.rstrip())
     assert line["alternatives"] == []
-
-
-# ---------------------------------------------------------------- real data
 
 
 @pytest.mark.data

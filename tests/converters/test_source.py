@@ -71,9 +71,6 @@ def test_unpack_refuses_links_zip_bombs_and_archives_above_the_limits(
         unpack(archive(*entries), tmp_path / "out")
 
 
-# ---------------------------------------------------------------- downloads
-
-
 ARCHIVE = bytes(range(256)) * 2000
 
 

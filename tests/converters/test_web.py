@@ -59,8 +59,6 @@ def list_of(path: Path, *urls: str) -> Path:
     return path
 
 
-# ---------------------------------------------------------------- the sample
-
 _HEAD = "<?xml version='1.0'?><!DOCTYPE fontconfig SYSTEM 'fonts.dtd'><fontconfig>"
 _WRONG = "<match target='pattern'><edit name='family' mode='assign' binding='strong'><string>{}</string></edit></match>"
 _HINTS = "<match target='font'><edit name='hintstyle' mode='assign'><const>hintfull</const></edit></match>"
@@ -126,9 +124,6 @@ def test_web_second_run_requests_only_failed_downloads(sample, monkeypatch, tmp_
     assert [
         name for name in names if (tmp_path / "again" / name).read_bytes() != (sample.bundle / name).read_bytes()
     ] == []
-
-
-# ---------------------------------------------------------------- a hostile site
 
 
 @pytest.fixture(scope="module")
@@ -221,9 +216,6 @@ def test_printed_web_page_does_not_depend_on_installed_fonts(sample, site, tmp_p
     assert fetched.printer in printing["printer"].split(", ")  # the plain text is printed by another program
 
 
-# ---------------------------------------------------------------- safety and resuming
-
-
 def test_web_refuses_loopback_addresses_before_any_request(site, cache, convert, tmp_path, capsys):
     source = list_of(tmp_path / "urls.txt", f"{site.url}/guide.html", f"http://localhost:{site.port}/notice.txt")
     convert("web", "--source", source, expect=1)
@@ -235,9 +227,6 @@ def test_invalid_web_address_is_reported():
     wrong = ["ftp://a.example/x", "file:///etc/passwd", "page.html", "http://", "http://a.example:99999/x"]
     for url in [*wrong, "http://a]b.example/x", "http://[::1", "", "javascript:1"]:
         assert flaw_of(url) == "not a web address", url
-
-
-# ---------------------------------------------------------------- names
 
 
 @pytest.mark.parametrize(

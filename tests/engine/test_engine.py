@@ -61,9 +61,6 @@ def test_idle_workers_are_reused_until_shutdown_idle():
     assert [outcome.unwrap() for outcome in run("local", double, [1, 2])] == [2, 4]
 
 
-# ---------------------------------------------------------------- order and errors
-
-
 @ALL
 def test_map_returns_outcomes_and_errors_in_order(name):
     outcomes = list(run(name, double, iter([1, 13, None, 2, *range(20, 50)])))
@@ -107,9 +104,6 @@ def test_full_disk_error_stops_run_without_retry(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-# ---------------------------------------------------------------- deaths
-
-
 @PROCESSES
 def test_map_completes_other_items_after_an_item_kills_its_worker(name, tmp_path, capfd):
     items = [(number, str(tmp_path)) for number in range(8)]
@@ -130,9 +124,6 @@ def test_map_gives_the_same_results_when_a_worker_is_killed(name, tmp_path):
             os.kill(worker, signal.SIGKILL)
             time.sleep(0.2)  # the worker has died when the next item is sent
     assert values == list(range(40))
-
-
-# ---------------------------------------------------------------- a few at a time
 
 
 @PROCESSES
@@ -161,9 +152,6 @@ def test_open_engine_runs_single_job_or_item_serially_without_limits():
         assert type(open_engine("local", limits=None, **options)).__module__.endswith("serial")
         assert type(open_engine("local", **options)).__module__.endswith("local"), "a worker can be ended"
     assert type(open_engine("local", jobs=2, items=2, limits=None)).__module__.endswith("local")
-
-
-# ---------------------------------------------------------------- limits
 
 
 class Clock:
@@ -264,9 +252,6 @@ def test_reused_worker_uses_the_current_folder_and_environment(tmp_path, monkeyp
     assert Path(folder).samefile(tmp_path) and setting == "elsewhere"
     monkeypatch.delenv("EXHIBIT_CACHE")
     assert run_in_worker(folder_and_setting, "EXHIBIT_CACHE")[1] is None
-
-
-# ---------------------------------------------------------------- progress
 
 
 class Terminal(io.StringIO):

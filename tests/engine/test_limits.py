@@ -77,9 +77,6 @@ def test_run_in_worker_reports_a_result_that_cannot_be_pickled():
         assert "Traceback" in str(caught.value.__cause__) and str(caught.value.__cause__).startswith("\n")
 
 
-# ---------------------------------------------------------------- programs
-
-
 @LINUX
 def test_time_limit_ends_a_program_and_its_child_processes():
     done = run_program(["sh", "-c", "cat; echo said >&2; exit 3"], seconds=60, given=b"a page")

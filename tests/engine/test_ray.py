@@ -26,9 +26,6 @@ def cluster() -> Iterator[None]:
     sys.modules["ray"].shutdown()
 
 
-# ---------------------------------------------------------------- without it
-
-
 @pytest.fixture
 def no_ray(monkeypatch):
     """Simulate that the extra `ray` is not installed."""
@@ -41,9 +38,6 @@ def test_open_engine_names_ray_extra_when_ray_is_missing(no_ray):
         with pytest.raises(ToolkitError) as caught:
             open_engine(wanted, jobs=2, items=1)
         assert NEEDED in str(caught.value)
-
-
-# ---------------------------------------------------------------- with it
 
 
 @pytest.mark.extra

@@ -99,8 +99,6 @@ def _send_stream(handler: Handler, reply: Stream, fault: Any) -> None:
         handler.wfile.write(b"0\r\n\r\n")
 
 
-# ---------------------------------------------------------------- a RAG server with every fault that is known
-
 SECRET = "Bearer planted-4f9a1c77b2e64d50"
 
 

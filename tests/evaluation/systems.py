@@ -116,9 +116,6 @@ def write_file(path: Path, rows: Sequence[Shaped]) -> Path:
     return path
 
 
-# ---------------------------------------------------------------- servers
-
-
 def events(*data: Any, done: bool = True) -> list[str]:
     """Return the data as server-sent events, with a final `[DONE]` unless `done` is false."""
     return [f"data: {json.dumps(item)}\n\n" for item in data] + (["data: [DONE]\n\n"] if done else [])
@@ -127,9 +124,6 @@ def events(*data: Any, done: bool = True) -> list[str]:
 def halves(text: str) -> tuple[str, str]:
     """Return the first and the second half of a text."""
     return text[: len(text) // 2], text[len(text) // 2 :]
-
-
-# ---------------------------------------------------------------- NVIDIA's blueprint
 
 
 def nvidia(system: System, request: Request) -> Any:
@@ -184,9 +178,6 @@ def _nvidia_documents(system: System, request: Request) -> Any:
     return 404
 
 
-# ---------------------------------------------------------------- Azure
-
-
 def azure(system: System, request: Request) -> Any:
     """Reply like the Azure chat demo and an Azure AI Search index."""
     if request.path == "/indexes/contracts/docs/search":
@@ -219,9 +210,6 @@ def azure(system: System, request: Request) -> Any:
     return 404
 
 
-# ---------------------------------------------------------------- OpenAI
-
-
 def openai(system: System, request: Request) -> Any:
     """Reply like OpenAI's Responses API."""
     return _response(system, request) if request.path == "/v1/responses" else 404
@@ -246,8 +234,6 @@ def _response(system: System, request: Request) -> Any:
               {"type": "response.completed", "response": whole}]  # fmt: skip
     return Stream([f"event: {piece['type']}\ndata: {json.dumps(piece)}\n\n" for piece in pieces])
 
-
-# ---------------------------------------------------------------- Azure AI Search with Azure OpenAI, and OpenAI
 
 KEY = "query-key-5b1e"
 CATEGORIES = {"alder.txt": "King's Bench Division", "birch.txt": "Commercial Court", "cedar.txt": "Commercial Court"}

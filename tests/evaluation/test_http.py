@@ -25,9 +25,6 @@ def ask(url, dataset, settings=None, *, target="http", count=1, **options):
     return notes, replies[0].reply
 
 
-# ---------------------------------------------------------------- the body
-
-
 def answering(accepts, reply=None):
     """Return a server that answers if `accepts` returns true for the body, and otherwise replies 422."""
 
@@ -130,9 +127,6 @@ def test_fill_template_replaces_placeholders_with_values():
     assert fill(template, values) == {"q": "Who?", "turns": ["Who?", "x"], "k": 3}
 
 
-# ---------------------------------------------------------------- failures
-
-
 @pytest.mark.parametrize(
     ("serve", "settings", "message"),
     [
@@ -168,8 +162,6 @@ def test_http_target_probe_error_shows_request_reply_and_remedy(dataset, serve, 
     with imitating(serve, dataset.cases) as system, pytest.raises(ToolkitError, match=message):
         ask(f"{system.url}/ask", dataset, settings, retries=0)
 
-
-# ---------------------------------------------------------------- replies
 
 CLAUSE = {"text": RENT, "filename": "lease.pdf"}
 
@@ -254,9 +246,6 @@ def test_http_target_returns_numbers_of_context_and_reranked_passages(dataset):
     assert [passage.text for passage in reply.retrieved] == ["three", "one two"]
 
 
-# ---------------------------------------------------------------- streams
-
-
 def events(*items):
     return [f"data: {json.dumps(item)}\n\n" for item in items]
 
@@ -290,9 +279,6 @@ def test_http_target_retries_stream_without_end_mark(dataset):
         assert reply.answer == RENT and len(system.asked) == 5
 
 
-# ---------------------------------------------------------------- asking
-
-
 def test_ask_all_sends_no_further_questions_after_close():
     cases = [case(id=number, question=f"q{number}") for number in range(50)]
     asked = []
@@ -307,8 +293,6 @@ def test_ask_all_sends_no_further_questions_after_close():
     seen = len(asked)
     assert seen < 20 and len(asked) - seen <= 1
 
-
-# ---------------------------------------------------------------- keys and files
 
 FILE = """
 [ask]

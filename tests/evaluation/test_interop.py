@@ -40,9 +40,6 @@ def _row(case, truthful):
     return {"id": case.id, "answer": answer, "passages": passages}
 
 
-# ---------------------------------------------------------------- evaltools
-
-
 def test_evaluate_writes_files_in_evaltools_format(runs):
     rows = rows_of(runs / "poor" / "eval_results.jsonl")
     assert len(rows) == 9 and rows[1]["answer"] == "The five year's term, I think." and rows[1]["dataset"] == "leases"
@@ -77,18 +74,12 @@ def test_evaltools_summary_and_diff_read_results_folder(runs, peers, monkeypatch
     assert "no prediction in poor.json" in diff.main([runs / "good", runs / "poor"])
 
 
-# ---------------------------------------------------------------- Every Eval Ever
-
-
 @pytest.mark.interop
 def test_validator_of_every_eval_ever_accepts_exported_record_and_samples(runs, tmp_path, capsys):
     from every_eval_ever.validator.validate import main
 
     files = export_results(RunResults(runs / "poor"), "every-eval-ever", tmp_path / "out", model="my-firm/contract-rag")
     assert len(files) == 2 and main([*map(str, files)]) == 0, capsys.readouterr().out
-
-
-# ---------------------------------------------------------------- NVIDIA's interfaces
 
 
 @pytest.mark.data

@@ -37,9 +37,6 @@ def write_content(path: Path, content: object) -> Path:
     return path
 
 
-# ---------------------------------------------------------------- files of predictions
-
-
 ROWS = [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b"}]
 
 
@@ -167,9 +164,6 @@ def test_predictions_prefer_row_of_same_dataset(predictions, dataset):
     assert (mine.answer, mine.error, failed.error) == ("mine", "", "p.json: down")
 
 
-# ---------------------------------------------------------------- formats of other tools
-
-
 @pytest.mark.parametrize("shape", FILES)
 def test_predictions_from_gold_score_1_in_every_file_format(dataset, tmp_path, shape):
     rows = [FILES[shape](case) for case in dataset.cases]
@@ -196,9 +190,6 @@ def test_predictions_never_use_expected_answer_column_as_reply(predictions, data
     note = target.probe(dataset, dataset.cases)[0]
     assert truth in note and "has the expected answer and is not read" in note
     assert {reply.answer for _, reply in target.ask(dataset, dataset.cases)} == {"quite another answer"}
-
-
-# ---------------------------------------------------------------- passages in documents
 
 
 LEASE = "The rent is 500 crowns a month and is due in advance on the first working day of each month.\n"
@@ -264,9 +255,6 @@ def test_load_datasets_refuses_question_with_gold_beyond_document_end(tmp_path):
         assert list(dataset.refused) == [0] * refused and len(warnings) == refused
     assert dataset.refused[0] == "alder.txt: shorter than the offsets of the gold; convert the bundle again"
     assert "1 of 9 questions fail: the gold is in 1 files that are shorter than" in warnings[0]
-
-
-# ---------------------------------------------------------------- labels and commits
 
 
 def line(id, filename, **labels):

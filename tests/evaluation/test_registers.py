@@ -267,8 +267,6 @@ def test_register_rejects_reply_over_size_limit(tmp_path, registers, monkeypatch
     assert register(tmp_path, registers).check(find_reference("[2021] UKSC 1")).outcome == "found"
 
 
-# ---------------------------------------------------------------- the metric, counted by hand
-
 OUTCOMES = {
     "section 33 of the Limitation Act 1980": "found",
     "section 99 of the Limitation Act 1980": "absent",
@@ -311,9 +309,6 @@ def test_references_official_is_none_without_registers():
     assert measure(cases, Options(), names=["references_official"]) == {"references_official": [None]}
     assert "registers" in describe_metric("references_official").needs
     assert describe_metric("references_official").group == "Citations"
-
-
-# ---------------------------------------------------------------- a whole run
 
 
 def bundle(tmp_path):

@@ -137,9 +137,6 @@ def test_recheck_reads_promptfoo_results(rows, tmp_path):
     check(tmp_path / "out.json", "promptfoo", rows, score="score", passages=False)
 
 
-# ---------------------------------------------------------------- what is published
-
-
 def test_inspect_runs_a_published_bundle(connected, hub_env, converted, tmp_path):  # noqa: F811
     assert publish.main([str(converted("cuad")), "--repo-id", REPO]) == 0
     done = subprocess.run(

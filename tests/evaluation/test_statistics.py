@@ -106,8 +106,6 @@ def test_estimate_is_independent_of_row_order_and_within_0_to_1(rows, chance):
     assert once.ci95 is None or -1e-9 <= once.ci95[0] <= once.ci95[1] <= 1 + 1e-9
 
 
-# ---------------------------------------------------------------- groups, labels, runs
-
 LABELS = [{"benchmark": "maud"}] * 4 + [{"benchmark": "cuad"}] * 2
 
 
@@ -145,9 +143,6 @@ def test_compute_macro_mean_averages_group_means():
     assert compute_macro_mean([1.0, 0.0, None, 0.0, None], ["a", "a", "a", "b", "c"]) == 0.25
 
 
-# ---------------------------------------------------------------- two runs
-
-
 def difference(first, second):
     return compare([first], [second])["recall@10"]
 
@@ -177,9 +172,6 @@ def test_compare_uses_only_datasets_and_questions_in_both_runs():
     assert (found.first, found.second, found.n) == (0.5, 1.0, 2)
     assert compare([table([0.0])], [table([0.0], name="nli")]) == {}
     assert compare([table([0.0], ids=[1])], [table([0.0], ids=[2])])["recall@10"] == Difference(None, None, 0)
-
-
-# ---------------------------------------------------------------- edges
 
 
 def test_bootstrap_interval_is_reproducible_with_fixed_seed():

@@ -45,9 +45,6 @@ def imitation(dataset):
     return start
 
 
-# ---------------------------------------------------------------- answers from the gold
-
-
 @pytest.mark.parametrize(("name", "stream"), KINDS, ids=[f"{n}{', streamed' if s else ''}" for n, s in KINDS])
 def test_system_targets_retry_failed_requests_and_score_1(imitation, dataset, tmp_path, name, stream):
     half = "half" if stream else "break"
@@ -75,9 +72,6 @@ def test_nvidia_target_uses_citations_as_context(imitation, dataset):
         [(_, first), (_, table)] = sorted(open_system_target("nvidia", system.url).ask(dataset, dataset.cases[:2]))
     assert (first.selected, first.passages[0].filename, first.passages[0].told_page) == (1, "alder.txt", 1)
     assert table.passages[0].text == "The term of this Agreement is five years"
-
-
-# ---------------------------------------------------------------- failures
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -114,8 +108,6 @@ def test_nvidia_target_error_explains_an_unknown_reply_format(dataset):
         open_system_target("nvidia", system.url).probe(dataset, dataset.cases)
     assert "jmespath" not in str(caught.value)
 
-
-# ---------------------------------------------------------------- documents
 
 UPLOADS = ("nvidia", "azure chat")
 

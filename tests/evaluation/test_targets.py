@@ -31,9 +31,6 @@ def ask(target, dataset, cases=None):
     return [replies[position] for position in range(len(cases))]
 
 
-# ---------------------------------------------------------------- built in
-
-
 @pytest.fixture
 def builtin(tmp_path):
     def make(**options):
@@ -127,9 +124,6 @@ def test_open_target_rejects_unknown_target_and_lists_targets():
         ToolkitError, match="no target 'oracle'; the targets are azure, azure-search, builtin, http, nvidia, openai"
     ):
         open_target("oracle", TargetOptions())
-
-
-# ---------------------------------------------------------------- a server
 
 
 @pytest.fixture
@@ -240,9 +234,6 @@ def test_http_target_reads_headers_from_environment(http, server, dataset, monke
     assert SECRET not in str(caught.value)
 
 
-# ---------------------------------------------------------------- passages and their places
-
-
 def test_documents_named_accepts_file_names_in_other_spellings(tmp_path):
     for name in ("Part 36.pdf", "lease.pdf", "lease.txt"):
         (tmp_path / name).touch()
@@ -250,9 +241,6 @@ def test_documents_named_accepts_file_names_in_other_spellings(tmp_path):
     for name in ("Part 36.pdf", "part 36", "corpus/Part 36.pdf", "Part 36#page=Offers to Settle", "Part 36.pdf#page=3"):
         assert documents.named(name) == "Part 36.pdf"
     assert documents.named("lease") is None and documents.named("lease.txt") == "lease.txt"
-
-
-# ---------------------------------------------------------------- a Python function
 
 
 def ask_function(function, dataset, cases=None, **options):

@@ -55,9 +55,6 @@ def test_trec_files_use_first_reply_that_is_not_an_error(tmp_path):
     assert (tmp_path / QRELS).read_text(encoding="utf-8") == "7 0 gold-0 1\n"
 
 
-# ---------------------------------------------------------------- other people's tools
-
-
 def make_graded_cases(chance: random.Random) -> list[Case]:
     """Return rankings of graded and ungraded files, several passages per file; each query has one gold file."""
     cases = []

@@ -108,9 +108,6 @@ def scan(*lines: str, kind: str = "PNG") -> bytes:
     return data.getvalue()
 
 
-# ---------------------------------------------------------------- Outlook's mails
-
-
 def msg(
     *, subject: str, body: str = "", sender: str = "Ines Corvo", attachments: dict[str, bytes] | None = None
 ) -> bytes:
@@ -195,9 +192,6 @@ def _entry(name: str, kind: int, left: int, right: int, child: int, start: int, 
     return wide.ljust(64, b"\0") + struct.pack(
         "<HBBIII16xI16xIQ", len(wide), kind, 1, left, right, child, 0, start, size
     )  # fmt: skip
-
-
-# ---------------------------------------------------------------- all kinds
 
 
 def pdf(text: str) -> bytes:

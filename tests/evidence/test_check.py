@@ -96,9 +96,6 @@ def test_gold_check_accepts_provisions_without_heading():
     assert any("beyond the end" in fault for fault in faults_of(beyond, question, document))
 
 
-# ---------------------------------------------------------------- each fault
-
-
 def question(*quotes: str) -> Question:
     return Question(1, "?", "x", contexts=tuple(LooseContext("a.txt", quote) for quote in quotes))
 

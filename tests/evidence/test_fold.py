@@ -102,8 +102,6 @@ def test_with_latin_letters_changes_only_words_that_mix_scripts():
     assert with_latin_letters("Закон о аренде") == "Закон о аренде"
 
 
-# ---------------------------------------------------------------- approximate matching
-
 WORDS = st.text(alphabet="abc", max_size=14)
 
 

@@ -103,9 +103,6 @@ def test_read_document_refuses_a_pdf_above_the_page_limit(page, monkeypatch):
         read_document(page)
 
 
-# ---------------------------------------------------------------- words and pictures
-
-
 @pytest.fixture(scope="module")
 def contract(samples):
     return read_document(next((samples / "cuad").rglob("*.[pP][dD][fF]")))

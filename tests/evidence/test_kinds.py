@@ -12,9 +12,6 @@ from tests.evidence import files
 W, docx, paragraph = files.W, files.docx, files.paragraph
 
 
-# ---------------------------------------------------------------- every kind
-
-
 @pytest.mark.parametrize("ending", sorted(files.GOOD))
 def test_read_document_reads_every_kind_of_file(write, ending):
     sentence = "The tenant shall keep the premises in repair."
@@ -52,9 +49,6 @@ def test_read_document_refuses_too_deeply_nested_tags(write):
     tables = "<w:tbl><w:tr><w:tc>" * 3000 + "</w:tc></w:tr></w:tbl>" * 3000
     with pytest.raises(DocumentError, match="damaged, or not a valid Word document"):
         read_document(write("deep.docx", docx(tables)))
-
-
-# ---------------------------------------------------------------- Word
 
 
 def test_read_document_accepts_and_counts_tracked_changes(write):
@@ -111,9 +105,6 @@ def test_read_document_reads_tables_footnotes_headers_and_comments_of_a_word_doc
     assert document.notes == ("comments printed at the end of the document: 1",)
 
 
-# ---------------------------------------------------------------- mails
-
-
 @pytest.mark.parametrize("ending", ["eml", "msg"])
 def test_mail_attachments_are_listed_as_separate_files(tmp_path, ending):
     inner = files.docx(paragraph("The tenant pays."))
@@ -150,9 +141,6 @@ def test_mail_attached_to_a_mail_is_read_with_visible_html_text(tmp_path):
     assert "The rent is 450 pounds." in read_document(forwarded.path).text
 
 
-# ---------------------------------------------------------------- others
-
-
 def test_locate_finds_a_quote_across_markdown_emphasis(write):
     path = write(
         "terms.md", b"The fee is **450** pounds, _payable_ in [advance](x).\n\n| a | b |\n|---|---|\n| Fee | 450 |\n"
@@ -161,9 +149,6 @@ def test_locate_finds_a_quote_across_markdown_emphasis(write):
     [match, *_] = locate("The fee is 450 pounds, payable in advance.", document)
     assert match.how == "exact"
     assert "Fee \t450" in document.text
-
-
-# ---------------------------------------------------------------- LibreOffice
 
 
 @pytest.fixture

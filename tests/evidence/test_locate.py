@@ -174,8 +174,6 @@ def test_locate_allows_2_differences_in_40_characters_and_none_in_39():
     assert [(match.span, match.score) for match in several] == [((0, 40), 0.975), ((45, 85), 0.95)], "in order of score"
 
 
-# ---------------------------------------------------------------- running heads
-
 HEADED = [f"ACME Inc. / Supply\nbody text {word}\n- {n} -" for n, word in enumerate(("aa", "bb", "cc"), 1)]
 SHEETS = [f"words {word}\nAnnex B, sheet {number} of 60" for number, word in ((41, "a"), (42, "b"), (43, "c"))]
 ARTICLES = ["ARTICLE 4\nterm one\nx a", "more words here\nx b", "ARTICLE 5\nterm two\nx c", "ARTICLE 6\nend\nx d"]

@@ -25,8 +25,6 @@ from exhibit.evidence.readers.html import cut_fragment, extract_text
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from tests.evidence import files
 
-# ---------------------------------------------------------------- archives
-
 
 def make_entry(size: int, packed: int, name: str = "a"):
     info = shared.zipfile.ZipInfo(name)
@@ -65,9 +63,6 @@ def test_check_sizes_refuses_an_archive_above_a_limit(parts, message):
 def test_convert_parser_errors_turns_any_exception_into_a_toolkit_error(error, message):
     with pytest.raises(ToolkitError, match=message), shared.convert_parser_errors(Path("a.x"), "thing"):
         raise error
-
-
-# ---------------------------------------------------------------- sheets and pages
 
 
 @pytest.mark.parametrize(
@@ -116,9 +111,6 @@ def test_cut_fragment_returns_the_safe_body_of_an_html_page():
 )
 def test_extract_text_breaks_html_lines_like_a_browser(html, text):
     assert extract_text(html) == text
-
-
-# ---------------------------------------------------------------- mails
 
 
 def mail(tree: dict[str, object], tmp_path: Path) -> Path:
@@ -220,9 +212,6 @@ def test_list_folder_makes_attachment_names_unique_and_short_enough(tmp_path):
     assert len({path.name for path in paths}) == 2
 
 
-# ---------------------------------------------------------------- hostile parts of office files
-
-
 def test_read_document_reads_a_word_document_with_a_renamed_main_part(tmp_path):
     whole = files.docx(files.paragraph("Rent is due."), header1=f"<w:hdr {files.W}>{files.paragraph('Secret')}</w:hdr>")
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
@@ -264,9 +253,6 @@ def test_word_reader_error_names_a_file_without_text(tmp_path):
     (tmp_path / "a.docx").write_bytes(files.pack({"word/styles.xml": f"<w:styles {files.W}/>"}))
     with pytest.raises(DocumentError, match=r"a\.docx: no text in it \(word/document\.xml\)"):
         word.page(tmp_path / "a.docx")
-
-
-# ---------------------------------------------------------------- JSON exports, and LibreOffice
 
 
 @pytest.mark.parametrize(

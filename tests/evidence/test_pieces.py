@@ -136,9 +136,6 @@ def test_place_text_does_not_join_distant_pieces():
     assert place_text("shall", everywhere).pieces == () and is_ambiguous("shall", 9) and not is_ambiguous("shall", 3)
 
 
-# ---------------------------------------------------------------- pages
-
-
 def make_document(*bodies: str) -> Document:
     text, pages = "", []
     for number, body in enumerate(bodies, 1):

@@ -30,9 +30,6 @@ def make_paged(name: str, *, lines: int) -> Document:
     return Document(name, text, tuple(pages))
 
 
-# ---------------------------------------------------------------- quotes
-
-
 def variants(words: str) -> Iterator[tuple[str, str]]:
     """Yield the name and text of each variant of a quote: in one line, in capitals, without a word …"""
     yield "as it stands", words
@@ -69,8 +66,6 @@ def list_located(document: Document) -> Iterator[str]:
 def test_located_quotes_match_golden_file(name, lines, golden):
     golden(f"evidence/located-{name}", "\n".join(list_located(make_paged(name, lines=lines))) + "\n")
 
-
-# ---------------------------------------------------------------- files
 
 FILES = {
     "notice.eml": eml("The rent is due.\n\n> as you said\n-- \nInes", html="<p>The <b>rent</b> is due.</p>",

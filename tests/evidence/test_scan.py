@@ -135,9 +135,6 @@ def test_sort_lines_orders_lines_from_top_to_bottom_and_left_to_right():
     assert [line.text for line in sort_lines([TextLine(*box, 1.0) for box in boxes])] == ["left", "right", "below"]
 
 
-# ---------------------------------------------------------------- engines
-
-
 def test_choose_ocr_selects_an_installed_engine_for_the_languages(monkeypatch):
     monkeypatch.setattr("exhibit.evidence.ocr.rapidocr.missing", lambda language: "")
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: "")
@@ -226,8 +223,6 @@ def test_ocr_flags_have_defaults_and_refuse_an_invalid_language():
         with pytest.raises(ToolkitError, match="no OCR engine reads it"):
             read_ocr_flags(parser.parse_args(["--ocr", "--ocr-language", wrong]))
 
-
-# ---------------------------------------------------------------- the exact numbers in the text layer
 
 WORDS = (
     TextLine(10, 20, 110, 40, "Rent is Due", 1.0),  # beside the next text, so that a space follows

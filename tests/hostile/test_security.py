@@ -96,9 +96,6 @@ def test_redirected_request_contains_no_api_token(monkeypatch):
         assert stolen == []
 
 
-# ---------------------------------------------------------------- terminals
-
-
 @guarded()
 def speak(text: str) -> int:
     print(text)

@@ -24,9 +24,6 @@ pytestmark = pytest.mark.slow
 SMALL = Limits(memory=256 << 20)
 
 
-# ---------------------------------------------------------------- tables
-
-
 def write_parquet(path: Path) -> None:
     """Write two million equal rows in a few kilobytes."""
     rows = pyarrow.repeat("When is the rent due?", 2_000_000).dictionary_encode()
@@ -66,9 +63,6 @@ def test_read_records_refuses_a_table_that_unpacks_above_the_limit(tmp_path, nam
     assert path.stat().st_size < 300_000
     with apply_limits(SMALL), pytest.raises(SourceError, match=f"{name}: .*{why}"):
         read_records(path, path.read_bytes(), Tally())
-
-
-# ---------------------------------------------------------------- folders
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes in folders")

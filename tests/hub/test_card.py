@@ -54,9 +54,6 @@ def render(bundle: Path, languages: tuple[str, ...] = ("en",), **changes: object
     return render_card(info, configs=[CONFIG], languages=languages, example=None, text=CardText())
 
 
-# ---------------------------------------------------------------- the head
-
-
 def test_card_head_describes_the_dataset_and_its_configs(text):
     data = head(text)
     assert data["license"] == "apache-2.0" and data["language"] == ["en"] and data["pretty_name"] == "CUAD on its PDFs"
@@ -117,9 +114,6 @@ def test_find_size_category_returns_hub_size_range():
     assert sizes == ["n<1K", "n<1K", "1K<n<10K", "10K<n<100K", "1M<n<10M", "10M<n<100M"]
 
 
-# ---------------------------------------------------------------- the body
-
-
 def test_card_body_states_counts_command_and_citation(bundle, text):
     counts = read_info(bundle / "bundle.json").counts
     assert (
@@ -144,9 +138,6 @@ def test_card_body_states_counts_command_and_citation(bundle, text):
 )
 def test_card_formatters_escape_markdown_html_and_unsafe_links(formatted, expected):
     assert formatted == expected
-
-
-# ---------------------------------------------------------------- the picture
 
 
 def test_card_picture_highlights_gold(bundle):
@@ -190,9 +181,6 @@ def test_write_example_skips_and_notes_page_that_cannot_be_drawn(tmp_path):
     example = cards.write_example(rows, gold, tmp_path, undrawn=undrawn.append)
     assert example.row.id == 1 and (tmp_path / "page.png").is_file() and "too large to draw" in undrawn[0]
     assert cards.write_example([], [], tmp_path, undrawn=undrawn.append) is None
-
-
-# ---------------------------------------------------------------- the tables
 
 
 def test_gold_table_derives_types_of_label_columns_from_values():

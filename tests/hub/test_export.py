@@ -75,9 +75,6 @@ def qrels(folder: Path) -> list[list[str]]:
         return list(csv.reader(file, delimiter="\t"))
 
 
-# ---------------------------------------------------------------- all formats
-
-
 def test_export_formats_are_all_listed_and_reproducible(small, tmp_path):
     assert set(format_names()) == {"beir", "legalbenchrag", "mteb", "questions", "squad", "text"}
     for name in ("beir", "legalbenchrag", "mteb", "squad"):
@@ -141,9 +138,6 @@ def test_export_refuses_gold_past_the_end_of_a_document(small, tmp_path, capsys)
     (small / GOLD).unlink()
     export(small, "squad", tmp_path / "out", expect=1)
     assert "this format needs the locations of the gold" in capsys.readouterr().err
-
-
-# ---------------------------------------------------------------- formats
 
 
 def test_legalbenchrag_export_converts_back_to_the_same_gold(converted, tmp_path):

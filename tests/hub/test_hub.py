@@ -33,9 +33,6 @@ def publish_to(folder: Path, *flags: str, repo: str = REPO) -> int:
     return publish.main([str(folder), "--repo-id", repo, *flags])
 
 
-# ---------------------------------------------------------------- publish
-
-
 def test_published_bundle_is_pulled_byte_for_byte(connected, bundle, tmp_path, capsys):
     assert publish_to(bundle, "--tag", "v1") == 0
     out = capsys.readouterr().out
@@ -197,9 +194,6 @@ def test_restore_card_reverses_prepare_card():
     assert prepare_card(undoable, REPO) == undoable, "a card that cannot be restored is unchanged"
 
 
-# ---------------------------------------------------------------- pull
-
-
 @pytest.fixture
 def published(connected, bundle):
     assert publish_to(bundle, "--tag", "v1") == 0
@@ -279,9 +273,6 @@ def evaluate(tmp_path, monkeypatch, path, run):
     for name in ("config.json", "evaluate_parameters.json"):
         results.pop(name, None)
     return results
-
-
-# ---------------------------------------------------------------- a repository of an attacker
 
 
 @pytest.mark.parametrize(

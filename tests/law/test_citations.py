@@ -40,9 +40,6 @@ def test_citations_are_assigned_to_their_claims(answer, expected):
     assert [(claim.text, claim.citations) for claim in claims_of(answer)] == expected
 
 
-# ---------------------------------------------------------------- checking
-
-
 def source(
     number: int, text: str, *, document: str = "lease.pdf", section: str = "", page: int | None = None
 ) -> Source:
@@ -107,9 +104,6 @@ def test_claim_of_days_is_not_supported_by_business_days(claim, text, supported)
 )
 def test_is_refusal_recognises_refusal_wordings(text, refused):
     assert is_refusal(text) is refused
-
-
-# ---------------------------------------------------------------- edges
 
 
 def test_standalone_citations_are_assigned_to_the_last_claim():

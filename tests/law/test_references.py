@@ -273,8 +273,6 @@ def test_reference_credit_is_full_partial_or_zero_for_an_expected_reference(
     assert credit(find_references(expected)[0], find_references(given)[0]) == worth
 
 
-# ---------------------------------------------------------------- a corpus
-
 PART = """PART 4 - SERVICE OF DOCUMENTS
 
 Contents of this Part

@@ -141,8 +141,6 @@ def test_format_section_path_is_empty_before_first_section():
     assert format_section_path(root, Span(0, 5)) == ""
 
 
-# ---------------------------------------------------------------- properties
-
 PIECES = [
     "ARTICLE IV\n", "Article 4.\n", "SECTION 2.01 Title\n", "1. One. ", "1.1 Two. ", "2.\n", "(a) x;\n", "(i) y;\n",
     "(A)\n", "A. Z\n", "RECITALS\n", "WHEREAS, x;\n", "NOW, THEREFORE, y\n", "IN WITNESS WHEREOF\n", "SCHEDULE 1\n",

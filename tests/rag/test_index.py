@@ -31,9 +31,6 @@ def make_pipeline(tmp_path: Path, preset: str = "routed", **settings) -> Pipelin
     return Pipeline(config, cache=tmp_path / "cache", engine="serial", embedder=Hashing(64))
 
 
-# ---------------------------------------------------------------- the store
-
-
 @pytest.fixture
 def vectors() -> np.ndarray:
     rows = np.random.default_rng(0).normal(size=(300, 16)).astype(np.float32)
@@ -77,9 +74,6 @@ def test_faiss_rows_are_removed_saved_and_loaded_unless_the_file_is_damaged(tmp_
 def test_faiss_refuses_unknown_index_type(tmp_path):
     with pytest.raises(ToolkitError, match="faiss:pq"):
         faiss.open(tmp_path, "pq", name="chunk", dimensions=16)
-
-
-# ---------------------------------------------------------------- an index
 
 
 @pytest.mark.parametrize("preset", ["routed", "seed", "bm25"])
@@ -171,9 +165,6 @@ def test_open_refuses_index_built_with_other_settings_or_embedder(tmp_path, corp
     other = Pipeline(make_pipeline(tmp_path).config, cache=tmp_path / "cache", embedder=Hashing(32))
     with pytest.raises(BundleError, match="built with the embedder hashing-64"):
         other.open(tmp_path / "index")
-
-
-# ---------------------------------------------------------------- settings
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,6 @@ def official() -> dict[str, np.ndarray]:
     return network.OFFICIAL.weights()
 
 
-# ---------------------------------------------------------------- the embedder
-
-
 def test_legal_embedder_equals_official_weights_merged_with_adapter(official):
     model = open_model(legal, "fp32")
     ids = load_tokenizer().encode(CLAUSE).ids
@@ -43,8 +40,6 @@ def test_legal_embedder_refuses_an_unknown_variant():
     with pytest.raises(ToolkitError, match="legal:int8, legal:fp32"):
         legal.open("int4")
 
-
-# ---------------------------------------------------------------- the reranker
 
 QUESTION = "Which law governs the contract?"
 PASSAGES = [CLAUSE, "This Agreement is governed by the laws of the State of Delaware.", "Rent is due each quarter."]
@@ -83,9 +78,6 @@ def test_legal_reranker_confidence_is_between_0_and_1_and_grows_with_best_score(
     model = open_model(reranker, "int8")
     sure, unsure = model.confidence([4.0, -6.0, -7.0]), model.confidence([-6.0, -6.5, -7.0])
     assert 0 < unsure < 0.5 < sure < 1
-
-
-# ---------------------------------------------------------------- what comes with the package
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,6 @@ def test_word_search_finds_the_text_with_the_searched_term(database):
     assert len(words.search(["roof"], 100)[1]) == 60
 
 
-# ---------------------------------------------------------------- names of documents
-
 CONTRACTS = {
     "alder.txt": Profile("Supply Agreement", "contract", ("Alder Ltd", "Dune plc")),
     "birch.txt": Profile("Supply Agreement", "contract", ("Birch Inc.", "Dune plc")),

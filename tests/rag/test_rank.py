@@ -61,9 +61,6 @@ def pipeline(tmp_path_factory, folder) -> Pipeline:
     return build(tmp_path_factory, folder)
 
 
-# ---------------------------------------------------------------- ranking
-
-
 @pytest.mark.parametrize(
     ("question", "document", "words"),
     [
@@ -130,9 +127,6 @@ def test_make_weigher_sums_weights_of_words_found_in_text():
     assert weigh("The rents and the deposit") == 5.0 and weigh("Nothing") == 0
 
 
-# ---------------------------------------------------------------- passages
-
-
 def test_form_passages_respects_size_limit_and_avoids_overlaps(pipeline):
     index = pipeline.opened
     ranked = [(row, 10.0 - row) for row in range(4)]
@@ -175,9 +169,6 @@ def test_complete_sentences_completes_cut_sentences(pipeline):
     whole = "".join(hit.text for hit in sorted([*selected, *beside], key=lambda hit: hit.span))
     assert "The tenant pays a rent of one thousand pounds a month." in whole
     assert all(hit.span.end <= span.start or hit.span.start >= span.end for hit in beside)
-
-
-# ---------------------------------------------------------------- rerankers, layers, selection
 
 
 class PreferLongTexts:

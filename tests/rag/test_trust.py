@@ -120,9 +120,6 @@ def test_open_index_refuses_changed_missing_linked_or_added_file(index, tmp_path
         open_index(index)
 
 
-# ---------------------------------------------------------------- nothing stale
-
-
 def test_index_excludes_and_reports_file_that_changes_while_being_read(tmp_path, corpus, monkeypatch):
     usual = ingest_module.read_document
 

@@ -104,9 +104,6 @@ def test_read_info_names_the_wrong_field_of_bundle_json(tmp_path):
         read_info(path)
 
 
-# ---------------------------------------------------------------- the files
-
-
 def test_bundle_files_are_written_in_utf8_with_unix_newlines(converted, tmp_path):
     gold, row = Gold.model_validate_json(json.dumps(GOLD)), Row.model_validate_json(json.dumps(ROW))
     write_gold([gold, gold], tmp_path / "gold.jsonl")

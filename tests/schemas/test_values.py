@@ -82,9 +82,6 @@ def test_run_question_without_file_name_gets_a_unique_document_key(filename, doc
     assert question.document == document
 
 
-# ---------------------------------------------------------------- commands
-
-
 def test_quiet_hides_notes_but_not_errors(capsys):
     with set_invocation(Invocation(quiet=True)):
         assert is_quiet()
@@ -107,9 +104,6 @@ def test_guarded_command_prints_disk_errors_with_a_remedy(capsys):
 
 def test_toolkit_error_escapes_surrogates():
     assert str(ToolkitError("a\udcff")) == "a\\udcff" == escape_surrogates("a\udcff") and str(ToolkitError()) == ""
-
-
-# ---------------------------------------------------------------- secrets
 
 
 def test_scrub_logs_hides_secrets_in_messages_and_tracebacks(caplog):

@@ -245,9 +245,6 @@ def test_convert_stopped_by_a_signal_leaves_the_old_or_new_bundle(tmp_path, samp
             assert find_unfinished_folder(out) is None
 
 
-# ---------------------------------------------------------------- a file
-
-
 def test_replace_file_is_atomic_and_leaves_no_partial_file(tmp_path):
     path = tmp_path / "deep" / "a.json"
     write_whole(path, "one")

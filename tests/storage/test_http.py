@@ -204,9 +204,6 @@ def test_client_uses_proxy_with_its_user_and_port(monkeypatch, proxy, address, u
     assert options["max_connections"] == options["max_keepalive_connections"] == 3
 
 
-# ---------------------------------------------------------------- retries and messages
-
-
 class Step:
     """A step that fails with each given error in turn, then succeeds."""
 

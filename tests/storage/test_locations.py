@@ -54,9 +54,6 @@ def downloads(monkeypatch) -> list[str]:
     return names
 
 
-# ---------------------------------------------------------------- names
-
-
 @given(NAMES)
 def test_remote_path_with_special_characters_is_unchanged(name):
     file = Remote("s3://bucket/corpus/") / name
@@ -79,9 +76,6 @@ def test_expand_returns_sorted_folders_that_match_a_remote_wildcard(memory):
         put(memory / name)
     assert [root.url for root in expand(memory / "*")] == ["memory://bucket/folder/a", "memory://bucket/folder/b"]
     assert expand(memory / "none*") == [] and expand(memory) == [memory]
-
-
-# ---------------------------------------------------------------- one at a time
 
 
 def test_fetch_file_removes_the_download_after_the_block(memory, download_folder, downloads):
@@ -121,9 +115,6 @@ def test_reader_error_names_the_url_instead_of_the_temporary_file(memory, downlo
     with pytest.raises(DocumentError, match=r"none\.txt: no such file"):
         read_document(memory / "none.txt")
     assert list(download_folder.iterdir()) == []
-
-
-# ---------------------------------------------------------------- what goes wrong
 
 
 class NoCredentialsError(Exception):

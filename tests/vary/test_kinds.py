@@ -40,9 +40,6 @@ def change_values(text, answer, gold, question="What?", *, seed=1):
     return ValueChanger(document, [row], seed=seed).changes()
 
 
-# ---------------------------------------------------------------- figures
-
-
 def test_vary_kind_figures_changes_words_digits_and_answer_together(corpus):
     after = vary_corpus(corpus, "figures")
     for row in after.rows:
@@ -99,9 +96,6 @@ def test_vary_kind_figures_chooses_a_number_that_fits_the_preceding_article():
             assert edit.new.startswith(("eight", "eleven")), "the number follows `an`"
 
 
-# ---------------------------------------------------------------- removed
-
-
 def test_vary_kind_removed_deletes_at_most_a_third_of_clauses_but_not_clause_numbers(corpus):
     after = vary_corpus(corpus, "removed", tally=(tally := Tally()))
     assert after.rows and len(after.rows) + sum(map(len, tally.left_out.values())) == len(corpus.rows)
@@ -146,9 +140,6 @@ def test_vary_kind_amended_cites_articles_in_the_style_of_the_contract():
     assert "Section" not in words
 
 
-# ---------------------------------------------------------------- amended
-
-
 def test_vary_kind_amended_answers_each_day_from_the_clause_in_force(corpus):
     after = vary_corpus(corpus, "amended:3")
     for row in after.rows:
@@ -173,9 +164,6 @@ def test_vary_kind_amended_adds_a_document_and_lists_other_versions_as_near_miss
         assert "as_of" in row.labels or row.labels["effective_from"] == latest
         stated = frozenset().union(*(keys_of(after.words(passage)) for passage in row.near_misses))
         assert keys_of(row.labels["old"]) <= stated
-
-
-# ---------------------------------------------------------------- injection, growth, scanned
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -170,9 +170,6 @@ def test_vary_explains_an_unknown_kind_and_a_bundle_that_cannot_be_varied(tmp_pa
         assert reason in capsys.readouterr().err
 
 
-# ---------------------------------------------------------------- scans
-
-
 def test_scan_has_pictures_of_pages_and_no_text(tmp_path):
     path = tmp_path / "printed.pdf"
     path.write_bytes(pdf_of([Block("p", LICENCE)], title="Licence"))
@@ -243,9 +240,6 @@ def test_ocr_reads_a_scan_of_changed_figures(tmp_path):
     assert check_gold(out)[1] == []
     assert info.counts.located["absent"] == 0
     assert info.counts.questions == 8, f"OCR spoilt some of eight questions: {info.left_out}"
-
-
-# ---------------------------------------------------------------- the built-in pipeline
 
 
 def test_built_in_pipeline_follows_no_injected_instruction(variants, tmp_path):

@@ -137,8 +137,6 @@ def passages(documents: dict[str, Document], name: str, start: int) -> tuple[Pas
     return tuple(found)
 
 
-# ---------------------------------------------------------------- reports, read back and opened
-
 HOSTILE = "<img src=x onerror='window.pwned=1'></script><script>window.pwned=2</script>\u2028{{ 7*7 }}"
 LAW = f"The tenant shall paint the fence each spring. {HOSTILE} The landlord shall pay for the paint.\n" * 9
 

@@ -57,9 +57,6 @@ def page(open_page) -> Iterator[Page]:
     assert COMPLAINTS == []
 
 
-# ---------------------------------------------------------------- how a question changed
-
-
 def row(outcome: str, *, error: str = "", recall: float | None = 0.5) -> RunQuestion:
     fields = {"id": 1, "question": "q", "truth": "t", "outcome": outcome, "reply": {"error": error}}
     return RunQuestion.model_validate(strict=False, obj={**fields, "scores": {"char_recall@8": recall}})
@@ -91,9 +88,6 @@ def test_find_change_returns_worst_change_of_several_runs():
     first, won, worse = row("right"), row("right", recall=0.6), row("right", recall=0.4)
     assert _find_change([first, won, worse]) == "worse" and _find_change([first, won, first]) == "better"
     assert _find_change([first, won, row("wrong")]) == "lost"
-
-
-# ---------------------------------------------------------------- the page
 
 
 def test_comparison_summary_counts_questions_by_change(page, expected):
@@ -213,9 +207,6 @@ def test_comparison_page_fits_screen_width(page, width):
     open_first(page, change="lost", dataset="cuad")
     page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-# ---------------------------------------------------------------- files
 
 
 def test_compare_refuses_runs_without_common_dataset_and_metric(runs, tmp_path, capsys):

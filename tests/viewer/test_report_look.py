@@ -72,9 +72,6 @@ def test_format_page_escapes_title_and_restricts_scripts_by_content_policy():
     )
 
 
-# ---------------------------------------------------------------- in a browser
-
-
 @pytest.fixture(scope="module")
 def pages(report_bundles, tmp_path_factory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("look")

@@ -41,9 +41,6 @@ def make_example_series(values: list[list[float]], *, documents: int = 10, metri
     return Series("d", "d", runs, [metric])  # type: ignore[arg-type]
 
 
-# ---------------------------------------------------------------- what is found
-
-
 def test_run_series_reports_the_first_worse_run_with_the_metrics_that_fell(folder):
     [regression] = find_in_folder(folder)
     assert (regression.run.name, regression.before.name, regression.persists) == ("run-07", "run-06", True)
@@ -117,9 +114,6 @@ def test_find_regressions_skips_run_over_other_questions():
     assert (found.run.name, found.before.name) == ("r3", "r1")
 
 
-# ---------------------------------------------------------------- what is read
-
-
 def test_open_runs_sorts_by_time_and_reports_unfinished_runs(tmp_path, capsys):
     make_runs(tmp_path, bad=None, runs=2)
     make_run(tmp_path / "a-third", 3, broken=False)
@@ -150,9 +144,6 @@ def test_open_runs_uses_file_times_when_provenance_is_missing(tmp_path):
     (tmp_path / "run-01" / "provenance.json").unlink()
     [run] = open_runs([tmp_path / "run-01"], "here")
     assert run.provenance.started.endswith("+00:00") and run.commit == "" and run.data_version("leases") == "a" * 64
-
-
-# ---------------------------------------------------------------- bands and gates
 
 
 @pytest.mark.parametrize(
@@ -266,9 +257,6 @@ def test_results_index_rejects_check_that_is_invalid_or_can_never_fail(folder, t
     assert "could never fail" in capsys.readouterr().err
     assert main(["index", str(folder), "--metrics", "bleu", *out]) == 1
     assert main(["index", str(tmp_path / "nothing")]) == 1
-
-
-# ---------------------------------------------------------------- the page
 
 
 def test_trend_page_links_regression_to_run_reports(folder, browser):

@@ -90,8 +90,6 @@ def test_answer_must_not_is_the_share_of_forbidden_items_that_the_answer_has(ans
     assert apply("answer_must_not", [listed(answer, must_not_contain=items)]) == {"answer_must_not": [expected]}
 
 
-# ---------------------------------------------------------------- a judge
-
 JUDGED = pytest.mark.parametrize("metric", ["groundedness", "relevance", "answer_correctness"])
 
 

@@ -100,9 +100,6 @@ def test_citation_metrics_are_none_for_missing_replies_and_errors(metric: str) -
     assert score(metric, RICH, "") == (None if metric in (FORMAT, "references_exist") else 0.0)
 
 
-# ---------------------------------------------------------------- terms and names
-
-
 @pytest.mark.parametrize(
     ("answer", "faults"),
     [

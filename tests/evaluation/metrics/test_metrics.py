@@ -101,9 +101,6 @@ def test_metric_formats_value_for_terminal_and_report(unit, value, terminal, rep
     assert (described.figure(value), described.in_words(value)) == (terminal, report)
 
 
-# ---------------------------------------------------------------- a user's own
-
-
 def test_function_is_a_metric_only_while_registered():
     def words(case):
         return len(case.reply.answer.split())
