@@ -76,10 +76,10 @@ scale: $(VENV)/extras     ## cost as work grows: twenty minutes on two free core
 fuzz: $(VENV)/ready       ## damaged input to everything that reads: CALLS (2000) of each kind
 	FUZZ_CALLS=$(CALLS) $(PY) -m pytest $(XDIST) tests/hostile/test_fuzz.py
 
-schemas: $(VENV)/ready    ## write schemas/json anew from the code
+schemas: $(VENV)/ready    ## write schemas/json from the code
 	$(PY) -m exhibit.schemas.generate
 
-lock: $(VENV)/ready       ## resolve the locks anew from pyproject.toml; UPGRADE=--upgrade takes the newest versions
+lock: $(VENV)/ready       ## resolve the locks again from pyproject.toml; UPGRADE=--upgrade takes the newest versions
 	$(PY) -m pip install -q uv
 	$(PY) -m uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 $(UPGRADE) \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url -q -o requirements.lock
@@ -87,7 +87,7 @@ lock: $(VENV)/ready       ## resolve the locks anew from pyproject.toml; UPGRADE
 	  --extra s3 --extra gs --extra test --extra interop --extra notebook --extra print --extra st --universal --python-version 3.11 $(UPGRADE) --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url -q -o extras.lock
 
-pictures: demo            ## draw the README's pictures anew
+pictures: demo            ## draw the README's pictures again
 	$(PY) -m docs.pictures
 
 clean:                    ## remove what was built

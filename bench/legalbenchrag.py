@@ -75,7 +75,7 @@ def make_bundle(source: Path, out: Path, options: argparse.Namespace) -> Path:
 
 
 def write_reworded(plain: Path, folder: Path, words: str) -> None:
-    """Write a copy of a bundle with its questions in other words; questions that `reword` leaves out are missing."""
+    """Write a copy of a bundle with its questions in other words, except questions that `reword` leaves out."""
     folder.mkdir(parents=True)
     for path in plain.iterdir():
         (folder / path.name).symlink_to(path.resolve())

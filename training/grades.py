@@ -224,7 +224,7 @@ def mix_gold(order: Tensor, gold: Tensor, share: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Page:
-    """Questions about one document with all their candidates, which are embedded once for all of them."""
+    """Questions about one document with all their candidates, each of which is embedded only once."""
 
     questions: list[Question]
     passages: Ints

@@ -22,7 +22,7 @@ ROLES_MEASURED: tuple[Role, ...] = ("own", "test", "asked")
 """The wordings in the measurements: the benchmark's, wordings not used for training, and questions of no kind."""
 FIRST = 12  # first passages that a reranker scores
 DENSE = 0.5  # the weight of the embedder's score beside the reranker's
-HIT = 30  # a passage with so many characters of gold is a hit; less gold needs 0.8 of it
+HIT = 30  # a passage with this many characters of gold, or with the share `_SHARE` of the gold, is a hit
 _SHARE = 0.8
 
 Floats = npt.NDArray[np.float64]

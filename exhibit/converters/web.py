@@ -98,7 +98,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         if len(items) > 1:
             tally.note("listed more than once, fetched once", url)
     urls = list(listed)
-    make_corpus_names(url for url in urls if flaw_of(url) is None)  # check the whole list, whatever the limit is
+    make_corpus_names(url for url in urls if flaw_of(url) is None)  # check the whole list, even if a limit is set
     fetched = fetch_all(urls[: options.max_documents], policy=read_policy(options))
     report(fetched, tally, items=listed)
     for url in (url for url in urls if url not in fetched):

@@ -66,8 +66,9 @@ INFO = DatasetInfo(
 )
 
 IMPOSSIBLE = 1 / 3
-"""The greatest share of impossible questions. CUAD has more, because its experts looked for every clause; but a system
-that refuses everything must not score well.
+"""The greatest share of impossible questions, so that a system that refuses everything does not score well.
+
+CUAD's share is greater, because its experts looked for every clause.
 """
 # increase it when the code drafts other questions from the same folder: older cached drafts are then not used
 VERSION = 13

@@ -195,7 +195,7 @@ def _watch(most: int, over: threading.Event, stop: threading.Event) -> None:
     while not stop.wait(_CHECK_SECONDS):
         taken: dict[int, int] = {}
         for pid in list_programs(os.getpid()):
-            with suppress(OSError, ValueError, IndexError):  # the program has ended
+            with suppress(OSError, ValueError, IndexError):  # the program has just ended
                 taken[pid] = _read_memory_pages(pid, 1, less=2)  # resident memory without shared memory
         if sum(taken.values()) > most:
             over.set()

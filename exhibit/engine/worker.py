@@ -231,7 +231,7 @@ def shutdown_idle() -> None:
 
 def _serve(pipe: Connection) -> None:
     if hasattr(os, "setpgrp"):
-        # a process group of its own: Ctrl-C reaches only the parent, and the worker's programs end with the worker
+        # a separate process group: Ctrl-C reaches only the parent, and the worker's programs end with the worker
         os.setpgrp()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     function: Callable[[Any], Any] = abs

@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     if recheck := flags.pop("recheck", None):
         bundles = bundles or [str(make_bundle(recheck, flags.pop("documents", None)))]
-        # missing data is reported, and is no reason to fail
+        # missing data is reported, but is not a failure
         flags = {"target": f"recheck:{recheck}", "max_failures": 1.0, **flags}
     flags |= {"dataset_paths": bundles} if bundles else {}
     if analysed:

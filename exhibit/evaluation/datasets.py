@@ -53,7 +53,7 @@ class Selection(BaseModel):
 
     @property
     def needs_documents(self) -> bool:
-        """Whether a dataset without documents is an error; it is no error if the server may already have them."""
+        """Whether a dataset without documents is an error; it is not if the server may already have the documents."""
         return True
 
 

@@ -205,7 +205,7 @@ class _Evaluation:
     def write_extras(self, folder: Path) -> None:
         """Write the files for other tools, and additional files of some targets and metrics."""
         write_evaltools(folder)
-        if getattr(self.target, "add_answer", None):  # a search server without answers of its own
+        if getattr(self.target, "add_answer", None):  # a search server that gives no answers
             write_direct_results(folder)
         if isinstance(self.target, Recheck):
             self.target.write_account(folder, self.datasets)

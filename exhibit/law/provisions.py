@@ -120,8 +120,7 @@ def _read_heading_below(text: str, at: int) -> str:
 
 
 _MIN_STEM_LETTERS, _MAX_ENDING_LETTERS = 4, 3
-"""Forms of a word (`občanský`, `občanského`) share at least so many letters, and their endings have at most so many.
-"""
+"""Forms of a word (`občanský`, `občanského`) share at least their first four letters; an ending has at most three."""
 _MAX_WORDS_TO_LAW = 4  # words between a provision and the title of its law, such as `des` or `zákona č. …, o`
 
 

@@ -108,7 +108,7 @@ class Search(BaseModel):
     """the reranker of the first passages: none, NAME or NAME:MODEL"""
     rerank: Positive = 32
     """the number of passages that the reranker scores"""
-    # chosen with the reranker `legal` on 20 CUAD contracts that are not measured on, in CUAD's own words: 84% of the
+    # chosen with the reranker `legal` on 20 CUAD contracts that no benchmark uses, in CUAD's wording: 84% of the
     # questions without an answer were refused there, and 13% of those with one; on 128 of these questions `teacher`
     # gives 83% and 4%
     refuse_below: Share | None = 0.3

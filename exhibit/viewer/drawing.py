@@ -18,7 +18,7 @@ from exhibit.storage.bundle import list_corpus_files
 from exhibit.storage.locations import Location, Remote, fetch_file
 from exhibit.viewer.page import Record
 
-PASSAGES = 10  # first passages that are shown even if no answer cites them; a run stores the text of so many
+PASSAGES = 10  # first passages that are shown even if no answer cites them; a run stores the text of this many
 MAX_PAGES = 2000  # default limit: a page of CUAD takes 53 ms and 36 kB, so this takes one minute on two cores
 WIDTH = 830  # width of a page picture in pixels: two pages side by side fit a wide screen
 _TOP_PASSAGES = 3  # first passages whose pages are shown even if no answer cites them

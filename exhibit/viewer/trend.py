@@ -33,7 +33,7 @@ GATE = 4  # the exit code when a condition of `--fail-on` is met; 1 is an error,
 REGRESSION, BAND = "regression", "band"
 _MAX_TICKS = 10  # run numbers below the axis: more would overlap
 _MIN_STEPS = 3  # least steps from which the usual step is computed: of two, the larger may be unusual
-_LARGE = 4.5  # an unusual change exceeds so many median steps: three standard deviations of a normal variable
+_LARGE = 4.5  # an unusual change exceeds this many median steps: three standard deviations of a normal variable
 
 
 @dataclass

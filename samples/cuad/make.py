@@ -108,7 +108,7 @@ def _full_quote(line: str, text: str) -> str:
 
 
 def _expand(quote: str, text: str) -> str:
-    """Return the text that a quote `A ... B` stands for: from A to the first B after it."""
+    """Return the text that a quote `A ... B` means: from A to the first B after it."""
     first, _, last = quote.partition(" ... ")
     start = text.find(first)
     end = text.find(last, start + len(first))

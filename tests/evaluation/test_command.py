@@ -121,7 +121,7 @@ def test_evaluate_exits_3_after_many_failures(start, server, dataset):
     assert results(["diff", str(folder.parent / "good"), str(folder), "--fail-on-regression"]) == 1
 
 
-# ---------------------------------------------------------------- what is not told is not zero
+# ---------------------------------------------------------------- unknown values are not zero
 
 
 def test_evaluate_omits_retrieval_metrics_when_replies_have_no_passages(start, server):
@@ -150,7 +150,7 @@ def test_evaluate_counts_a_null_or_blank_answer_as_wrongly_refused(start, server
     assert summary(folder)["answer_length"]["errors"] == 0, "an empty reply is a refusal, not a failure"
 
 
-# ---------------------------------------------------------------- what cannot be told is not counted
+# ---------------------------------------------------------------- undecided questions are not counted
 
 
 def test_report_counts_outcomes_when_gold_has_no_quotes(server, tmp_path, capsys):

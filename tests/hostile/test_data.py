@@ -1,4 +1,4 @@
-"""Evaluation refuses a bundle whose files differ from the recorded ones."""
+"""Evaluation refuses a bundle whose files differ from the record."""
 
 from pathlib import Path
 

@@ -41,7 +41,7 @@ ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
 MAX_REDIRECTS = 10  # browsers follow twenty, and pages need one or two
 MAX_CRAWL_DELAY_SECONDS = 30.0
-MAX_ROBOTS_BYTES = 500 << 10  # most bytes of robots.txt: RFC 9309 requires at least so many
+MAX_ROBOTS_BYTES = 500 << 10  # most bytes of robots.txt: RFC 9309 requires at least this many
 HEAD_BYTES = 1024  # bytes that show the kind of a file
 
 Kind = Literal["pdf", "html", "text"]

@@ -142,7 +142,7 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
 
 AskOne = Callable[[Case, Deadline], Reply]  # ask one question once; raise HttpError if there is no reply
 _MAX_FAILED_IN_ROW = 3
-"""After so many consecutive questions have failed with all retries, later questions are asked only once."""
+"""After this many consecutive questions have failed with all retries, later questions are asked only once."""
 
 
 def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:

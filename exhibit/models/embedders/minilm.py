@@ -10,7 +10,7 @@ from exhibit.models.embedders import to_unit
 from exhibit.models.protocols import Role, Vectors
 
 LOCAL = True
-# Texts of equal length run together, with at most so many tokens: 8 texts of 12 tokens take 0.54 of the time that they
+# Texts of equal length run together, with at most this many tokens: 8 texts of 12 tokens take 0.54 of the time they
 # take one by one, 4 of 25 take 0.76, and 2 of 45 take 0.89. The states of more tokens do not fit into a core's cache.
 _INT8_TOKENS = 128
 

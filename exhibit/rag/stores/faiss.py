@@ -14,7 +14,7 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.atomic import replace_file
 
 LOCAL = True
-# a search of at most so many queries uses one thread: a question is one query, its top chunks are three
+# a search of at most this many queries uses one thread: a question is one query, its top chunks are three
 _MAX_QUERIES = 4
 
 
