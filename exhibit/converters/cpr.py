@@ -179,7 +179,7 @@ def _check(argv: list[str]) -> int:
 
 
 def _from_search(exports: list[Path], argv: list[str]) -> int:
-    """Write a proposed row of ground truth for each query, for a person to edit; overwrite a file only with --force."""
+    """Write a proposed ground-truth row for each query, which a person then edits; --force overwrites a file."""
     parser = Parser(prog="exhibit convert cpr --from-search EXPORT.json …")
     parser.add_argument("--ground-truth-out", type=Path, required=True, metavar="FILE.jsonl")
     parser.add_argument("--force", action="store_true", help="replace the file")

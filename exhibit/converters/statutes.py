@@ -143,7 +143,7 @@ class Version:
 
     @property
     def item(self) -> Item:
-        """The name under which the conversion's counts list the version."""
+        """The version's name in the conversion's counts."""
         return Item("files", self.source)
 
     @property

@@ -341,7 +341,7 @@ _GRADES = TypeAdapter(dict[str, Annotated[int, Field(strict=True, ge=0, le=4)]])
 
 
 def read_grades(lines: Iterable[Gold], *, where: str) -> dict[Id, dict[str, int]]:
-    """Return, for each question, the best relevance grade of each file; grades outside 0 to 4 are on another scale."""
+    """Return, for each question, the best relevance grade of each file; grades outside 0 to 4 are ignored."""
     by_question: dict[Id, dict[str, int]] = defaultdict(dict)
     for line in lines:
         grades: dict[str, int] = {}

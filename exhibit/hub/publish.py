@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import huggingface_hub  # loads its own modules lazily
+import huggingface_hub  # this package loads its modules lazily
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, errors
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 

@@ -31,7 +31,7 @@ _LANGUAGE_SHARE = 0.1  # least share of documents in a listed language; a lower 
 
 _PDF = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 _PDF_FEATURE = {"huggingface": json.dumps({"info": {"features": {"pdf": {"_type": "Pdf"}}}})}
-"""Schema metadata that tells `datasets` to open the column `pdf` as PDFs; it infers the other columns' types."""
+"""Schema metadata, by which `datasets` opens the column `pdf` as PDFs; it infers the other columns' types."""
 _TEXT, _NUMBER = pa.string(), pa.int64()
 _SPANS = pa.list_(pa.list_(_NUMBER))
 _CONTEXTS = pa.list_(pa.struct([("filename", _TEXT), ("text", _TEXT)]))

@@ -1,8 +1,8 @@
 """The extractive reader: a model that finds the exact words in passages that answer a question, if any.
 
 It is MiniLM with 6.3 MB of low-rank weights and three heads. The heads predict whether a passage answers, whether the
-answer is yes, and for each token whether it is inside, begins or ends the quote or the short answer. Yes-no questions
-in other words than a benchmark's have a model of their own.
+answer is yes, and for each token whether it is inside, begins or ends the quote or the short answer. A separate model
+answers yes-no questions that are not in a benchmark's wording.
 bench/results/models.md names the training data.
 """
 

@@ -321,7 +321,7 @@ def drop_vectors(folder: Path, store: str, *, but: str = "") -> None:
 
 
 def index_kind(store: str) -> FolderKind:
-    """Return the folder kind of an index; replacing an index also deletes its vectors outside the folder."""
+    """Return the FolderKind of indexes: if an index is replaced, its vectors outside the folder are deleted, too."""
     return FolderKind(
         "an index", lambda folder: (folder / MANIFEST).is_file(), let_go=lambda folder: drop_vectors(folder, store)
     )

@@ -125,7 +125,7 @@ def make_breakdowns(run: RunResults, scale: Scale) -> list[Record]:
 
 
 def make_funnel(counts: StageCounts, means: Mapping[str, Estimate]) -> list[Record]:
-    """Return a row for each known stage: the number of questions with all their gold, and why the others lack some."""
+    """Return a row for each known stage: how many questions still have all their gold, and why others lost some."""
     rows, left = [], counts.questions
     for stage in counts.list_stages():
         lost = counts.lost.get(stage, Counter[str]())

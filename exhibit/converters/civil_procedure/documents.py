@@ -181,7 +181,7 @@ def _join_chunks(records: Iterable[Record]) -> str:
 
 
 def read_candidates(path: Path) -> list[dict[str, str]]:
-    """Return a proposed row of ground truth for each query of exported search results; called in a worker."""
+    """Return a proposed ground-truth row for each query of exported search results; called in a worker."""
     data = _load_json(path)
     return [
         _make_candidate(question, records)

@@ -128,7 +128,7 @@ def _file_of(raw: RawDocument) -> Item | None:
 
 
 def _is_writable(raw: RawDocument, tally: Tally) -> bool:
-    """Return whether a document's name can be written in train.json; count a document whose name cannot."""
+    """Return whether a document's name can be written in train.json; if not, count the document as left out."""
     if escape_surrogates(raw.filename) == raw.filename:
         return True
     tally.fault("document's name is not UTF-8; rename it", escape_surrogates(raw.filename), item=_file_of(raw))
@@ -136,7 +136,7 @@ def _is_writable(raw: RawDocument, tally: Tally) -> bool:
 
 
 def _is_usable(row: RawRow, benchmark: Benchmark, done: dict[str, Done], tally: Tally) -> bool:
-    """Return whether a row can be written; count a row that cannot."""
+    """Return whether a row can be written; if not, count the row as left out."""
     missing = min((name for name in row.files if name not in done), default="")
     labels = [*row.labels.values(), *(label for quote in row.quotes for label in dict(quote.labels).values())]
     words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]

@@ -255,7 +255,7 @@ class Finder:
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
 
     def _accept_provisions(self, where: QuotePlace, acceptable: Iterable[str]) -> QuotePlace:
-        """Add the equally right provisions as alternatives, and list the provisions that are absent or ambiguous."""
+        """Add the equally right provisions as alternative locations; list provisions that are absent or ambiguous."""
         places = {text: [self._provisions.find(named) for named in read_provisions(text)] for text in acceptable}
         once = {text: [found[0].spans for found in several if len(found) == 1] for text, several in places.items()}
         accepted: list[Spans] = [spans for found in once.values() for spans in found if where.spans]

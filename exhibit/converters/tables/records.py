@@ -90,7 +90,7 @@ class Record:
 
     @property
     def item(self) -> Item:
-        """The name under which the conversion's counts list the row."""
+        """The row's name in the conversion's counts."""
         return Item("rows", self.place)
 
 

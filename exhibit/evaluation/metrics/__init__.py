@@ -261,7 +261,7 @@ def describe_unknown(name: str) -> Metric:
 
 
 def find_needing(names: Iterable[str], need: str) -> list[str]:
-    """Return the named metrics that need something special, such as `judge`."""
+    """Return the named metrics that have `need` (such as `judge`) among their needs."""
     return [name for name in names if need in describe_metric(name).needs]
 
 
@@ -334,7 +334,7 @@ def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Me
 
 
 def measure(cases: Sequence[Case], options: Options | None = None, *, names: Sequence[str] = ()) -> dict[str, Values]:
-    """Return the values of the named metrics, or of all; None if a case lacks something that a metric needs."""
+    """Return the values of the named metrics, by default of all; None if a case lacks data that a metric needs."""
     options = options or Options()
     figures = choose_figures(names, options)
     columns: dict[str, Values] = {figure: [] for figure in figures}
@@ -372,7 +372,7 @@ _USABLE: dict[Need, Callable[[GoldPassage], bool]] = {
 def limit_gold(case: Case, needs: Collection[Need], options: Options) -> Case | None:
     """Return a case with only the gold that a metric may use.
 
-    Return None if the reply failed, or if the case or the options lack something that the metric needs.
+    Return None if the reply failed, or if the case or the options lack data that the metric needs.
     """
     if case.reply.error or not all(_KNOWN[need](case) for need in needs if need in _KNOWN):
         return None

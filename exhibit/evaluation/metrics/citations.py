@@ -86,7 +86,7 @@ def any_citation(case: Case) -> float | None:
 
 @on_truth("Expected sources cited", "share of the expected answer's sources that the answer cites", short=False)
 def citations_matched(case: Case) -> float | None:
-    """Return the share of the gold files, or of the sources named in the truth, that are cited by number or name."""
+    """Return the share of the gold files, or of the sources that the expected answer names, that are cited."""
     named = [_normalise_both(name) for name in find_cited_names(case.truth)]
     files = [{*map(normalise_source, _list_file_names(file))} for file in sorted(list_gold_files(case))]
     expected = [files[0] | named[0]] if len(files) == len(named) == 1 else files or named
@@ -255,7 +255,7 @@ _SEED_TERMS = _US_TERMS | _compile_terms(_US_IN_SEED)
 
 @on_truth("Terminology", "share of the expected answer's UK terms in the answer, reduced for each US term", short=False)
 def legal_terminology_accuracy(case: Case, options: Options) -> float | None:
-    """Return the share of the truth's UK terms in the reply, halved for each US term that the truth lacks."""
+    """Return the share of the expected answer's UK terms in the reply, halved for each additional US term."""
     terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
     expected, answer = find_uk_terms(case.truth), case.reply.answer or ""
     if not expected:

@@ -28,7 +28,7 @@ def _states_old(case: Case) -> float | None:
 
 
 def _find_values(case: Case) -> list[frozenset[tuple[str, str]]]:
-    """Return the typed values of a question's labels and of its reply; a value in both labels is only a new value."""
+    """Return the typed values of a question's labels and of its reply; a value of both labels belongs only to `new`."""
     texts = (case.labels.get("new"), case.labels.get("old"), case.reply.answer)
     new, old, reply = (keys_of(str(text or "")) for text in texts)
     return [new, old - new, reply]

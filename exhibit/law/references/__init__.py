@@ -151,7 +151,7 @@ def _read_label(line: str, whole: Reference, base: Path, inside: list[str]) -> t
 
 
 def _nest_label(inside: list[str], label: str) -> list[str]:
-    """Return the path of a label after another path: numbers contain letters, and letters contain Roman numbers."""
+    """Return the path of a label after the labels in `inside`: (1) contains (a), and (a) contains (i)."""
     if label[0].isdigit():
         return [label]
     numbers, letters = [part for part in inside if part[0].isdigit()], [part for part in inside if part.isalpha()]
