@@ -90,7 +90,7 @@ def unwrap(text: str) -> str:
 
 
 def list_questions(text: str) -> dict[str, str]:
-    """Return the questions of a text by their names in the source; the text has lines of the form `NAME = question`."""
+    """Return questions by name; each line of the text has the form `NAME = question`, with the source's name."""
     lines = re.sub(r"\n {8,}", " ", text).splitlines()
     return dict(line.strip().split(" = ", 1) for line in lines if line.strip())
 

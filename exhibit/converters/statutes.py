@@ -148,7 +148,7 @@ class Version:
 
     @property
     def days(self) -> dict[str, str | None]:
-        """The first and the last day, as labels."""
+        """The first and the last day of the version, as labels of the document."""
         days = {"effective_from": self.start, "effective_to": self.end}
         return {name: day.isoformat() if day else None for name, day in days.items()}
 
@@ -239,7 +239,7 @@ def _read_folder(folder: Path, tally: Tally) -> Iterator[Version]:
 
 
 def _read_history(repository: GitRepository, tally: Tally) -> Iterator[Version]:
-    """Yield the law files that each commit wrote; a version's day is the date in its header, else the commit's."""
+    """Yield the law files that each commit wrote; a version's day is in the file's header, else in the commit."""
     form = "--format=%x01%H %as"
     log = repository.run("log", "--reverse", "--diff-filter=AM", "--no-renames", "-z", "--name-status", form)
     for entry in log.decode("utf-8", "surrogateescape").split("\x01")[1:]:

@@ -53,9 +53,10 @@ def count_outcomes(tables: Sequence[Table]) -> Counter[str]:
 
 
 def explain_fall(name: str, difference: Difference, max_fall: float = MAX_FALL) -> str:
-    """Return in what way a metric is worse: beyond chance or, without an interval, by more than `max_fall`; else "".
+    """Return why a metric is worse, or "" if it is not.
 
-    A metric of passages or right answers is also worse if most of its questions no longer have a value.
+    It is worse if it fell beyond chance or, without an interval, by more than `max_fall`. A metric of passages or
+    right answers is also worse if most of its questions no longer have a value.
     """
     if _must_stay(name) and difference.lost > max_fall * (difference.lost + difference.n):
         return "no longer measured for most questions"

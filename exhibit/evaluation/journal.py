@@ -131,7 +131,11 @@ def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 
 
 def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases for a probe: cases without a reply; if there are none, answered cases; else failed cases."""
+    """Return the cases with which to probe a server.
+
+    These are the cases without a reply. If there are none, answered cases are returned; if there are none of these,
+    failed cases.
+    """
     left = list_left_to_ask(dataset, failed)
     good = [case for case in left if not failed.get(case.id)]
     return good or [case for case in dataset.cases if left and failed.get(case.id) is False] or left

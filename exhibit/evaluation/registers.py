@@ -100,7 +100,10 @@ def find_case_path(reference: Reference) -> str | None:
 
 
 def find_instrument_path(source: str) -> str | None:
-    """Return the path of a numbered instrument, `uksi/2002/618`; empty for a mere title, None if not covered."""
+    """Return the path of a numbered instrument, such as `uksi/2002/618`.
+
+    Return "" if the instrument has only a title, and None if the register does not cover it.
+    """
     if source == "uk gdpr":
         return "eur/2016/679"
     match = _NUMBERED.fullmatch(source)

@@ -287,13 +287,13 @@ def _choose_value(schema: Mapping[str, Any]) -> Any:
 
 
 def _find_type(schema: Any) -> str:
-    """Return the type of a schema; if it has several, the first that is not null; empty if it has none."""
+    """Return a schema's type: of several types, the first that is not null; empty if it has none."""
     kind = jmespath.search("not_null(type[?@!='null'] | [0], type)", schema)
     return kind if isinstance(kind, str) else ""
 
 
 def _resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema with its references resolved; if it has alternatives, the first that is not null."""
+    """Return a schema with its references resolved; of alternatives, the first that is not null."""
     for _ in range(_MAX_REFERENCES):
         reference = jmespath.search('"$ref"', schema)
         chosen = jmespath.search("not_null(anyOf, oneOf, allOf)[?type!='null'] | [0]", schema)

@@ -227,7 +227,7 @@ class Overlap:
 
 
 def count_overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
-    """Count the questions that two runs have in common, that failed in each run, and that only one run has."""
+    """Count the questions that are in both runs, that failed in each run, and that are in only one run."""
     pairs = _pair_by_name(first, second)
     failed = [(old.has_failed(a), new.has_failed(b)) for old, new in pairs for a, b in _match_rows(old, new)]
     return Overlap(

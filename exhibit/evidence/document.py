@@ -89,7 +89,7 @@ def subtract_spans(wholes: Iterable[Span], taken: Iterable[Span]) -> list[Span]:
 
 
 def unite_spans(spans: Iterable[Span], text: str = "") -> list[Span]:
-    """Return spans in order; merge overlapping spans and, with `text`, spans without a letter or digit between them."""
+    """Return spans in order, merged if they overlap; with `text`, also if no letter or digit is between them."""
     united: list[Span] = []
     for span in sorted(spans):
         last = united[-1] if united else None

@@ -80,7 +80,7 @@ def has_page(path: Location) -> bool:
 
 
 def ending_of(path: Location) -> str:
-    """Return a file's suffix; if the name has none, as names from URLs often do, the suffix that fits the content."""
+    """Return a file's suffix or, for a name without a suffix, as in many URLs, the suffix that fits the content."""
     ending = path.suffix.lower()
     if ending in _import_readers() or not isinstance(path, Path) or not path.is_file():
         return ending

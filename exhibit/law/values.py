@@ -312,7 +312,7 @@ def _find_scale(part: re.Match[str]) -> int:
 
 
 def _read_stated_number(text: str) -> Decimal | None:
-    """Return the number in words, digits or both, `thirty (30)`; None if words and digits differ."""
+    """Return the number in words, digits or both, as in `thirty (30)`; None if words and digits differ."""
     numbers = {
         Decimal(part["digits"].replace(",", "")) * _find_scale(part)
         if part["digits"]

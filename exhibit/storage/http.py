@@ -229,7 +229,7 @@ class Event(NamedTuple):
 
 
 def read_events(lines: Iterable[str]) -> Iterator[Event]:
-    """Yield the JSON objects of a stream; an object is one line, with or without `data:`, or several `data:` lines."""
+    """Yield the JSON objects of a stream, each of which is on one line or on several lines with `data:`."""
     name, held = "", list[str]()
     for line in lines:
         field, colon, rest = line.strip().partition(":")

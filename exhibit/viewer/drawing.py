@@ -225,7 +225,7 @@ def draw_sheets(sheets: Sheets) -> Record:
 
 
 def _draw_picture(sheets: Sheets, page: Page) -> str | None:
-    """Write the picture of a page and return its name; None if the page cannot be drawn, and only its text is shown."""
+    """Write the picture of a page and return its name; None if the page cannot be drawn and is shown as text."""
     try:
         data, kind = compress_image(render(sheets.path, page.number, scale=WIDTH / page.width))
     except DocumentError:

@@ -228,7 +228,7 @@ def _describe(
 
 
 def list_content_options(options: Namespace) -> dict[str, Label]:
-    """Return the options of a conversion that change the bundle, for bundle.json."""
+    """Return the options of a conversion that affect the bundle's content, to record them in bundle.json."""
     chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
     ocr = read_ocr_flags(options)
     if ocr is not None:

@@ -472,7 +472,7 @@ def _read_question(record: Record, columns: Columns, gold: GoldReader, number: i
 
 
 def _read_words(cell: Any) -> list[Any]:
-    """Return the texts that an answer must contain, or must not contain; of a nested list, one text is enough."""
+    """Return the texts that an answer must contain, or must not contain; a nested list has alternatives."""
     return [
         list_cell_values(item) if isinstance(item, list) else read_cell_text(item, "text")
         for item in split_values(cell, r"[;|\n]|, ")

@@ -126,7 +126,7 @@ def open_target(wanted: str, options: TargetOptions, given: Mapping[str, Any] | 
 
 
 def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | None:
-    """Return a target's settings, validated; raise one error that lists all unknown, or all invalid, settings."""
+    """Return a target's validated settings; raise one error that lists all unknown, or all invalid, settings."""
     model = find_target(wanted)[1]
     known = {} if model is None else model.model_fields
     if unknown := [f"target_{key}" for key in given if key not in known]:

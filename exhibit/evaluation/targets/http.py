@@ -199,7 +199,7 @@ class Server:
         return None
 
     def _list_common_bodies(self) -> list[Any]:
-        """Return common request bodies to try; with parameters, which evaltools sends, the chat body comes first."""
+        """Return request bodies that servers commonly accept; if parameters are set, the chat body comes first."""
         chat = {"messages": server_files.MESSAGES, "context": "{parameters}"}
         plain = [{field: "{question}", "...": "{parameters}"} for field in ("question", "query")]
         return [chat, *plain] if self.values["parameters"] else [*plain, chat]

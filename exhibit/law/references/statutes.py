@@ -251,7 +251,7 @@ class _Statutes:
     def _expand(self, short: str, start: int) -> str:
         """Return the full name for a short name such as `act 1980`.
 
-        It is the last full name before the position that fits or, if there is none, the first in the text.
+        It is the last full name that fits and precedes the position or, if there is none, the first that fits.
         """
         same = [named for named in self._national if is_same_source("statute", short, named.name)]
         earlier = [named for named in same if named.end <= start]

@@ -155,7 +155,10 @@ def add_locations(text: str, sources: Sequence[Source]) -> str:
 
 
 def _locate(source: Source, words: str) -> tuple[str, int | None]:
-    """Return the section and page of the quote, or else the words, before a citation; by default, those of `source`."""
+    """Return the section and page of the quote in some words of an answer, or of the words themselves.
+
+    If the source contains neither, return the section and page of the source.
+    """
     quotes = [match[1] for pattern in _QUOTES if (match := pattern.search(words))]
     for part in (*quotes, words):
         first = part.strip(" …").split()[:_LOCATING_WORDS]

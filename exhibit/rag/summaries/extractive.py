@@ -58,7 +58,7 @@ class ExtractiveSummariser:
         self._with_sections = config.layers == "all"
 
     def summarise(self, document: Document, root: Section, profile: Profile) -> Summary:
-        """Return `Title between A and B: subject`, and `heading: first sentence` for each section."""
+        """Return `Title between A and B: subject` for a document, and `heading: first sentence` for each section."""
         name = profile.title or document.filename
         title = f"{name} between {_join_names(profile.parties)}" if profile.parties else name
         if len(title) > DOCUMENT_CHARS + TOLERANCE and profile.parties:

@@ -94,7 +94,7 @@ class TextSearch:
 
 
 def _list_terms(words: str) -> list[str]:
-    """Return the terms of a query: a bare word is the beginning of a word, a quoted phrase is exact."""
+    """Return the terms of a query: a bare word finds words that begin with it, a quoted phrase only itself."""
     parts = [(phrase, word.replace('"', " ")) for phrase, word in _TERM.findall(words)]
     return [f'"{phrase}"' if phrase else f'"{word}"*' for phrase, word in parts if re.search(r"\w", phrase + word)]
 
