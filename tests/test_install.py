@@ -24,7 +24,7 @@ def test_install_steps_use_hashed_locks_then_fix_model_and_browser():
         *(str(ROOT / name) for name in ("requirements.lock", "models.lock")), str(ROOT), str(ROOT / "extras.lock")
     ]  # fmt: skip
     locked = [step for step in pips if step.command[-1].endswith(".lock")]
-    assert all("--require-hashes" in step.command and step.total >= 1 for step in locked)
+    assert all("--require-hashes" in step.command for step in locked)
     assert "--editable" in pips[2].command and "--no-deps" in pips[2].command, (
         "installing the project downloads nothing"
     )
