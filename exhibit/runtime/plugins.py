@@ -1,7 +1,6 @@
 """Finds plug-ins by name: files in this project's plug-in folders, and modules of other distributions."""
 
 import pkgutil
-import sys
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -37,10 +36,8 @@ def import_plugins(package: str) -> dict[str, ModuleType]:
 
 
 def list_own_plugins(package: str) -> set[str]:
-    loaded = sys.modules.get(package)
     # find the files without an import, because listing names must not import the plug-ins' libraries
-    spec = loaded.__spec__ if loaded else find_spec(package)
-    path = getattr(spec, "submodule_search_locations", None)  # None for a module without a folder
+    path = getattr(find_spec(package), "submodule_search_locations", None)  # None for a module without a folder
     return {file.name for file in pkgutil.iter_modules(path or []) if not (file.ispkg or file.name.startswith("_"))}
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -228,7 +227,3 @@ def main(argv: list[str] | None = None) -> int:
         return CheckedBundle(faults, outcome, {"sound": not faults, "problems": faults})
 
     return check_each(options.bundles, validate_one, as_json=options.json)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

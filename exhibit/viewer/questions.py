@@ -203,7 +203,7 @@ class PieceWriter:
         abouts = {name: describe_metric(name) for name in self._metrics}
         meta: Record = {"runs": [run.name for run in self._matching.runs], "facets": self._matching.make_facets()}
         meta["tones"] = {name: look.tone for name, look in (OUTCOMES | CHANGES).items() if look.tone}
-        meta |= {"total": len(self.lines), "cases": CASES}
+        meta |= {"total": len(self.lines), "cases": CASES, "stages": STAGE_TITLES}
         meta["metrics"] = {name: [a.title, a.report_unit.strip(), a.meaning, a.better] for name, a in abouts.items()}
         return meta
 

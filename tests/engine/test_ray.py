@@ -40,13 +40,6 @@ def test_open_engine_names_ray_extra_when_ray_is_missing(no_ray):
         assert NEEDED in str(caught.value)
 
 
-@pytest.mark.extra
-def test_find_package_returns_complete_exhibit_package():
-    sent = Path(import_module("exhibit.engine.runners.ray").find_package())
-    assert sent.name == "exhibit" and (sent / "__main__.py").is_file()
-    assert (sent / "rag" / "__init__.py").is_file()
-
-
 def folder_and_path(_: int) -> tuple[str, bool]:
     return os.getcwd(), str(ROOT) in sys.path or (Path.cwd() / "engine").is_dir()  # noqa: PTH109
 

@@ -21,7 +21,6 @@ import httpx
 from exhibit.evidence.files import decode_page
 from exhibit.schemas import __version__
 from exhibit.storage.http import (
-    LONGEST_WAIT,
     REDIRECTS,
     TRANSIENT,
     AddressPolicy,
@@ -30,7 +29,6 @@ from exhibit.storage.http import (
     HttpClient,
     HttpError,
     LateError,
-    Response,
     Retries,
     Rules,
     TooLargeError,
@@ -235,24 +233,15 @@ class Downloader:
         deadline = Deadline(self._policy.timeout)
         try:
             with self._http.send("GET", str(httpx.URL(url)), deadline=deadline, most=limit) as response:
-                _check_status(response)
-                return PageReply(url, response.status, response.headers, data=response.read())
-        except FetchError:
-            raise
+                status = response.status
+                if status < 400:
+                    return PageReply(url, status, response.headers, data=response.read())
+                wait = parse_retry_after(response.headers.get("retry-after", ""))
         except HttpError as error:  # do not retry a late reply: an endless page would take as long every time
             reason = next((reason for kind, reason in _REASONS.items() if isinstance(error, kind)), _BROKEN)
             raise FetchError(reason, str(error), transient=error.transient) from error
-
-
-def _check_status(response: Response) -> None:
-    status = response.status
-    if status < 400:
-        return
-    wait, passing = parse_retry_after(response.headers.get("retry-after", "")), status in TRANSIENT
-    if wait > LONGEST_WAIT and passing:
-        raise FetchError("the server asks to come back later", f"in {wait:g} s")
-    reason = f"HTTP {status} {responses.get(status, '').lower()}".rstrip()
-    raise FetchError(reason, status=status, wait=wait, transient=passing)
+        reason = f"HTTP {status} {responses.get(status, '').lower()}".rstrip()
+        raise FetchError(reason, status=status, wait=wait, transient=status in TRANSIENT)
 
 
 def _kind_of(reply: PageReply) -> Kind:

@@ -109,7 +109,7 @@ def connect(address: str, jobs: int | None) -> None:
             ray.init(address, num_cpus=jobs, include_dashboard=False, **quiet)
         else:
             _check_address(address)
-            ray.init(address, runtime_env={"py_modules": [find_package()]}, **quiet)
+            ray.init(address, runtime_env={"py_modules": [str(Path(exhibit.__file__).parent)]}, **quiet)
     except ImportError as error:
         raise ToolkitError(f"--engine ray:{address} needs an extra: pip install 'exhibit-rag[ray]'") from error
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
@@ -124,10 +124,6 @@ def _check_address(address: str) -> None:
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
-
-
-def find_package() -> str:
-    return str(Path(exhibit.__file__).parent)
 
 
 def _divert_messages(text: str) -> str:

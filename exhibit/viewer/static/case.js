@@ -15,11 +15,6 @@ const WORDS = {
   fuzzy: "nearly word for word", section: "the section that is cited", absent: "not found in the document",
 };
 
-const STAGES = {
-  page: "on the page", text: "in the system's text", chunks: "in its chunks", retrieved: "retrieved",
-  reranked: "kept by the reranker", context: "in the context", cited: "cited", answered: "answered",
-};
-
 function light(detail, number) {
   for (const mark of detail.querySelectorAll(".lit")) mark.classList.remove("lit");
   const marks = detail.querySelectorAll(`[data-n~="${number}"]`);
@@ -200,7 +195,7 @@ function pagesBlock(found, side, sheets, { explained = true } = {}) {
 function goldStages(one, several) {
   const lost = one.stages.findIndex(([stage]) => stage === one.lost);
   const steps = one.stages.map(([stage, text], index) => make("li", { class: lost < 0 || index < lost ? "kept" : index === lost ? "gone" : "after" },
-    make("b", {}, STAGES[stage]), text ? make("small", {}, text) : null));
+    make("b", {}, META.stages[stage]), text ? make("small", {}, text) : null));
   return [
     several ? make("p", { class: "source" }, `Gold ${one.gold + 1}`) : null,
     make("ol", { class: "steps-of-gold" }, steps),
