@@ -159,7 +159,7 @@ _FOREIGN, _ADDED, _WORDLESS = (
 
 
 def _find_gaps_of_passage(passage: Passage) -> dict[str, bool]:
-    """Return whether a passage lacks each kind of data; the keys describe the kinds in words."""
+    """Return, for each kind of data (described in words), whether the passage lacks it."""
     name, worded = passage.told_filename, bool(passage.text.strip())
     named = [passage.filename] if passage.filename else passage.also_in
     lost = worded and passage.span is None and not passage.also_in
@@ -177,7 +177,7 @@ def _find_gaps_of_passage(passage: Passage) -> dict[str, bool]:
 
 
 def _find_gaps_of_question(case: Case) -> dict[str, bool]:
-    """Return whether a question lacks each kind of data; the keys describe the kinds in words."""
+    """Return, for each kind of data (described in words), whether the question or its reply lacks it."""
     passages, gold = case.reply.passages, () if case.is_impossible else case.gold
     ambiguous, absent = any(passage.ambiguous for passage in gold), any(passage.absent for passage in gold)
     unknown = bool(gold) and not ambiguous and not any(passage.worded for passage in gold)

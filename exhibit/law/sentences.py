@@ -128,7 +128,7 @@ def _list_numbered() -> frozenset[str]:
 
 
 def tile_clauses(text: str, start: int, end: int, *, least: int, limit: int) -> list[Span]:
-    """Split a range of a text after sentences and clauses, into spans without gaps or overlaps."""
+    """Split a range of a text after each sentence and clause; the spans cover the range without overlaps."""
     cuts = [start]
     for match in _CLAUSE_END.finditer(text, start, end):
         cut = match.end()

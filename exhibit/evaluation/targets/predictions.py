@@ -126,12 +126,12 @@ def _is_copied(case: Case, row: Row) -> bool:
 def match_rows(
     rows: Sequence[Row], cases: Sequence[Case], dataset: str, *, prompts: bool = False
 ) -> dict[int | str, int]:
-    """Return the row number for each question, by the question's id.
+    """Return the number of the row that matches each question, by the question's id.
 
     A row is matched by id or, if the question with its id differs, by the text of its question; rows that name the
-    dataset come first. If several questions or rows have the same text, an error is raised. With `prompts` instead, a
-    repeated question is not matched, the first of several rows counts, and a prompt is matched to the longest question
-    that it contains.
+    dataset come first. If several questions or rows have the same text, an error is raised. With `prompts`, a row's
+    text is a prompt, which matches the longest question that it contains; the first matching row is used, and a
+    repeated question has no match.
     """
     ids = {str(case.id): case for case in cases}
     texts = Counter(normalise_question(case.question) for case in cases)
