@@ -116,7 +116,7 @@ def run_server(handler: type[BaseHTTPRequestHandler] | Callable[..., BaseHTTPReq
 def serve(answer: Callable[[Request], Reply | Callable[[Handler], object] | None]) -> AbstractContextManager[str]:
     """Run a server and yield its address; a reply may be a function that writes the response; None disconnects."""
 
-    class Answering(Handler):
+    class ReplyHandler(Handler):
         def handle_request(self, request: Request) -> None:
             reply = answer(request)
             if isinstance(reply, Reply):
@@ -126,4 +126,4 @@ def serve(answer: Callable[[Request], Reply | Callable[[Handler], object] | None
             else:
                 reply(self)
 
-    return run_server(Answering)
+    return run_server(ReplyHandler)

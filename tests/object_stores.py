@@ -117,13 +117,13 @@ class Proxy:
         """Run the proxy and yield its address."""
         proxy = self
 
-        class Passing(Handler):
+        class ProxyHandler(Handler):
             def _handle(self) -> None:
                 proxy.pass_on(self)
 
             do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _handle  # noqa: N815
 
-        with run_server(Passing) as address:
+        with run_server(ProxyHandler) as address:
             yield address
 
     def pass_on(self, handler: BaseHTTPRequestHandler) -> None:

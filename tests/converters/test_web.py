@@ -26,7 +26,7 @@ QUICK = ("--delay", "0", "--jobs", "1")
 
 
 @dataclass(frozen=True)
-class Run:
+class WebConversion:
     """A finished conversion: its site, its bundle and its cache."""
 
     site: Site
@@ -75,7 +75,7 @@ def misleading_fonts(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sample(samples: Path, site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def sample(samples: Path, site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebConversion]:
     """The sample, converted once from a local site, on a machine with a misleading font configuration."""
     folder = tmp_path_factory.mktemp("web")
     with serve(site_folder) as site:
@@ -86,7 +86,7 @@ def sample(samples: Path, site_folder: Path, tmp_path_factory: pytest.TempPathFa
             patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
             patch.setenv("FONTCONFIG_FILE", str(misleading_fonts(folder)))
             assert main(["web", *flags]) == 0
-        yield Run(site, folder / "bundle", folder / "cache")
+        yield WebConversion(site, folder / "bundle", folder / "cache")
 
 
 def test_web_sample_converts_to_golden_bundle(sample, golden):

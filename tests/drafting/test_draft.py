@@ -37,7 +37,7 @@ This Supply Agreement is made on 4 May 2021 between {party} Ltd and Dune plc.
 
 
 @dataclass
-class Scripted:
+class StubReader:
     """A stub question-answering model that is confident about the governing law and uncertain about deposits."""
 
     name: str = "scripted"
@@ -76,7 +76,7 @@ def write_contracts(tmp_path, monkeypatch):
     asked = []
 
     def open_asker(pipeline):
-        asker = Asker(Hashing(256), Scripted(), Scripted())
+        asker = Asker(Hashing(256), StubReader(), StubReader())
         ask = asker.ask
         monkeypatch.setattr(asker, "ask", lambda *given: asked.append(given[1].entry.filename) or ask(*given))
         return asker
@@ -154,7 +154,7 @@ def test_draft_info_text_states_review_count_and_error_rate(wrong, judged, messa
 def test_asker_searches_with_seek_wording_and_applies_threshold_of_playbook():
     asked: list[str] = []
 
-    class CertainReader(Scripted):
+    class CertainReader(StubReader):
         def score(self, question, passages):
             asked.append(question)
             return [4.0] * len(passages)

@@ -115,13 +115,13 @@ def test_cached_drafts_are_reused_only_for_same_settings_and_file_name(contracts
 
 
 def test_draft_records_the_language_model_and_dropped_replies(contracts, monkeypatch):
-    class Model:
+    class StubLlm:
         name = "told-llm"
 
         def complete(self, prompts, *, max_tokens, temperature):
             return [Completion("no JSON") for _ in prompts]
 
-    monkeypatch.setattr(Pipeline, "llm", Model())
+    monkeypatch.setattr(Pipeline, "llm", StubLlm())
     benchmark, tally = read(contracts[0])
     [words] = [reason for reason in tally.noted if "discarded" in reason]
     assert words.endswith("a reply that is not the requested JSON") and tally.noted[words] == ["2 questions"]

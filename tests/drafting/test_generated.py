@@ -12,7 +12,7 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
-from tests.drafting.test_draft import CONTRACT, Scripted
+from tests.drafting.test_draft import CONTRACT, StubReader
 
 LAW = "This Agreement is governed by the law of Norway"
 KEPT = {
@@ -30,7 +30,7 @@ OTHERS = [
 ]
 
 
-class Model:
+class StubLlm:
     """A language model with given replies."""
 
     name = "scripted-llm"
@@ -52,14 +52,14 @@ def prepared(tmp_path):
 
 
 def generate(model, prepared, topic=""):
-    asker = Asker(Hashing(256), Scripted(), Scripted())
+    asker = Asker(Hashing(256), StubReader(), StubReader())
     generator = Generator(model, asker, topic)
     return generator.draft(prepared), generator.dropped
 
 
 def test_generator_drops_and_counts_questions_by_reason(prepared):
     reply = json.dumps({"questions": [KEPT, NEAR, *OTHERS]})
-    drafts, dropped = generate(Model(f"Here you are: {reply}"), prepared)
+    drafts, dropped = generate(StubLlm(f"Here you are: {reply}"), prepared)
     assert [draft.asks for draft in drafts] == [KEPT["question"], NEAR["question"]]
     [span] = drafts[0].spans
     assert prepared.text[span.start : span.end] == LAW and drafts[0].labels["type"] == "fact"
@@ -74,17 +74,17 @@ def test_generator_drops_and_counts_questions_by_reason(prepared):
 
 @pytest.mark.parametrize("reply", ["no JSON", "{}", '{"questions": 7}', "{" * 3000])
 def test_generator_counts_a_reply_that_is_not_the_requested_json(reply, prepared):
-    drafts, dropped = generate(Model(reply), prepared)
+    drafts, dropped = generate(StubLlm(reply), prepared)
     assert drafts == [] and dropped == {"a reply that is not the requested JSON": 1}
 
 
 def test_generator_adds_the_topic_to_the_prompt(prepared):
-    model = Model(json.dumps({"questions": [KEPT]}))
+    model = StubLlm(json.dumps({"questions": [KEPT]}))
     generate(model, prepared, topic="jurisdiction of courts")
     assert "Ask only about this topic: jurisdiction of courts." in model.asked[0].user
 
 
-def list_shown_texts(model: Model) -> list[str]:
+def list_shown_texts(model: StubLlm) -> list[str]:
     return [
         prompt.user.partition("<document>\n")[2].partition("\n</document>")[0]
         for prompt in model.asked
@@ -96,7 +96,7 @@ def list_shown_texts(model: Model) -> list[str]:
 def test_generator_shows_the_model_up_to_3_parts_of_a_document(prepared, length, windows):
     text = ("word " * (length // 5 + 1))[:length]
     long = prepared.__class__(**{**vars(prepared), "text": text})
-    model = Model(*(["no json"] * 3))
+    model = StubLlm(*(["no json"] * 3))
     _, dropped = generate(model, long)
     parts = list_shown_texts(model)
     assert len(parts) == windows and all(len(part) <= 2400 for part in parts) and text.startswith(parts[0])
@@ -113,18 +113,18 @@ def prepare_text(prepared, text, *starts):
 def test_generator_shows_the_parts_nearest_to_the_topic_with_preceding_text(prepared):
     text = "".join(f"{number:04d}" for number in range(2500)).replace("1250", "rent")
     topical = prepare_text(prepared, text, 100, 4990)
-    model = Model(*(["no json"] * 3))
+    model = StubLlm(*(["no json"] * 3))
     generate(model, topical, topic=topical.texts[1])
     assert list_shown_texts(model) == [text[4190:6590], text[:2400]], (
         "the nearest part comes first, with preceding text"
     )
-    without = Model("no json")
+    without = StubLlm("no json")
     generate(without, prepare_text(prepared, "short"), topic="rent")
     assert list_shown_texts(without) == ["short"], "without chunks, the beginning of the document is shown"
 
 
 def test_generator_counts_a_model_failure_and_continues_with_the_next_part(prepared):
-    model = Model(*[json.dumps({"questions": [KEPT]})] * 2)
+    model = StubLlm(*[json.dumps({"questions": [KEPT]})] * 2)
     complete = model.complete
 
     def failing(prompts, **options):
@@ -144,7 +144,7 @@ def test_generator_counts_a_model_failure_and_continues_with_the_next_part(prepa
     ],
 )  # fmt: skip
 def test_generator_counts_a_malformed_question_and_uses_the_other_questions(prepared, broken):
-    drafts, dropped = generate(Model(json.dumps({"questions": [broken, KEPT]})), prepared)
+    drafts, dropped = generate(StubLlm(json.dumps({"questions": [broken, KEPT]})), prepared)
     assert [draft.asks for draft in drafts] == [KEPT["question"]]
     assert dropped == {"a question without its type or quotes": 1}
 
@@ -152,18 +152,18 @@ def test_generator_counts_a_malformed_question_and_uses_the_other_questions(prep
 def test_generator_drops_a_question_with_a_quote_missing_from_the_document(prepared):
     term = "The deposit is returned within thirty days"
     quotes = [{**KEPT, "quotes": given} for given in ([LAW, " ", term, LAW], [LAW, "never written here at all"], [" "])]
-    [both], dropped = generate(Model(json.dumps({"questions": quotes})), prepared)
+    [both], dropped = generate(StubLlm(json.dumps({"questions": quotes})), prepared)
     assert [prepared.text[span.start : span.end] for span in both.spans] == [LAW, term]
     assert dropped == {"a quote that is not in the document": 2}
     spaced = {**KEPT, "question": "Which  law\ngoverns it?"}
-    [draft], _ = generate(Model(json.dumps({"questions": [spaced]})), prepared)
+    [draft], _ = generate(StubLlm(json.dumps({"questions": [spaced]})), prepared)
     assert draft.asks == "Which law governs it?" and draft.kind == "llm"
 
 
 @pytest.mark.parametrize(("likely", "status"), [(0.9, "sure"), (0.5, "unsure")])
 def test_generator_marks_a_draft_sure_above_a_confidence_threshold(prepared, likely, status):
-    reader = Scripted()
+    reader = StubReader()
     reader.confidence = lambda scores, *, spot=None: likely
-    model = Model(json.dumps({"questions": [KEPT]}))
+    model = StubLlm(json.dumps({"questions": [KEPT]}))
     [draft] = Generator(model, Asker(Hashing(64), reader, reader)).draft(prepared)
     assert (draft.status, draft.confidence) == (status, likely)

@@ -154,7 +154,7 @@ def test_open_engine_runs_single_job_or_item_serially_without_limits():
     assert type(open_engine("local", jobs=2, items=2, limits=None)).__module__.endswith("local")
 
 
-class Clock:
+class FakeClock:
     """A clock that shows the real time, but jumps far ahead as soon as an item that never ends has started."""
 
     def __init__(self, folder: Path, real=time.monotonic) -> None:
@@ -169,7 +169,7 @@ class Clock:
 
 @pytest.mark.parametrize("what", ["library", "python", "expression"])
 def test_local_engine_stops_endless_item_and_its_programs_and_completes_other_items(what, tmp_path, monkeypatch):
-    monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=Clock(tmp_path)))
+    monkeypatch.setattr("exhibit.engine.worker.time", SimpleNamespace(monotonic=FakeClock(tmp_path)))
     engine = open_engine("local", jobs=1, limits=Limits(seconds=500))
     items = [("quick", ""), (what, str(tmp_path)), ("quick", ""), (what, str(tmp_path)), ("quick", "")]
     outcomes = list(engine.map(hang, items))
@@ -254,7 +254,7 @@ def test_reused_worker_uses_the_current_folder_and_environment(tmp_path, monkeyp
     assert run_in_worker(folder_and_setting, "EXHIBIT_CACHE")[1] is None
 
 
-class Terminal(io.StringIO):
+class FakeTerminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
@@ -271,6 +271,6 @@ def test_track_logs_progress_line_after_five_seconds(monkeypatch, seconds, total
 
 
 def test_track_prints_nothing_on_a_terminal_for_short_work():
-    out = Terminal()
+    out = FakeTerminal()
     assert list(track(range(3), total=3, label="documents", stream=out)) == [0, 1, 2]
     assert "\n" not in out.getvalue()

@@ -32,7 +32,7 @@ PATIENCE = 600
 
 
 @dataclass
-class Nodes:
+class RayNodes:
     """A Ray head node with one processor and the further nodes of its cluster, all on this machine."""
 
     cluster: Any
@@ -73,7 +73,7 @@ def no_tokens() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def head(bucket, no_tokens) -> Iterator[Nodes]:
+def head(bucket, no_tokens) -> Iterator[RayNodes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         options = {"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False}
@@ -82,7 +82,7 @@ def head(bucket, no_tokens) -> Iterator[Nodes]:
         # send the product to the cluster, without its tests
         by_value.register_pickle_by_value(sys.modules[__name__])
         try:
-            yield Nodes(cluster)
+            yield RayNodes(cluster)
         finally:
             by_value.unregister_pickle_by_value(sys.modules[__name__])
             sys.modules["ray"].shutdown()
@@ -90,7 +90,7 @@ def head(bucket, no_tokens) -> Iterator[Nodes]:
 
 
 @pytest.fixture
-def three_nodes(head: Nodes) -> Nodes:
+def three_nodes(head: RayNodes) -> RayNodes:
     """The head and two nodes; nodes that a test has killed are replaced."""
     head.nodes += [head.cluster.add_node(num_cpus=1, object_store_memory=STORE) for _ in range(2 - len(head.nodes))]
     return head

@@ -106,7 +106,7 @@ def start_with_memory_limit(code: str) -> int:
         return subprocess.run([sys.executable, "-c", code], check=True).returncode
 
 
-class SealedError(Exception):
+class UnpicklableError(Exception):
     """An error that cannot be unpickled, because its constructor needs two arguments."""
 
     def __init__(self, first: str, two: str) -> None:
@@ -115,7 +115,7 @@ class SealedError(Exception):
 
 def return_unpicklable(what: str) -> object:
     if what == "error":
-        raise SealedError("a", "b")
+        raise UnpicklableError("a", "b")
     return lambda: None
 
 

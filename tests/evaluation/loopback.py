@@ -17,7 +17,7 @@ from tests.loopback import Handler, Reply, Request, serve
 SSE, LINES = "text/event-stream", "application/json-lines"
 
 
-class Stream(NamedTuple):
+class StreamedReply(NamedTuple):
     """A reply that is sent in several parts."""
 
     pieces: list[str]
@@ -25,10 +25,10 @@ class Stream(NamedTuple):
 
 
 @dataclass
-class System:
+class ImitatedSystem:
     """A running imitation of a system: the requests it received, its documents, and the faults of its answers."""
 
-    reply: Callable[[System, Request], Any]
+    reply: Callable[[ImitatedSystem, Request], Any]
     cases: dict[str, Case]
     stream: bool = False
     url: str = ""
@@ -61,10 +61,10 @@ QUESTIONS = re.compile(
 
 @contextmanager
 def imitating(
-    reply: Callable[[System, Request], Any], cases: Sequence[Case], *, stream: bool = False
-) -> Iterator[System]:
+    reply: Callable[[ImitatedSystem, Request], Any], cases: Sequence[Case], *, stream: bool = False
+) -> Iterator[ImitatedSystem]:
     """Yield a running imitation of a system; its server is stopped when the block ends."""
-    system = System(reply, {case.question: case for case in cases}, stream)
+    system = ImitatedSystem(reply, {case.question: case for case in cases}, stream)
 
     def answer(request: Request) -> Reply | Callable[[Handler], object]:
         system.asked.append(request)
@@ -73,7 +73,7 @@ def imitating(
         if isinstance(fault, int):
             return Reply({"detail": "not now"}, fault)
         reply = system.reply(system, request)
-        if isinstance(reply, Stream):
+        if isinstance(reply, StreamedReply):
             return lambda handler: _send_stream(handler, reply, fault)
         if callable(reply):  # the function writes to the connection
             return reply  # type: ignore[no-any-return]
@@ -86,7 +86,7 @@ def imitating(
         yield system
 
 
-def _send_stream(handler: Handler, reply: Stream, fault: Any) -> None:
+def _send_stream(handler: Handler, reply: StreamedReply, fault: Any) -> None:
     handler.send_response(200)
     handler.send_header("Content-Type", f"{reply.kind}; charset=utf-8")
     handler.send_header("Transfer-Encoding", "chunked")
@@ -131,7 +131,7 @@ class RagServer:
         """The received questions, in order."""
         return [question_of(body) for body in self.bodies]
 
-    def answer(self, _: System, request: Request) -> Any:
+    def answer(self, _: ImitatedSystem, request: Request) -> Any:
         if request.method == "GET":
             return 404
         self.bodies.append(request.body)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.cases import Case
-from tests.evaluation.loopback import LINES, Stream, System
+from tests.evaluation.loopback import LINES, ImitatedSystem, StreamedReply
 from tests.loopback import Request
 from tests.rag.bundles import PARTIES, contract
 
@@ -126,7 +126,7 @@ def halves(text: str) -> tuple[str, str]:
     return text[: len(text) // 2], text[len(text) // 2 :]
 
 
-def nvidia(system: System, request: Request) -> Any:
+def nvidia(system: ImitatedSystem, request: Request) -> Any:
     """Reply like NVIDIA's RAG server and its ingestor."""
     if request.path == "/v1/generate":
         assert request.body["collection_names"] == ["leases"] and request.body["enable_citations"]
@@ -138,7 +138,7 @@ def nvidia(system: System, request: Request) -> Any:
             return {**_nvidia_event(case.truth, results), "usage": spent}
         last = {**_nvidia_event("", []), "usage": spent}
         last["choices"][0]["finish_reason"] = "stop"
-        return Stream(events(_nvidia_event(first, results), _nvidia_event(rest, []), last, done=False))
+        return StreamedReply(events(_nvidia_event(first, results), _nvidia_event(rest, []), last, done=False))
     return _nvidia_documents(system, request)
 
 
@@ -156,7 +156,7 @@ def _nvidia_event(text: str, results: list[Any]) -> dict[str, Any]:
     return {"choices": [{**choice, "finish_reason": None}], "citations": citations, "usage": spent}
 
 
-def _nvidia_documents(system: System, request: Request) -> Any:
+def _nvidia_documents(system: ImitatedSystem, request: Request) -> Any:
     match request.method, request.path:
         case "GET", "/v1/collections":
             return {"collections": [{"collection_name": "leases"}] if system.exists else []}
@@ -178,7 +178,7 @@ def _nvidia_documents(system: System, request: Request) -> Any:
     return 404
 
 
-def azure(system: System, request: Request) -> Any:
+def azure(system: ImitatedSystem, request: Request) -> Any:
     """Reply like the Azure chat demo and an Azure AI Search index."""
     if request.path == "/indexes/contracts/docs/search":
         case = system.case(request.body["search"])
@@ -195,7 +195,7 @@ def azure(system: System, request: Request) -> Any:
         first, rest = halves(case.truth)
         pieces = [{"delta": {"role": "assistant"}, "context": context}, {"delta": {"content": first}},
                   {"delta": {"content": rest}}, {"delta": {"role": "assistant"}, "context": context}]  # fmt: skip
-        return Stream([json.dumps(piece) + "\n" for piece in pieces], LINES)
+        return StreamedReply([json.dumps(piece) + "\n" for piece in pieces], LINES)
     match request.method, request.path:
         case "GET", "/list_uploaded":
             return list(system.files)
@@ -210,12 +210,12 @@ def azure(system: System, request: Request) -> Any:
     return 404
 
 
-def openai(system: System, request: Request) -> Any:
+def openai(system: ImitatedSystem, request: Request) -> Any:
     """Reply like OpenAI's Responses API."""
     return _response(system, request) if request.path == "/v1/responses" else 404
 
 
-def _response(system: System, request: Request) -> Any:
+def _response(system: ImitatedSystem, request: Request) -> Any:
     assert request.body["tools"][0]["vector_store_ids"] == ["vs_1"]
     assert request.body["include"] == ["file_search_call.results"]
     case = system.case(request.body["input"][-1]["content"])
@@ -232,7 +232,7 @@ def _response(system: System, request: Request) -> Any:
               {"type": "response.output_text.delta", "delta": first},
               {"type": "response.output_text.delta", "delta": rest},
               {"type": "response.completed", "response": whole}]  # fmt: skip
-    return Stream([f"event: {piece['type']}\ndata: {json.dumps(piece)}\n\n" for piece in pieces])
+    return StreamedReply([f"event: {piece['type']}\ndata: {json.dumps(piece)}\n\n" for piece in pieces])
 
 
 KEY = "query-key-5b1e"
@@ -254,7 +254,7 @@ WIDTH = 3072
 """The dimensions of text-embedding-3-large."""
 
 
-def reply_as_azure(_: System, request: Request) -> object:
+def reply_as_azure(_: ImitatedSystem, request: Request) -> object:
     """Reply like the REST interface of a search service, and like a deployment of Azure OpenAI."""
     if request.path.endswith("/chat/completions"):
         words = re.findall(r"governed by the law of (\w+)", request.body["messages"][-1]["content"])
@@ -285,7 +285,7 @@ def reply_as_azure(_: System, request: Request) -> object:
     return {"@odata.count": len(rows), "value": value}
 
 
-def reply_as_openai(_: System, request: Request) -> object:
+def reply_as_openai(_: ImitatedSystem, request: Request) -> object:
     """Reply like OpenAI: with vectors of each text's letter counts, or with a fixed text."""
     if request.path.endswith("/embeddings"):
         rows = [[1.0 + text.count(chr(97 + place % 26)) for place in range(WIDTH)] for text in request.body["input"]]

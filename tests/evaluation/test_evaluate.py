@@ -132,7 +132,7 @@ def test_evaluate_without_llm_measures_only_retrieval(run):
     assert rows_of(done.folder / "leases" / "eval_results.jsonl")[0]["reply"]["answer"] is None
 
 
-class Judge:
+class StubJudge:
     """A stub judge that gives every answer the same mark."""
 
     name = "judge-1"
@@ -142,7 +142,7 @@ class Judge:
 
 
 def test_judged_metrics_require_a_judge_and_record_the_judge_prompt(run):
-    done = run(metrics="relevance", judge=Judge(), answers=True)
+    done = run(metrics="relevance", judge=StubJudge(), answers=True)
     assert done.means["relevance"].mean == 4
     measured = json.loads((done.folder / "config.json").read_text())["measured"]
     assert measured["judge"] == "judge-1" and measured["prompts"]["relevance"].startswith("relevance-")

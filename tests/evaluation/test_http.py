@@ -9,7 +9,7 @@ from exhibit.evaluation.replies import ReplyError, read_passages, read_reply
 from exhibit.evaluation.server_files import fill, hide_secrets, make_body, read_system
 from exhibit.evaluation.targets import TargetOptions, ask_all, open_target
 from exhibit.schemas.errors import ToolkitError
-from tests.evaluation.loopback import LINES, SSE, Stream, imitating
+from tests.evaluation.loopback import LINES, SSE, StreamedReply, imitating
 from tests.evaluation.metrics.build import case
 
 RENT = "The rent is 900 pounds a month."
@@ -262,7 +262,7 @@ def events(*items):
     ],
 )  # fmt: skip
 def test_http_target_joins_streamed_answer_and_passages(dataset, pieces, kind):
-    with imitating(lambda system, request: Stream(pieces, kind), dataset.cases) as system:
+    with imitating(lambda system, request: StreamedReply(pieces, kind), dataset.cases) as system:
         _, reply = ask(f"{system.url}/ask", dataset)
     assert reply.answer == RENT and [passage.text for passage in reply.passages] == [RENT]
     assert reply.confidence == (0.2 if "confidence" in pieces[-1] else None)
@@ -272,7 +272,7 @@ def test_http_target_retries_stream_without_end_mark(dataset):
     whole = [*events({"delta": RENT}), "data: [DONE]\n\n"]
 
     def serve(system, request):
-        return Stream(whole if len(system.asked) != 4 else whole[:1])
+        return StreamedReply(whole if len(system.asked) != 4 else whole[:1])
 
     with imitating(serve, dataset.cases) as system:
         _, reply = ask(f"{system.url}/ask", dataset)

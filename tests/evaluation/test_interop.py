@@ -115,7 +115,7 @@ def test_nvidia_target_requests_and_imitated_replies_match_openapi_schemas(tmp_p
         if asked.body is not None:
             _check(spec, operation["requestBody"]["content"]["application/json"]["schema"], asked.body)
         schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
-        pieces = answered.pieces if isinstance(answered, systems.Stream) else []
+        pieces = answered.pieces if isinstance(answered, systems.StreamedReply) else []
         for item in [json.loads(piece.removeprefix("data: ")) for piece in pieces] or [answered]:
             _check(spec, schema, item)
     assert len(seen) == 6

@@ -270,12 +270,12 @@ def test_read_mark_reads_common_mark_formats(text, mark):
 
 
 def test_ask_marks_counts_judge_failures_by_message():
-    class Judge:
+    class StubJudge:
         name = "judge"
 
         def complete(self, prompts, *, max_tokens, temperature):
             return [Completion("", error="HTTP 401"), Completion("I like it."), Completion("5")][: len(prompts)]
 
-    options = Options(judge=Judge())
+    options = Options(judge=StubJudge())
     assert ask_marks([Prompt("a"), Prompt("b"), Prompt("c")], options) == [None, None, 5.0]
     assert dict(options.judge_faults) == {"HTTP 401": 1, "its reply has no mark from 1 to 5: 'I like it.'": 1}

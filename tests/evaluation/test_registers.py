@@ -12,7 +12,7 @@ from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.metrics import Options, describe_metric, measure
 from exhibit.evaluation.registers import Lookup, Register, find_case_path, find_instrument_path, list_provision_paths
 from exhibit.law.references import Reference, find_references
-from tests.evaluation.loopback import System, imitating
+from tests.evaluation.loopback import ImitatedSystem, imitating
 from tests.loopback import Request
 
 TITLES = {
@@ -40,7 +40,7 @@ JUDGMENTS = {"uksc/2021/1", "ewca/civ/2024/123", "ewhc/fam/2023/55", "eat/2023/1
 FILED_ELSEWHERE = {"[2024] EWHC 789 (Ch)"}
 
 
-class Registers:
+class RegisterServer:
     """Both registers at one address, with the received requests."""
 
     def __init__(self) -> None:
@@ -104,11 +104,11 @@ def _judgments(citation: str) -> str:
 
 
 @contextmanager
-def serve_registers() -> Iterator[Registers]:
+def serve_registers() -> Iterator[RegisterServer]:
     """Run the registers for the length of a test."""
-    registers = Registers()
+    registers = RegisterServer()
 
-    def reply(_: System, request: Request) -> tuple[int, str, dict[str, str]]:
+    def reply(_: ImitatedSystem, request: Request) -> tuple[int, str, dict[str, str]]:
         registers.asked.append(request.target)
         registers.agents.add(request.headers.get("User-Agent", ""))
         status, headers, text = registers.answer(request.target)
@@ -125,7 +125,7 @@ def registers():
         yield running
 
 
-class Clock:
+class FakeClock:
     """A clock that advances only when the code waits."""
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class Clock:
 
 
 def register(tmp_path, registers, clock=None) -> Register:
-    clock = clock or Clock()
+    clock = clock or FakeClock()
     return Register(tmp_path / "kept", registers.url, pause=clock.pause, clock=clock)
 
 
@@ -227,7 +227,7 @@ def test_register_looks_up_absent_reference_again_in_next_run(tmp_path, register
 
 
 def test_register_pauses_between_requests_and_sends_user_agent(tmp_path, registers):
-    clock = Clock()
+    clock = FakeClock()
     register(tmp_path, registers, clock).check(find_reference("section 33 of the Limitation Act 1980"))
     # robots.txt, the title, the identifier, the section
     assert len(registers.asked) == 4 and clock.pauses == [0.5] * 3
@@ -243,7 +243,7 @@ def test_register_that_redirects_without_end_is_unreachable(tmp_path, registers,
 
 
 def test_register_obeys_robots_txt_disallow_and_crawl_delay(tmp_path, registers):
-    clock = Clock()
+    clock = FakeClock()
     registers.robots = "User-agent: exhibit-rag\nDisallow: /uksc\nCrawl-delay: 7\n"
     checked = register(tmp_path, registers, clock).check(find_reference("[2021] UKSC 1"))
     assert checked.outcome == "uncovered" and "robots.txt" in checked.detail
@@ -253,7 +253,7 @@ def test_register_obeys_robots_txt_disallow_and_crawl_delay(tmp_path, registers)
 
 
 def test_lookup_waits_for_the_time_that_a_busy_register_requests(tmp_path, registers):
-    clock = Clock()
+    clock = FakeClock()
     registers.busy = 1
     assert register(tmp_path, registers, clock).check(find_reference("[2021] UKSC 1")).outcome == "found"
     assert clock.pauses[-1] == pytest.approx(3, abs=0.1)
@@ -276,7 +276,7 @@ OUTCOMES = {
 }
 
 
-class Table:
+class StubRegisters:
     """Registers that know five references."""
 
     def check(self, reference: Reference) -> Lookup:
@@ -300,7 +300,7 @@ class Table:
 )
 def test_references_official_is_share_of_decided_references(answer, share):
     case = Case(0, "?", "", reply=Reply(answer))
-    values = measure([case], Options(officials=Table()), names=["references_official"])
+    values = measure([case], Options(officials=StubRegisters()), names=["references_official"])
     assert values == {"references_official": [share]}
 
 

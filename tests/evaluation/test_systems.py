@@ -94,7 +94,7 @@ STREAM_ERRORS = {
 
 @pytest.mark.parametrize("name", STREAM_ERRORS)
 def test_system_target_returns_no_answer_after_error_in_stream(dataset, name):
-    with imitating(lambda system, request: systems.Stream(STREAM_ERRORS[name], SSE), dataset.cases) as system:
+    with imitating(lambda system, request: systems.StreamedReply(STREAM_ERRORS[name], SSE), dataset.cases) as system:
         target = open_system_target(name, system.url, retries=1)
         [(_, reply)] = target.ask(dataset, dataset.cases[:1])
     assert reply.answer is None and "the server reports an error: " in reply.error

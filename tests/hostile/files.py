@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 
-class Hostile(NamedTuple):
+class HostileFile(NamedTuple):
     """A hostile file, and whether it is expected to be read, refused with a reason, or stopped by a limit.
 
     A file that is not read must be reported by name.
@@ -150,46 +150,46 @@ _LAUGHS = f'<!DOCTYPE d [<!ENTITY a0 "ha">{_ENTITIES}]>'
 
 
 FILES = [
-    Hostile("form-twice.pdf", draws_itself, slow=True),
-    Hostile("text-bomb.pdf", text_bomb, slow=True),
-    Hostile("packed-twice.pdf", compress_twice, slow=True),
-    Hostile("pages.pdf", many_pages),
-    Hostile(
+    HostileFile("form-twice.pdf", draws_itself, slow=True),
+    HostileFile("text-bomb.pdf", text_bomb, slow=True),
+    HostileFile("packed-twice.pdf", compress_twice, slow=True),
+    HostileFile("pages.pdf", many_pages),
+    HostileFile(
         "huge-page.pdf",
         lambda: page_pdf(b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET", box=b"0 0 14400000 14400000"),
         read=True,
     ),
-    Hostile("states.pdf", lambda: page_pdf(b"q " * 3_000_000, packed=True), slow=True),
-    Hostile(
+    HostileFile("states.pdf", lambda: page_pdf(b"q " * 3_000_000, packed=True), slow=True),
+    HostileFile(
         "no-box.pdf", lambda: page_pdf(b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET", box=b"0 0 -1e38 1e39"), read=True
     ),
-    Hostile("arrays.pdf", lambda: page_pdf(b"BT " + b"[" * 500_000 + b" ET")),
-    Hostile("cut.pdf", lambda: page_pdf(b"BT ET")[:200]),
-    Hostile("empty.pdf", lambda: b""),
-    Hostile("not.pdf", lambda: b"MZ\x90\x00 this is a program"),
-    Hostile("no-text.pdf", lambda: page_pdf(b"0 0 9 9 re f")),
-    Hostile("comments.html", lambda: b"<!--" * 100_000),
-    Hostile("quotes.html", lambda: b"<p>Rent.</p>" + b'<a b="' * 50_000, read=True),
-    Hostile("section.html", lambda: b"<p>The rent is due.</p><![foo[ x ]]>", read=True),
-    Hostile("nested.html", lambda: b"<div>" * 60_000 + b"The rent is due."),
-    Hostile("number.html", lambda: b"<p>Rent &#" + b"1" * 5_000 + b"; is due.</p>", read=True),
-    Hostile("deep.json", lambda: b"[" * 100_000),
-    Hostile("digits.json", lambda: b'{"content": "x", "n": ' + b"9" * 5_000 + b"}"),
-    Hostile("no-text.json", lambda: json.dumps({"a": 1}).encode()),
-    Hostile("latin.txt", lambda: "Miete für März".encode("latin-1"), read=True),
-    Hostile("blanks.txt", lambda: (b" " * 200_000 + b"\n") * 3 + b"The rent is due.", read=True),
-    Hostile("line.txt", lambda: b"a" * 2_000_000, read=True),
-    Hostile("laughs.docx", billion_laughs),
-    Hostile("paragraphs.docx", lambda: docx("<w:p/>" * 650_000), slow=True),
-    Hostile("laughs.xhtml", lambda: f"{_LAUGHS}<html><body><p>Rent &a11;</p></body></html>".encode(), read=True),
-    Hostile("tables.docx", tables_in_tables),
-    Hostile("long-word.docx", lambda: docx(f"<w:p><w:r><w:t>{'a' * 9_000_000}</w:t></w:r></w:p>")),
-    Hostile("mails.eml", mail_in_mail),
-    Hostile(
+    HostileFile("arrays.pdf", lambda: page_pdf(b"BT " + b"[" * 500_000 + b" ET")),
+    HostileFile("cut.pdf", lambda: page_pdf(b"BT ET")[:200]),
+    HostileFile("empty.pdf", lambda: b""),
+    HostileFile("not.pdf", lambda: b"MZ\x90\x00 this is a program"),
+    HostileFile("no-text.pdf", lambda: page_pdf(b"0 0 9 9 re f")),
+    HostileFile("comments.html", lambda: b"<!--" * 100_000),
+    HostileFile("quotes.html", lambda: b"<p>Rent.</p>" + b'<a b="' * 50_000, read=True),
+    HostileFile("section.html", lambda: b"<p>The rent is due.</p><![foo[ x ]]>", read=True),
+    HostileFile("nested.html", lambda: b"<div>" * 60_000 + b"The rent is due."),
+    HostileFile("number.html", lambda: b"<p>Rent &#" + b"1" * 5_000 + b"; is due.</p>", read=True),
+    HostileFile("deep.json", lambda: b"[" * 100_000),
+    HostileFile("digits.json", lambda: b'{"content": "x", "n": ' + b"9" * 5_000 + b"}"),
+    HostileFile("no-text.json", lambda: json.dumps({"a": 1}).encode()),
+    HostileFile("latin.txt", lambda: "Miete für März".encode("latin-1"), read=True),
+    HostileFile("blanks.txt", lambda: (b" " * 200_000 + b"\n") * 3 + b"The rent is due.", read=True),
+    HostileFile("line.txt", lambda: b"a" * 2_000_000, read=True),
+    HostileFile("laughs.docx", billion_laughs),
+    HostileFile("paragraphs.docx", lambda: docx("<w:p/>" * 650_000), slow=True),
+    HostileFile("laughs.xhtml", lambda: f"{_LAUGHS}<html><body><p>Rent &a11;</p></body></html>".encode(), read=True),
+    HostileFile("tables.docx", tables_in_tables),
+    HostileFile("long-word.docx", lambda: docx(f"<w:p><w:r><w:t>{'a' * 9_000_000}</w:t></w:r></w:p>")),
+    HostileFile("mails.eml", mail_in_mail),
+    HostileFile(
         "charset.eml", lambda: b"From: a@b.example\nContent-Type: text/plain; charset=zlib_codec\n\nRent.", read=True
     ),
-    Hostile("brackets.md", lambda: b"[" * 8_000, read=True),
-    Hostile("columns.csv", lambda: b"," * 200_000),
-    Hostile("cell.csv", lambda: b'a,b\n"' + b"x" * 2_000_000 + b'",1\n'),
-    Hostile("picture.png", huge_picture),
+    HostileFile("brackets.md", lambda: b"[" * 8_000, read=True),
+    HostileFile("columns.csv", lambda: b"," * 200_000),
+    HostileFile("cell.csv", lambda: b'a,b\n"' + b"x" * 2_000_000 + b'",1\n'),
+    HostileFile("picture.png", huge_picture),
 ]

@@ -47,7 +47,7 @@ def mails_in_mails(depth: int) -> bytes:
     return ole(mail(attached(inner, "mail")))
 
 
-class Patched:
+class PatchedOleFile:
     """An OLE file whose directory and sector table can be changed."""
 
     def __init__(self, data: bytes) -> None:
@@ -55,12 +55,12 @@ class Patched:
         (self._directory,) = struct.unpack_from("<I", data, 48)
         (self._table,) = struct.unpack_from("<I", data, 76)
 
-    def entry(self, number: int, field: int, value: int, form: str = "<I") -> Patched:
+    def entry(self, number: int, field: int, value: int, form: str = "<I") -> PatchedOleFile:
         """Change a field of an entry of the directory."""
         struct.pack_into(form, self.data, _SECTOR * (self._directory + 1) + 128 * number + field, value)
         return self
 
-    def next_sector(self, sector: int, value: int) -> Patched:
+    def next_sector(self, sector: int, value: int) -> PatchedOleFile:
         """Set the successor of a sector in the sector table."""
         struct.pack_into("<I", self.data, _SECTOR * (self._table + 1) + 4 * sector, value)
         return self
@@ -68,16 +68,16 @@ class Patched:
 
 def circle() -> bytes:
     """Return a mail whose first stream has circular sectors and a stated length of two gigabytes."""
-    return bytes(Patched(ole(mail())).next_sector(7, 0).entry(1, _SIZE, 2 << 30, "<Q").data)
+    return bytes(PatchedOleFile(ole(mail())).next_sector(7, 0).entry(1, _SIZE, 2 << 30, "<Q").data)
 
 
 MAILS = {
     "deep": lambda: mails_in_mails(40),
     "deeper": lambda: mails_in_mails(300),
     "circle": circle,
-    "sizes": lambda: bytes(Patched(ole(mail())).entry(1, _SIZE, (1 << 63) - 1, "<Q").data),
+    "sizes": lambda: bytes(PatchedOleFile(ole(mail())).entry(1, _SIZE, (1 << 63) - 1, "<Q").data),
     # the missing subject is not shown
-    "starts": lambda: bytes(Patched(ole(mail())).entry(1, _START, 0x7FFF_FFFF).data),
+    "starts": lambda: bytes(PatchedOleFile(ole(mail())).entry(1, _START, 0x7FFF_FFFF).data),
     "sectors": lambda: ole(mail())[:30] + struct.pack("<H", 28) + ole(mail())[32:],
     "difat": lambda: ole(mail())[:68] + struct.pack("<II", 0, 1 << 20) + ole(mail())[76:],
     "codes": lambda: ole(mail() | {"__substg1.0_10130102": b"<meta charset=utf-7>+ADw-script+AD4-" * 99}),

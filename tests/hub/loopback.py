@@ -53,7 +53,7 @@ class Repo:
         return self.commits.get(self.refs.get(revision.removeprefix("refs/heads/"), revision))
 
 
-class Refusal(Exception):  # noqa: N818
+class FakeHubError(Exception):
     def __init__(self, status: int, message: str, code: str = "") -> None:
         super().__init__(message)
         self.status, self.code = status, code
@@ -122,7 +122,7 @@ class _Handler(Handler):
             for fault in self.hub.faults:
                 if fault[2] and re.search(fault[0], asked):
                     fault[2] -= 1
-                    raise Refusal(fault[1], "the Hub is in trouble")
+                    raise FakeHubError(fault[1], "the Hub is in trouble")
             method = "GET" if self.command == "HEAD" else self.command
             for pattern, name in ROUTES:
                 if match := re.fullmatch(pattern, f"{method} {request.path}"):
@@ -130,35 +130,35 @@ class _Handler(Handler):
                     getattr(self, name)(request.data, request.query, **values)
                     return
             self.hub.unknown.append(asked)
-            raise Refusal(404, "not found")
-        except Refusal as refusal:
-            headers = {"X-Error-Message": str(refusal), **({"X-Error-Code": refusal.code} if refusal.code else {})}
-            self.give({"error": str(refusal)}, refusal.status, headers)
+            raise FakeHubError(404, "not found")
+        except FakeHubError as error:
+            headers = {"X-Error-Message": str(error), **({"X-Error-Code": error.code} if error.code else {})}
+            self.give({"error": str(error)}, error.status, headers)
 
     # ------------------------------------------------------------ who may do what
 
     def user(self) -> tuple[str, str] | None:
         header = self.headers["Authorization"]
         if header and header.removeprefix("Bearer ") not in self.hub.tokens:
-            raise Refusal(401, "Invalid credentials in Authorization header")
+            raise FakeHubError(401, "Invalid credentials in Authorization header")
         return self.hub.tokens[header.removeprefix("Bearer ")] if header else None
 
     def read(self, repo_id: str) -> Repo:
         repo, user = self.hub.repos.get(repo_id), self.user()
         if repo is None or (repo.private and (user is None or user[0] != repo_id.split("/")[0])):
-            raise Refusal(404 if user else 401, "Repository not found", "RepoNotFound")
+            raise FakeHubError(404 if user else 401, "Repository not found", "RepoNotFound")
         return repo
 
     def write(self, repo_id: str, *, pull: bool = False) -> Repo:
         repo, user = self.read(repo_id), self.user()
         if user is None or user[1] == "read" or (user[0] != repo_id.split("/")[0] and not pull):
-            raise Refusal(403, "Forbidden: you must use a write token")
+            raise FakeHubError(403, "Forbidden: you must use a write token")
         return repo
 
     def at(self, repo: Repo, revision: str) -> Commit:
         commit = repo.find(revision or "main")
         if commit is None:
-            raise Refusal(404, f"Invalid rev id: {revision}", "RevisionNotFound")
+            raise FakeHubError(404, f"Invalid rev id: {revision}", "RevisionNotFound")
         return commit
 
     # ------------------------------------------------------------ routes
@@ -167,7 +167,7 @@ class _Handler(Handler):
     def whoami(self, body: bytes, query: dict[str, str]) -> None:
         user = self.user()
         if user is None:
-            raise Refusal(401, "Invalid username or password.")
+            raise FakeHubError(401, "Invalid username or password.")
         self.give({"name": user[0], "type": "user", "auth": {"accessToken": {"role": user[1]}}, "orgs": []})
 
     @route(r"POST /api/validate-yaml")
@@ -181,7 +181,7 @@ class _Handler(Handler):
         fields, user = json.loads(body), self.user()
         repo_id = f"{fields.get('organization') or (user or ('',))[0]}/{fields['name']}"
         if user is None or user[1] == "read" or repo_id.split("/")[0] != user[0]:
-            raise Refusal(403, "You don't have the rights to create a dataset")
+            raise FakeHubError(403, "You don't have the rights to create a dataset")
         if repo_id in self.hub.repos:
             self.give({"error": "exists", "url": f"{self.hub.url}/datasets/{repo_id}"}, 409)
             return
@@ -212,7 +212,7 @@ class _Handler(Handler):
         commit = self.at(self.read(repo), rev)
         inside = [name for name in commit.files if name.startswith(f"{path}/" if path else "")]
         if path and not inside:
-            raise Refusal(404, f"{path} does not exist", "EntryNotFound")
+            raise FakeHubError(404, f"{path} does not exist", "EntryNotFound")
         depth = path.count("/") + 2 if path else 1
         parents = {"/".join(name.split("/")[:n]) for name in inside for n in range(depth, name.count("/") + 1)}
         names = sorted({*inside, *parents})
@@ -254,7 +254,7 @@ class _Handler(Handler):
 
     def set_ref(self, repo: Repo, name: str, revision: str) -> None:
         if name in repo.refs:
-            raise Refusal(409, f"Reference already exists: {name}")
+            raise FakeHubError(409, f"Reference already exists: {name}")
         repo.refs[name] = self.at(repo, revision).oid
         self.give(b"")
 
@@ -280,7 +280,7 @@ class _Handler(Handler):
     @route(r"PUT /upload/(?P<oid>[0-9a-f]{64})")
     def upload(self, body: bytes, query: dict[str, str], oid: str) -> None:
         if hashlib.sha256(body).hexdigest() != oid:
-            raise Refusal(400, "BadDigest")
+            raise FakeHubError(400, "BadDigest")
         self.hub.storage[oid] = body
         self.give(b"")
 
@@ -290,7 +290,7 @@ class _Handler(Handler):
         head, *changes = [json.loads(line) for line in body.decode().split("\n") if line]
         base = self.at(found, rev)
         if head["value"].get("parentCommit") not in (None, base.oid):
-            raise Refusal(412, "A commit has happened since. Please refresh and try again.")
+            raise FakeHubError(412, "A commit has happened since. Please refresh and try again.")
         files = dict(base.files)
         for change in changes:
             value = change["value"]
@@ -309,4 +309,4 @@ class _Handler(Handler):
 
     @route(r"GET /(?:info|parquet)|GET /api/(?:telemetry/.*|agent-harnesses)")  # the dataset viewer, by the proxy
     def not_offered(self, body: bytes, query: dict[str, str]) -> None:
-        raise Refusal(500, "not ready", "ResponseNotReady")
+        raise FakeHubError(500, "not ready", "ResponseNotReady")

@@ -267,9 +267,7 @@ def test_find_references_ignores_similar_text(text: str) -> None:
         ("Article 6(1) GDPR", "Article 6(1) of the UK GDPR", 0.0),
     ],
 )
-def test_reference_credit_is_full_partial_or_zero_for_an_expected_reference(
-    expected: str, given: str, worth: float
-) -> None:
+def test_credit_of_a_reference_is_full_partial_or_zero(expected: str, given: str, worth: float) -> None:
     assert credit(find_references(expected)[0], find_references(given)[0]) == worth
 
 

@@ -34,7 +34,7 @@ def make_context(*texts: str, budget: int = 2500) -> AnswerContext:
     return assemble(make_hits(*texts), summaries={"lease.pdf": "Lease of a shop."}, budget=budget)
 
 
-class Script:
+class ScriptedLlm:
     """A language model with scripted replies, which records its prompts."""
 
     name = "script"
@@ -110,7 +110,7 @@ def test_cite_section_formats_rules_practice_directions_and_contract_clauses(doc
 
 
 def test_llm_answerer_accepts_supported_answer_without_second_request():
-    llm = Script(GOOD)
+    llm = ScriptedLlm(GOOD)
     [answer] = answer_by_model([(QUESTION, make_context(*LEASE))], Config(), llm)
     assert (answer.text, answer.citations, answer.unsupported) == (GOOD, (1,), ())
     assert len(llm.prompts) == 1 and "QUESTION\nConsider the Lease" in llm.prompts[0].user
@@ -118,7 +118,7 @@ def test_llm_answerer_accepts_supported_answer_without_second_request():
 
 @pytest.mark.parametrize("weak", ["Five years.", "The term is ninety years [1].", "The term is five years [7]."])
 def test_llm_answerer_asks_again_when_citations_do_not_support_answer(weak):
-    llm = Script(weak, GOOD)
+    llm = ScriptedLlm(weak, GOOD)
     [answer] = answer_by_model([(QUESTION, make_context(*LEASE))], Config(), llm)
     assert answer.text == GOOD and answer.usage["requests"] == 2
     assert weak in llm.prompts[1].user and "not acceptable" in llm.prompts[1].user
@@ -126,7 +126,7 @@ def test_llm_answerer_asks_again_when_citations_do_not_support_answer(weak):
 
 def test_llm_answerer_asks_again_when_no_source_contains_quotation():
     reply = "The initial term continues for “five (5) years from the first opening of the shop” [1]."
-    llm = Script(reply, GOOD)
+    llm = ScriptedLlm(reply, GOOD)
     [answer] = answer_by_model([(QUESTION, make_context(*LEASE))], Config(), llm)
     assert answer.text == GOOD and "first opening of the shop" in llm.prompts[1].user
 
@@ -136,12 +136,12 @@ def test_llm_answerer_asks_again_when_no_source_contains_quotation():
     [(IMPOSSIBLE_ANSWER, True, ""), (Completion(error="no reply"), False, "no reply"), ("  ", False, "nothing")],
 )
 def test_llm_answerer_returns_refusals_and_errors_without_citations(reply, refused, error):
-    [answer] = answer_by_model([(QUESTION, make_context(*LEASE))], Config(), Script(reply))
+    [answer] = answer_by_model([(QUESTION, make_context(*LEASE))], Config(), ScriptedLlm(reply))
     assert answer.refused == refused and error in answer.error and not answer.citations
 
 
 def test_llm_answerer_refuses_without_sources():
-    [answer] = answer_by_model([(QUESTION, make_context())], Config(), Script())
+    [answer] = answer_by_model([(QUESTION, make_context())], Config(), ScriptedLlm())
     assert answer.refused and answer.text == IMPOSSIBLE_ANSWER
 
 

@@ -24,7 +24,7 @@ NOW, THEREFORE, the parties agree:
 """
 
 
-class Scripted:
+class StubLlm:
     """A model whose replies are a function of the prompt, and which records its prompts."""
 
     name = "scripted"
@@ -40,7 +40,7 @@ class Scripted:
         return [self.reply(prompt) for prompt in prompts]
 
 
-def summarise(text: str, llm: Scripted | None = None, **settings) -> Summary:
+def summarise(text: str, llm: StubLlm | None = None, **settings) -> Summary:
     document = Document("a.txt", text)
     config = Config(**settings)
     module, argument = load_plugin("exhibit.rag.summaries", config.summaries)
@@ -74,26 +74,26 @@ def test_summary_of_a_long_recital_stays_within_the_limit():
 
 
 def test_llm_summary_request_uses_token_temperature_and_input_settings():
-    llm = Scripted(lambda prompt: Completion('**Summary:** "Flour for Kent"'))
+    llm = StubLlm(lambda prompt: Completion('**Summary:** "Flour for Kent"'))
     settings = {"summary_tokens": 50, "summary_temperature": 0.3, "summary_input_characters": 30}
     assert summarise(TEXT, llm, summaries="llm", **settings).document == "Flour for Kent"
     assert llm.options == [(50, 0.3)] and TEXT[:30] in llm.prompts[0].user and TEXT[30:60] not in llm.prompts[0].user
 
 
 def test_long_llm_summary_is_requested_again_then_cut():
-    llm = Scripted(lambda prompt: Completion("word " * 60))
+    llm = StubLlm(lambda prompt: Completion("word " * 60))
     line = summarise(TEXT, llm, summaries="llm").document
     assert len(llm.prompts) == 3 and len(line) <= 170
     assert "At most 150" in llm.prompts[0].user and "At most 90" in llm.prompts[2].user
 
 
 def test_llm_summary_falls_back_to_extractive_summary_on_model_error():
-    llm = Scripted(lambda prompt: Completion(error="down"))
+    llm = StubLlm(lambda prompt: Completion(error="down"))
     assert summarise(TEXT, llm, summaries="llm", layers="all") == summarise(TEXT, layers="all")
 
 
 def test_llm_summary_prompt_requests_the_configured_style():
-    llm = Scripted(lambda prompt: Completion("x"))
+    llm = StubLlm(lambda prompt: Completion("x"))
     summarise(TEXT, llm, summaries="llm:expert")
     assert "specialist lawyer" in llm.prompts[0].user
     with pytest.raises(ToolkitError, match="no style 'poet'"):

@@ -75,9 +75,7 @@ def test_commands_contact_no_server_named_only_in_an_index(index, server, settin
     assert not heard
 
 
-def test_commands_contact_a_server_named_in_an_index_only_if_the_user_names_the_server(
-    index, server, monkeypatch, capsys
-):
+def test_server_of_an_index_is_contacted_only_if_the_user_names_the_server(index, server, monkeypatch, capsys):
     uri, heard = server
     monkeypatch.setenv("OPENAI_BASE_URL", f"{uri}/v1")
     monkeypatch.setattr("exhibit.models.openai._BACKOFF_SECONDS", 0.0)

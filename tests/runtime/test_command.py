@@ -72,14 +72,14 @@ def test_scrub_hides_a_secret_after_remember_secret():
     assert is_secret_name("X-Api-Key") and not is_secret_name("temperature")
 
 
-class Terminal(io.StringIO):
+class FakeTerminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
 
 def test_escape_terminal_escapes_control_characters_only_on_a_terminal(monkeypatch):
     assert without_controls("~\x1f\x7f\x80\x9f\xa0\n\t") == "~\\x1f\\x7f\\x80\\x9f\xa0\n\t"
-    terminal, file = Terminal(), io.StringIO()
+    terminal, file = FakeTerminal(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", terminal)
     with escape_terminal():
         assert sys.stdout.write("a\x1b[2Jb") == 6

@@ -173,7 +173,7 @@ def test_replace_folder_leaves_foreign_folders_and_links_with_reserved_names_unc
     assert linked or (parent / name / "theirs.txt").is_file()
 
 
-def test_replace_folder_removes_no_files_when_the_folder_was_replaced_by_a_link(tmp_path):
+def test_replace_folder_removes_no_files_if_a_link_replaced_the_folder(tmp_path):
     home = tmp_path / "home"
     bundle(home, "mine")
     old = bundle(tmp_path / "out", "old")
@@ -207,7 +207,7 @@ def test_convert_reports_an_unwritable_output_folder(tmp_path, convert, samples,
     assert "cannot be written: Not a directory" in capsys.readouterr().err
 
 
-def test_convert_reports_a_full_disk_and_leaves_the_old_bundle_unchanged(
+def test_convert_reports_a_full_disk_and_does_not_change_the_old_bundle(
     tmp_path, convert, samples, capsys, monkeypatch
 ):
     first = convert("cuad", "--source", samples / "cuad", "--max-documents", "1", out="out")

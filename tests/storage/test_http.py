@@ -31,7 +31,7 @@ from exhibit.storage.http import (
 )
 
 
-class Pool:
+class StubPool:
     """A stub connection pool that returns the given replies, or raises the given errors, in turn."""
 
     def __init__(self, *replies):
@@ -63,7 +63,7 @@ def send(pool, url="http://a/x", **given):
 
 
 def test_request_body_is_json_or_the_given_bytes():
-    pool = Pool(reply(), reply(), reply())
+    pool = StubPool(reply(), reply(), reply())
     send(pool, body={"q": "é\ud800"})
     send(pool, content=b"raw", headers={"Content-Type": "x/y"})
     send(pool)
@@ -75,16 +75,16 @@ def test_request_body_is_json_or_the_given_bytes():
 
 @pytest.mark.parametrize("follow", [0, 1, 2])
 def test_redirect_never_sends_the_key_to_another_host(follow):
-    pool = Pool(*(reply(302, {"Location": where}) for where in ("/y", "http://b/z", "http://c/")))
+    pool = StubPool(*(reply(302, {"Location": where}) for where in ("/y", "http://b/z", "http://c/")))
     got = send(pool, follow=follow)
     urls = ["http://a/x", "http://a/y", "http://b/z"][: follow + 1]
     assert (got.status, got.url, [url for _, url, *_ in pool.asked]) == (302, urls[-1], urls)
     assert ["Authorization" in headers for _, _, headers, _ in pool.asked] == [True, True, False][: follow + 1]
-    assert send(Pool(reply(300, {"Location": "/y"})), follow=3).status == 300
+    assert send(StubPool(reply(300, {"Location": "/y"})), follow=3).status == 300
 
 
 def test_redirect_to_another_host_drops_every_header_with_a_secret():
-    pool = Pool(reply(307, {"Location": "http://a/y"}), reply(307, {"Location": "http://b/z"}), reply())
+    pool = StubPool(reply(307, {"Location": "http://a/y"}), reply(307, {"Location": "http://b/z"}), reply())
     keys = {"api-key": "k1", "X-Auth": "planted", "Ocp-Apim-Subscription-Key": "k2", "Cookie": "session=1"}
     send(pool, follow=2, headers={**keys, "X-Trace": "7"})
     first, second, third = (headers for _, _, headers, _ in pool.asked)
@@ -105,7 +105,7 @@ def test_redirect_to_another_host_drops_every_header_with_a_secret():
 )
 def test_connection_errors_become_http_errors_without_secrets(error, kind, words, transient):
     with pytest.raises(kind, match=words) as caught:
-        send(Pool(error), url="http://a/x?key=planted")
+        send(StubPool(error), url="http://a/x?key=planted")
     assert caught.value.transient is transient and "planted" not in str(caught.value)
 
 
@@ -197,14 +197,14 @@ def test_client_uses_proxy_with_its_user_and_port(monkeypatch, proxy, address, u
     http_module._find_proxy.cache_clear()
     monkeypatch.setattr(http_module, "getproxies", lambda: {"http": proxy})
     monkeypatch.setattr(http_module, "proxy_bypass", lambda host: False)
-    monkeypatch.setattr(httpcore, "HTTPProxy", lambda **given: options.update(given) or Pool(reply(204)))
+    monkeypatch.setattr(httpcore, "HTTPProxy", lambda **given: options.update(given) or StubPool(reply(204)))
     with HttpClient(connections=3).send("GET", "http://far/", deadline=Deadline(9)) as got:
         assert got.status == 204
     assert (options["proxy_url"], options["proxy_auth"]) == (address, user)
     assert options["max_connections"] == options["max_keepalive_connections"] == 3
 
 
-class Step:
+class FailingStep:
     """A step that fails with each given error in turn, then succeeds."""
 
     def __init__(self, *errors: HttpError) -> None:
@@ -223,12 +223,12 @@ def busy(**given: object) -> HttpError:
 
 def test_retry_pauses_double_up_to_a_maximum():
     pauses: list[float] = []
-    assert Retries(9, 1.0, sleep=pauses.append)(Step(*(busy() for _ in range(7)))) == "done"
+    assert Retries(9, 1.0, sleep=pauses.append)(FailingStep(*(busy() for _ in range(7)))) == "done"
     assert [round(pause) for pause in pauses] == [1, 2, 4, 8, 16, 30, 30]
 
 
 def test_retries_stop_when_the_next_pause_would_end_after_the_deadline():
-    step = Step(busy(), busy(), busy())
+    step = FailingStep(busy(), busy(), busy())
     with pytest.raises(HttpError):
         Retries(5, 20.0, sleep=lambda _: None)(step, deadline=Deadline(30))
     assert step.done == 2, "a pause of 20 s fits, a pause of 40 s does not"
@@ -275,15 +275,15 @@ def test_secrets_strip_removes_the_longest_secret_first():
 def test_retry_limit_applies_again_after_a_success():
     retries = Retries(1, 0.0, in_vain=1)
     with pytest.raises(HttpError):
-        retries(Step(busy(), busy()))
-    assert retries(Step()) == "done" and retries(Step(busy())) == "done"
+        retries(FailingStep(busy(), busy()))
+    assert retries(FailingStep()) == "done" and retries(FailingStep(busy())) == "done"
 
 
 def test_status_429_makes_all_threads_wait():
     pauses: list[float] = []
     retries = Retries(1, 1.0, sleep=pauses.append)
-    assert retries(Step(busy(status=429, wait=50.0))) == "done" and retries(Step()) == "done"
+    assert retries(FailingStep(busy(status=429, wait=50.0))) == "done" and retries(FailingStep()) == "done"
     assert [round(pause) for pause in pauses] == [50, 50]
     other = Retries(1, 1.0, sleep=pauses.append)
-    assert other(Step(busy(status=503, wait=50.0))) == "done" and other(Step()) == "done"
+    assert other(FailingStep(busy(status=503, wait=50.0))) == "done" and other(FailingStep()) == "done"
     assert [round(pause) for pause in pauses] == [50, 50, 50], "other errors affect a single thread"

@@ -32,7 +32,7 @@ from exhibit.viewer.server.app import make_application, make_file_name, make_fol
 from exhibit.viewer.server.jobs import Jobs
 from exhibit.viewer.server.library import Library, count_replies, key_of
 from exhibit.viewer.server.search import TextSearch
-from tests.evaluation.loopback import System, imitating
+from tests.evaluation.loopback import ImitatedSystem, imitating
 from tests.loopback import Request
 
 TOKEN = "a-token-of-the-test"
@@ -495,7 +495,7 @@ def rag_server() -> Iterator[tuple[str, threading.Event]]:
     """A RAG server that answers four questions at once, and the others after the event."""
     go_on, asked = threading.Event(), itertools.count(1)
 
-    def reply(_: System, request: Request) -> object:
+    def reply(_: ImitatedSystem, request: Request) -> object:
         if request.method == "POST" and next(asked) > 4:  # two questions before the run, and two questions of the run
             go_on.wait()
         return {"answer": "They collect your location.", "sources": []} if request.method == "POST" else 404

@@ -58,7 +58,7 @@ def watched(browser: Browser, address: str, **options: object) -> Iterator[Page]
     assert complaints == []
 
 
-class _Quiet(SimpleHTTPRequestHandler):
+class _QuietHandler(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Write no log."""
 
@@ -74,7 +74,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """Yield the address of a static server for a folder."""
-    with run_server(partial(_Quiet, directory=str(folder))) as address:
+    with run_server(partial(_QuietHandler, directory=str(folder))) as address:
         yield address
 
 
