@@ -85,7 +85,7 @@ def measure_pairs(name: str, pairs: Sequence[Pair]) -> list[object]:
 
 
 def measure_refusals() -> list[list[object]]:
-    """Return two table rows: one for the texts from which the rules were written, and one for held-out texts."""
+    """Return two table rows: for the texts from which the rules were written, and for held-out texts."""
     rows = list(read_lines(FOLDER / "refusals.jsonl"))
     parts = {"written on": False, "held out": True}
     texts = {part: [row for row in rows if row["held_out"] is held_out] for part, held_out in parts.items()}

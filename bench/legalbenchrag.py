@@ -150,7 +150,7 @@ def _read_figure(told: Mapping[str, Any]) -> tuple[float, tuple[float, float] | 
 
 
 def read_papers() -> list[dict[str, Any]]:
-    """Return the published figures, one dict per paper: per cent by method, metric, dataset and k."""
+    """Return the published figures of each paper as a dict: per cent by method, metric, dataset and k."""
     return [tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "bench/papers").glob("*.toml"))]
 
 

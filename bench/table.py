@@ -63,7 +63,7 @@ def _list_command() -> list[str]:
 
 
 def find_data(name: str, given: Path | None = None) -> Path:
-    """Return the folder of a benchmark's real data, or the project's sample of it, and say so on stderr."""
+    """Return the folder of a benchmark's real data or, with a note on stderr, of the project's sample of it."""
     if given is not None:
         return given
     for folder in (os.environ.get("EXHIBIT_DATA"), ROOT.parent / "shared" / "data"):

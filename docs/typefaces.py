@@ -41,7 +41,7 @@ def list_characters(path: Path) -> list[int]:
 
 
 def cut(path: Path, family: str, style: str, codes: Iterable[int]) -> None:
-    """Write a copy of a font with only these characters, without hinting, under a new name; keep its licence."""
+    """Write a copy of a font with only these characters, without hinting, under a new name and the same licence."""
     font = TTFont(path, recalcTimestamp=False)
     options = subset.Options()
     options.hinting = False  # hinting is for screens of low resolution, and takes half of the file

@@ -31,7 +31,7 @@ PAD = 0  # the token id of padding
 
 
 def keep_words(weights: Mapping[str, Array], used: npt.NDArray[np.int64]) -> dict[str, Array]:
-    """Return a network with zeros in place of the vectors of all other words; zeros take no space when compressed."""
+    """Return a network whose vectors of all other words are zeros, which take no space when compressed."""
     whole = np.zeros_like(weights[_WORDS])
     whole[used] = weights[_WORDS][used]
     return {**weights, _WORDS: whole}

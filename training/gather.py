@@ -131,7 +131,7 @@ class Asked:
 
 @dataclass
 class Material:
-    """The training data from one bundle: questions about its documents, and search queries for clauses."""
+    """The training data from a bundle: questions about its documents, and search queries for clauses."""
 
     source: str
     bundle: BundleFolder
@@ -188,7 +188,7 @@ _LONGEST_SHORT = 0.8
 
 
 def find_short(answer: str, gold: Sequence[Span], text: str) -> list[Span]:
-    """Return the first span in the gold that matches a short answer, as a list of one span."""
+    """Return the first span in the gold that matches a short answer, as a list with this span."""
     words = r"\s+".join(re.escape(word) for word in answer.split())
     for start, end in gold if words else ():
         match = re.compile(words, re.IGNORECASE).search(text, start, end)

@@ -152,7 +152,7 @@ def draw_passages(question: Question, count: int, random: Random) -> Ints:
 def make_batches(
     questions: Sequence[Question], random: Random, *, size: int, count: int, device: torch.device
 ) -> Iterator[Graded]:
-    """Yield batches of `size` questions with `count` passages each, in random order, again and again."""
+    """Yield batches of `size` questions, each with `count` passages, in random order, without end."""
     fit = [question for question in questions if len(question.passages) >= count]
     while True:
         order = random.permutation(len(fit))

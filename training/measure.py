@@ -120,10 +120,10 @@ def measure_embedder(ground: Ground, title: str, vectors: tuple[Tensor, Tensor])
 
 
 def measure_judge(ground: Ground, title: str, judge: Judge) -> list[tuple[bool, float]]:
-    """Print how well a reranker, a teacher or a reader ranks the embedder's first passages, beside its own score.
+    """Print how well a reranker, a teacher or a reader ranks the embedder's first passages.
 
-    `AUROC` compares the best scores of questions with and without an answer. Return, for each question, whether it has
-    no answer, and its best score.
+    `AUROC` compares the best scores of questions with and without an answer. Return, for each question, whether it
+    has no answer, and its best score.
     """
     every: list[tuple[bool, float]] = []
     for group, asks in ground.groups(impossible=True):
@@ -159,7 +159,7 @@ def _standardise(values: Floats) -> Floats:
 
 
 def compute_auroc(yes: Sequence[float], no: Sequence[float]) -> float | None:
-    """Return the AUROC: the probability that a question with an answer scores higher than one without."""
+    """Return the AUROC: the probability that a question with an answer has a higher score than a question without."""
     if not len(yes) or not len(no):
         return None
     higher = np.subtract.outer(np.array(yes), np.array(no))

@@ -35,7 +35,7 @@ def read_tensors(path: Path) -> dict[str, Array]:
 
 
 def write_tensors(arrays: Mapping[str, Array], path: Path, *, eight: Collection[str] = ()) -> None:
-    """Write arrays as a safetensors file: those in `eight` in 8 bits with a scale for each row, others in 16 bits."""
+    """Write arrays as a safetensors file: arrays in `eight` in 8 bits with a scale for each row, others in 16 bits."""
     stored: dict[str, Array] = {}
     for name, array in arrays.items():
         if name in eight:
@@ -195,7 +195,7 @@ class Judge(nn.Module):
 
 
 class Teacher(Judge):
-    """A cross-encoder with BERT's own head: a layer with tanh on the first token's state, and a score from it."""
+    """A cross-encoder with BERT's original head, which computes a score from the first token's state."""
 
     states = 1
 
@@ -262,7 +262,7 @@ class Texts:
     def make_token_pairs(
         cls, pairs: Sequence[tuple[Tokens, Tokens]], device: torch.device
     ) -> tuple[Texts, Tensor, Tensor]:
-        """Return pairs that are not in a pack: their texts, the numbers of the questions, and those of the passages."""
+        """Return pairs that are not in a pack: their texts, the questions' numbers, and the passages' numbers."""
         tokens = [*(question for question, _ in pairs), *(text for _, text in pairs)]
         texts = cls(np.concatenate(tokens), np.cumsum([len(some) for some in tokens]), device)
         questions, passages = torch.arange(len(tokens), device=device).view(2, -1)

@@ -127,7 +127,7 @@ class Row:
 
 
 def list_rows(pack: Pack) -> list[Row]:
-    """Return the questions for training: those with an answer, then the others."""
+    """Return the questions for training: first the questions with an answer, then the others."""
     gold, spans = group_rows(pack.positives), group_rows(pack.gold)
     answerable: list[Row] = []
     impossible: list[Row] = []

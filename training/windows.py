@@ -49,7 +49,7 @@ class Windows:
         self._as_asked = {text for text, _, role in pack.queries.tolist() if role in roles}
 
     def make_window(self, passage: int, random: Random | None = None) -> Window:
-        """Return the window of a passage: the range of its tokens and of the rest of its sentences."""
+        """Return the window of a passage: its tokens, extended to whole sentences."""
         start, end = int(self.starts[passage]), int(self.ends[passage])
         here = self.tokens_of(int(self.pack.passages[passage, 0]))
         drawn = 0.0 if random is None else random.random()
@@ -116,7 +116,7 @@ class Windows:
 
 
 def mark_edges(inside: npt.NDArray[np.bool_]) -> Ints:
-    """Return, for each token, whether it is in an answer, begins one, and ends one."""
+    """Return, for each token, whether it is inside an answer, at its start, and at its end."""
     before = np.concatenate([[False], inside[:-1]])
     behind = np.concatenate([inside[1:], [False]])
     return np.stack([inside, inside & ~before, inside & ~behind], axis=1).astype(np.int64)

@@ -119,7 +119,7 @@ def _expand(quote: str, text: str) -> str:
 
 
 def to_html(contract: Contract) -> str:
-    """Return the contract as a page to print, in its own paper size, type face and style of quotes."""
+    """Return the contract as a page to print, with its paper size, type face and style of quotes."""
     curly = contract.settings["quotes"] == "curly"
     body = "\n".join(_block_html(block, curly) for block in contract.blocks)
     paper = f"@page {{ size: {contract.settings['page']} }}"
@@ -140,7 +140,7 @@ def _block_html(block: str, curly: bool) -> str:
 
 
 def _typeset(text: str, curly: bool) -> str:
-    """Return a text as HTML with typographic characters; the TXT file and the CSV have plain ones instead."""
+    """Return a text as HTML with typographic characters; the TXT file and the CSV have plain characters instead."""
     for mark, printed, _ in _MARKS:
         text = text.replace(mark, printed)
     if curly:
