@@ -3,12 +3,9 @@
 Replies made from the gold should score 1.000 in every format.
 """
 
-import csv
-import io
 import json
 import re
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from exhibit.evaluation.cases import Case
@@ -23,36 +20,6 @@ def quotes(case: Case) -> list[tuple[str, str]]:
     """Return the file and text of each gold passage of a case; an impossible case has one invented sentence."""
     held = [(gold.filename or "", gold.text) for gold in case.gold if gold.text]
     return held or [(case.filename or "", "The price is due within thirty days of the invoice.")]
-
-
-def langchain(case: Case) -> Shaped:
-    """Return a reply in the form of LangChain's RetrievalQA."""
-    documents = [{"page_content": text, "metadata": {"source": f"/docs/{file}"}} for file, text in quotes(case)]
-    return {"query": case.question, "result": case.truth, "source_documents": documents}
-
-
-def langchain_chain(case: Case) -> Shaped:
-    """Return a reply in the form of a LangChain retrieval chain, with the documents under `context`."""
-    documents = [
-        {"page_content": text, "metadata": {"source": file, "page": 0}, "type": "Document"}
-        for file, text in quotes(case)
-    ]
-    return {"input": case.question, "context": documents, "answer": case.truth}
-
-
-def llamaindex(case: Case) -> Shaped:
-    """Return a reply in the form of a LlamaIndex query engine."""
-    nodes = [
-        {"node": {"text": text, "metadata": {"file_name": file, "page_label": "1"}}, "score": 0.8}
-        for file, text in quotes(case)
-    ]
-    return {"question": case.question, "response": case.truth, "source_nodes": nodes}
-
-
-def haystack(case: Case) -> Shaped:
-    """Return a reply in the form of a Haystack pipeline with an answer builder."""
-    documents = [{"content": text, "meta": {"file_path": file}, "score": 0.7} for file, text in quotes(case)]
-    return {"query": case.question, "answers": [{"data": case.truth, "documents": documents}]}
 
 
 def ragas(case: Case) -> Shaped:
@@ -91,29 +58,9 @@ def ours(case: Case) -> Shaped:
 FILES: dict[str, Callable[[Case], Shaped]] = {
     "ours": ours,
     "nvidia": nvidia_rows,
-    "langchain": langchain,
-    "langchain chain": langchain_chain,
-    "llamaindex": llamaindex,
-    "haystack": haystack,
     "ragas": ragas,
     "evaltools": evaltools,
 }
-
-
-def write_file(path: Path, rows: Sequence[Shaped]) -> Path:
-    """Write rows in the format of the file's extension: CSV, JSON lines or JSON; return the path."""
-    if path.suffix == ".csv":
-        out = io.StringIO()
-        table = csv.DictWriter(out, fieldnames=list(rows[0]))
-        table.writeheader()
-        table.writerows({k: repr(v) if isinstance(v, list) else v for k, v in row.items()} for row in rows)
-        text = out.getvalue()
-    elif path.suffix == ".jsonl":
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-    else:
-        text = json.dumps(rows)
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def events(*data: Any, done: bool = True) -> list[str]:

@@ -106,9 +106,33 @@ def test_judge_answer_rejects_another_value_of_the_same_kind(expected, reply):
         ("Who pays?", "The seller pays the fee.", "It is false that the seller pays the fee."),
         ("What is granted?", "an exclusive licence", "a non-exclusive licence"),
         ("What is due?", "The licensor must give notice.", "The licensee must give notice."),
+        ("Must the supplier carry insurance?", "Yes", "Yes, it need not."),
+        ("Must the supplier carry insurance?", "Yes", "Yes, but only if the customer asks."),
+        ("Must the supplier carry insurance?", "Yes", "Yes, the supplier is free of any duty to carry insurance."),
+        ("Must the supplier carry insurance?", "Yes", "Yes is what the first draft said."),
+        ("Does the warranty survive closing?", "Yes", "Yes. It lapses at closing."),
+        ("Does the warranty survive closing?", "Yes", "Yes, with consent."),
+        ("Is the guarantor released?", "No", "No, it is released."),
+        ("Is the lender obliged to advance?", "No", "No, it is."),
+        ("What is the fine?", "EUR 900", "above EUR 900"),
+        ("Which lot is sold?", "Lot 12", "Lot 12A"),
+        ("Ist die Untervermietung erlaubt?", "Nein", "Nein, sie ist erlaubt."),
+        ("Does the insurer waive subrogation?", "Yes", "Yes, the insured waives subrogation."),
+        ("Who may terminate?", "the Customer", "the Customer of the Customer"),
+        ("Who owns the improvements?", "the Client", "The Client of the Contractor"),
+        ("Who owns the improvements?", "the Client", "The Client owns some of the improvements."),
+        ("What is the term?", "five years", "up to five years"),
+        ("How many directors form a quorum?", "four", "one in four"),
+        ("Which exhibit has the form of note?", "Exhibit C-2", "Exhibit C-2-A"),
+        ("What must the buyer keep?", "The buyer must keep complete records of all sales.",
+         "It is a myth that the buyer must keep complete records of all sales."),
+        ("What must the buyer keep?", "The buyer must keep complete records of all sales.",
+         "The buyer must keep complete records of all sales. That was repealed."),
+        ("What must the buyer keep?", "The buyer must keep complete records of all sales.",
+         "The buyer must keep complete records of all sales, a duty waived in 2020."),
     ],
-)
-def test_judge_answer_never_accepts_candidate_lists_exceptions_or_repeated_questions(question, expected, reply):
+)  # fmt: skip
+def test_judge_answer_never_accepts_lists_exceptions_qualifications_or_repeated_questions(question, expected, reply):
     assert decide(question, expected, reply) != "right"
 
 
@@ -172,39 +196,6 @@ def test_judge_answer_accepts_quoted_gold_sentence_with_long_expected_answer():
     assert judge_answer("Who insures the cargo?", expected, f"“{other}” [1]", (gold,)).right is None
 
 
-@pytest.mark.parametrize(
-    ("question", "expected", "reply"),
-    [
-        ("Must the supplier carry insurance?", "Yes", "Yes, it need not."),
-        ("Must the supplier carry insurance?", "Yes", "Yes, but only if the customer asks."),
-        ("Must the supplier carry insurance?", "Yes", "Yes, the supplier is free of any duty to carry insurance."),
-        ("Must the supplier carry insurance?", "Yes", "Yes is what the first draft said."),
-        ("Does the warranty survive closing?", "Yes", "Yes. It lapses at closing."),
-        ("Does the warranty survive closing?", "Yes", "Yes, with consent."),
-        ("Is the guarantor released?", "No", "No, it is released."),
-        ("Is the lender obliged to advance?", "No", "No, it is."),
-        ("What is the fine?", "EUR 900", "above EUR 900"),
-        ("Which lot is sold?", "Lot 12", "Lot 12A"),
-        ("Ist die Untervermietung erlaubt?", "Nein", "Nein, sie ist erlaubt."),
-        ("Does the insurer waive subrogation?", "Yes", "Yes, the insured waives subrogation."),
-        ("Who may terminate?", "the Customer", "the Customer of the Customer"),
-        ("Who owns the improvements?", "the Client", "The Client of the Contractor"),
-        ("Who owns the improvements?", "the Client", "The Client owns some of the improvements."),
-        ("What is the term?", "five years", "up to five years"),
-        ("How many directors form a quorum?", "four", "one in four"),
-        ("Which exhibit has the form of note?", "Exhibit C-2", "Exhibit C-2-A"),
-        ("What must the buyer keep?", "The buyer must keep complete records of all sales.",
-         "It is a myth that the buyer must keep complete records of all sales."),
-        ("What must the buyer keep?", "The buyer must keep complete records of all sales.",
-         "The buyer must keep complete records of all sales. That was repealed."),
-        ("What must the buyer keep?", "The buyer must keep complete records of all sales.",
-         "The buyer must keep complete records of all sales, a duty waived in 2020."),
-    ],
-)  # fmt: skip
-def test_judge_answer_never_accepts_negated_or_qualified_expected_answer(question, expected, reply):
-    assert decide(question, expected, reply) != "right"
-
-
 def test_judge_answer_accepts_yes_or_no_with_a_quote_of_the_gold():
     gold = "The Supplier may not assign this Agreement, except to an affiliate."
     assert judge_answer("May the Supplier assign?", "No", f"No. “{gold}”", (gold,)).right
@@ -216,36 +207,6 @@ def test_judge_answer_accepts_yes_or_no_with_a_quote_of_the_gold():
 def test_is_refusal_recognises_97_percent_of_labelled_replies(held_out):
     rows = [row for row in read_lines("refusals.jsonl") if row["held_out"] is held_out]
     assert sum(is_refusal(row["text"]) == row["refusal"] for row in rows) >= 0.97 * len(rows)
-
-
-@pytest.mark.parametrize(
-    ("text", "refused"),
-    [
-        ("No, I cannot find that in the documents.", True),
-        ("No, the agreement does not mention a cap.", True),
-        ("Unanswerable from the context.", True),
-        ("There's no cap anywhere in the documents I have.", True),
-        ("Sorry, this one can't be answered on what I've been given.", True),
-        ("The NDA makes no reference to residuals.", True),
-        ("I searched the agreement but found no clause about audit rights.", True),
-        ("Ich konnte dazu leider nichts finden.", True),
-        ("Aucune clause ne traite de cette question.", True),
-        ("This matter is not dealt with in the lease.", True),
-        ("Das weiß ich nicht.", True),
-        ("Je l'ignore.", True),
-        ("V dokumentech jsem nic nenašel.", True),
-        ("The agreement does not provide for a renewal, so it ends on 1 May 2026.", False),
-        ("No.", False),
-        ("No, the tenant may not sublet.", False),
-        ("The document does not specify a date, but it states that notice is due within 30 days.", False),
-        ("No licence of any trade secret is granted by this Agreement.", False),
-        ("This Non-Disclosure Agreement may be amended only in writing.", False),
-        ("The Buyer agrees not to disclose the terms to anyone.", False),
-        ("Nothing contained in this Agreement shall require a payment.", False),
-    ],
-)
-def test_is_refusal_distinguishes_the_answer_no_from_a_refusal(text, refused):
-    assert is_refusal(text) is refused
 
 
 @pytest.mark.parametrize(

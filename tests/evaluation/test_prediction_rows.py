@@ -1,5 +1,6 @@
 """Files of predictions, passages located in documents, checks of files and questions, grades, labels, commits."""
 
+import csv
 import json
 import subprocess
 from pathlib import Path
@@ -19,7 +20,7 @@ from exhibit.evaluation.targets.predictions import Predictions, id_of, question_
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold
-from tests.evaluation.systems import FILES, evaltools, nvidia_rows, ragas, write_file
+from tests.evaluation.systems import FILES, evaltools, nvidia_rows, ragas
 from tests.rag.bundles import write_bundle
 
 WHOLE = ("answer_f1", "abstention_accuracy", "char_recall@8", "document_hit@1", "recall@10")
@@ -32,8 +33,15 @@ def predictions(tmp_path):
 
 
 def write_content(path: Path, content: object) -> Path:
-    text = content if isinstance(content, str) else json.dumps(content)
-    path.write_text(text, encoding="utf-8")
+    """Write a text as it is, and rows in the format of the file's suffix."""
+    if isinstance(content, list) and path.suffix == ".csv":
+        with path.open("w", encoding="utf-8", newline="") as file:
+            table = csv.DictWriter(file, list(content[0]))
+            table.writeheader()
+            table.writerows({k: repr(v) if isinstance(v, list) else v for k, v in row.items()} for row in content)
+        return path
+    lines = "".join(json.dumps(row) + "\n" for row in content) if path.suffix == ".jsonl" else json.dumps(content)
+    path.write_text(content if isinstance(content, str) else lines, encoding="utf-8")
     return path
 
 
@@ -169,7 +177,7 @@ def test_predictions_from_gold_score_1_in_every_file_format(dataset, tmp_path, s
     rows = [FILES[shape](case) for case in dataset.cases]
     runs = []
     for name in ("p.json", "p.jsonl", "p.csv"):
-        target = Predictions(write_file(tmp_path / name, rows), TargetOptions())
+        target = Predictions(write_content(tmp_path / name, rows), TargetOptions())
         assert target.probe(dataset, dataset.cases)[0].startswith(f"{name}: the answer is")
         runs.append(list(Journal(tmp_path / f"run-{name}", dataset, target).ask()))
     assert [case.reply for case in runs[0]] == [case.reply for case in runs[1]] == [case.reply for case in runs[2]]

@@ -4,6 +4,7 @@ import asyncio
 import re
 import threading
 import time
+import unicodedata
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -235,11 +236,14 @@ def test_http_target_reads_headers_from_environment(http, server, dataset, monke
 
 
 def test_documents_named_accepts_file_names_in_other_spellings(tmp_path):
-    for name in ("Part 36.pdf", "lease.pdf", "lease.txt"):
+    for name in ("Part 36.pdf", "lease.pdf", "lease.txt", "Élan.txt"):
         (tmp_path / name).touch()
     documents = Documents({path.name: path for path in tmp_path.iterdir()})
-    for name in ("Part 36.pdf", "part 36", "corpus/Part 36.pdf", "Part 36#page=Offers to Settle", "Part 36.pdf#page=3"):
-        assert documents.named(name) == "Part 36.pdf"
+    spellings = ("Part 36.pdf", "part 36", "corpus/Part 36.pdf", "Part 36#page=Offers to Settle", "Part 36.pdf#page=3")
+    spellings += ("https://files.example/in/Part%2036.pdf?sig=a%2Fb#page=3", "C:\\in\\Part 36.pdf", "PART 36.PDF")
+    for name in (*spellings, "Part 36.pdf.pdf", "Part%252036.pdf"):
+        assert documents.named(name) == "Part 36.pdf", name
+    assert documents.named(unicodedata.normalize("NFD", "Élan.txt")) == "Élan.txt"
     assert documents.named("lease") is None and documents.named("lease.txt") == "lease.txt"
 
 

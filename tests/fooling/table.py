@@ -255,6 +255,9 @@ FORMS = [
     Row("HTML tags inside", passages=chunk(lambda words: words.replace(" the ", " <b>the</b> "))),
     Row("the chunk in a JSON object", passages=chunk(lambda words: json.dumps({"id": "c-17", "page_content": words}))),
     Row("a Markdown quotation", passages=chunk(lambda words: "> **" + words + "**")),
+    Row("a Markdown link", passages=chunk(
+        lambda words: words.replace("shall", "[shall](https://leases.example/a?b=c)"))),
+    Row("a heading before the chunk", passages=chunk(lambda words: f"SUPPLY OF TIMBER\n## Duties\n{words}")),
     Row("a Markdown table", passages=chunk(lambda words: f"| Matter | Text |\n|---|---|\n| Wording | {words} |")),
     Row("a LaTeX table", passages=chunk(
         lambda words: "\\begin{tabular}{ll}\nWording & \\textit{" + words + "} \\\\\n\\end{tabular}")),
