@@ -49,7 +49,7 @@ class Windows:
         self._as_asked = {text for text, _, role in pack.queries.tolist() if role in roles}
 
     def make_window(self, passage: int, random: Random | None = None) -> Window:
-        """Return the window of a passage: its tokens, extended to whole sentences."""
+        """Return the window of a passage: its tokens with the rest of its sentences; `random` varies the window."""
         start, end = int(self.starts[passage]), int(self.ends[passage])
         here = self.tokens_of(int(self.pack.passages[passage, 0]))
         drawn = 0.0 if random is None else random.random()

@@ -61,7 +61,10 @@ def find_bands(scale: Scale, metric: str) -> Bands | None:
 
 
 def read_scale(path: Path | None = None) -> Scale:
-    """Return the bands of a TOML file; by default, or for `seed`, return bands that are part of this package."""
+    """Return the bands that a TOML file defines.
+
+    Without a path, these are the default bands; the path `seed` means the file `bands_seed.toml` of this package.
+    """
     file = _DEFAULT.with_name("bands_seed.toml") if path == Path("seed") else path or _DEFAULT
     try:
         scale = _SCALE.validate_python(parse_toml(read_text(file).removeprefix("\ufeff"), where=file))

@@ -53,7 +53,7 @@ def denies(text: str) -> bool:
 
 
 def has_exception(text: str) -> bool:
-    """Return whether a clause states or is an exception: `except`, `Notwithstanding the foregoing`."""
+    """Return whether a clause is an exception or states one: `except`, `Notwithstanding the foregoing`."""
     return _EXCEPTS.search(text) is not None
 
 

@@ -186,10 +186,10 @@ class Database:
 
 
 class Columns:
-    """A row of a database table: arrays of equal length, sorted by the first array.
+    """A row of a database table, with arrays of equal length, sorted by the first array.
 
-    The last but one array has the owners' keys: the chunks, headings or documents with the words. An object is a
-    snapshot: only objects created after `save` or `remove` show the change.
+    The last but one array has the keys of the owners, which are the chunks, headings or documents with the words.
+    An object is a snapshot: only objects created after `save` or `remove` show the change.
     """
 
     def __init__(self, database: Database, table: str, field: str, dtypes: Sequence[npt.DTypeLike]) -> None:

@@ -289,7 +289,10 @@ class Corpus:
         return Resolution(None, reason=_NO_DOCUMENT) if citation.section else self._resolve_heading(citation, row)
 
     def _find_documents(self, name: str) -> list[RulesFile]:
-        """Return the documents that a name can mean: by name, by number and half of the title, or by the court."""
+        """Return the documents that a name can mean.
+
+        A document can match by its name, by its number and half of its title, or by its court.
+        """
         plain = normalise_name(name)
         number = reference_of(plain)
         rest = set(plain.removeprefix(number).split())

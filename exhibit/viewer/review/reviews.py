@@ -52,7 +52,10 @@ def group_by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
 
 
 def place_passage(marked: MarkedPassage, document: Document | None) -> MarkedPassage | None:
-    """Return a passage with the document's text, located again if the text has changed; None if it is missing."""
+    """Return a passage with the document's text.
+
+    If the text has changed, the passage is located again; return None if it is missing.
+    """
     if document is None:
         return None
     words = " ".join(document.text[start:end] for start, end in marked.spans)
