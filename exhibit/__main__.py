@@ -30,7 +30,7 @@ VERBS = {
         modes={"--playbooks": "exhibit.drafting.folder:playbook_main"},
     ),
     "vary": Verb(
-        "exhibit.vary.make", "change a bundle by rule: other figures, a removed clause, an amendment, an injection"
+        "exhibit.vary.make", "copy a bundle with changes: other figures, a removed clause, an amendment, an injection"
     ),
     "evaluate": Verb(
         "exhibit.viewer.report",
@@ -39,10 +39,10 @@ VERBS = {
     ),
     "results": Verb("exhibit.viewer.results", "draw, compare and export runs, and follow them over time"),
     "view": Verb("exhibit.viewer.server.app", "show, review and evaluate bundles and runs in the browser"),
-    "review": Verb("exhibit.viewer.review.make", "let an expert check gold and answers"),
+    "review": Verb("exhibit.viewer.review.make", "let experts judge gold passages and answers"),
     "validate": Verb(
         "exhibit.storage.bundle",
-        "check the files of bundles; --documents also reads the documents and checks the position of the gold",
+        "check the files of bundles; --documents also reads the documents and checks the gold's locations",
         modes={"--documents": "exhibit.evidence.check:main"},
     ),
     "show": Verb("exhibit.evidence.show", "draw a question's gold on its page"),
@@ -65,14 +65,14 @@ VERBS = {
 EXIT_CODES = {
     0: "success",
     1: "an error (see stderr), or a failed check",
-    2: "the command cannot be understood",
+    2: "an unknown verb or flag, or a wrong value",
     3: "too many questions failed (evaluate --max-failures)",
     4: "a source changed (convert web --refresh), or a run became worse (results index --fail-on)",
     130: "stopped by Ctrl-C",
     141: "the program that reads the output closed the pipe",
 }
 _FLAGS = {
-    "--help": "show this help; after a verb, the help of that verb",
+    "--help": "show this help, or the help of the verb before it",
     "--version": "the version",
     "--quiet": "print results and errors only: no notes, no progress",
     "--verbose": "log what happens, and show where an error was raised",

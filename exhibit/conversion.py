@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not given[0].endswith(".py") and given[0] not in list_plugins(_PACKAGE):
         near = difflib.get_close_matches(given[0], list_plugins(_PACKAGE), n=1)
         near = [f"{given[0]}.py"] if Path(f"{given[0]}.py").is_file() else near
-        meant = f"did you mean exhibit convert {near[0]}?" if near else f"there are {names}"
+        meant = f"did you mean exhibit convert {near[0]}?" if near else f"choose one of {names}"
         return print_usage_error(f"no converter {given[0]!r}", meant, "exhibit convert")
     converter = find_converter(given[0])
     custom_run = getattr(converter, "run", None)  # a converter with more than one action has its own command
@@ -66,7 +66,7 @@ def load_converter(path: Path) -> Converter:
     spec.loader.exec_module(module)
     missing = [name for name in ("INFO", "read") if not hasattr(module, name)]
     if missing:
-        raise SourceError(f"{path}: has no {' and no '.join(missing)}; docs/converters.md shows a complete converter")
+        raise SourceError(f"{path}: has no {' and no '.join(missing)}; see the example in docs/converters.md")
     converter = cast(Converter, module)
     converter.INFO = replace(converter.INFO, command=f"exhibit convert {path.name} --source PATH")
     return converter

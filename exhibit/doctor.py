@@ -30,14 +30,14 @@ from exhibit.storage.cache import find_cache_folder
 
 DISTRIBUTION = "exhibit-rag"
 EXTRAS = {
-    "gs": "bundles and documents at gs://",
-    "milvus": "an index in Milvus, for millions of passages (--store milvus:URI)",
-    "notebook": "bundles as pandas tables and datasets.Dataset (import exhibit), and a kernel for Jupyter",
-    "ocr": "scans read without Tesseract (--ocr)",
-    "print": "HTML, office files, mails and web pages printed as PDFs, by a browser",
-    "ray": "work on a cluster (--engine ray)",
-    "s3": "bundles and documents at s3://",
-    "st": "any embedder of sentence-transformers (--embedder sentence-transformers:MODEL); installs torch",
+    "gs": "read bundles and documents at gs://",
+    "milvus": "store an index of millions of passages in Milvus (--store milvus:URI)",
+    "notebook": "open bundles as pandas tables or datasets.Dataset (import exhibit), and in Jupyter",
+    "ocr": "read scans without Tesseract (--ocr)",
+    "print": "print HTML, office files, mails and web pages as PDFs, by a browser",
+    "ray": "distribute work over a cluster (--engine ray)",
+    "s3": "read bundles and documents at s3://",
+    "st": "use any embedder of sentence-transformers (--embedder sentence-transformers:MODEL); installs torch",
 }  # the purpose of each extra that adds a feature; the other extras are for work on this project
 FIXES: dict[str, Callable[[], int]] = {
     "browser": lambda: import_module("exhibit.converters.pages.chromium").main(),
@@ -122,7 +122,7 @@ def _check_ocr() -> tuple[State, str]:
     engines = import_module("exhibit.evidence.scan").list_ocr_engines()
     missing = {name: load_plugin("exhibit.evidence.ocr", name)[0].missing("en") for name in engines}
     ready = [name for name, reason in missing.items() if not reason]
-    return ("ok", f"English by {', '.join(ready)}") if ready else ("absent", "; or ".join(missing.values()))
+    return ("ok", f"English is read by {', '.join(ready)}") if ready else ("absent", "; or ".join(missing.values()))
 
 
 def _check_office() -> tuple[State, str]:
@@ -158,7 +158,7 @@ def _check_cache() -> tuple[State, str]:
     folder = find_cache_folder()
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        return "missing", f"{folder}: cannot be written"
+        return "missing", f"{folder}: cannot be written; set EXHIBIT_CACHE to another folder"
     return "ok", f"{folder}, {shutil.disk_usage(existing).free / 1e9:.1f} GB free"
 
 
@@ -166,7 +166,7 @@ def _check_cache() -> tuple[State, str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the result of every check; return 1 when something required is missing. With --fix, install instead."""
     parser = build_parser("exhibit doctor", __doc__)
-    what = "install the browser and the model, or: browser, model, careful"
+    what = "install these parts: browser, model, careful (default: browser and model)"
     parser.add_argument("--fix", nargs="*", choices=list(FIXES), metavar="PART", help=what)
     add_json(parser)
     options = parser.parse_args(argv)

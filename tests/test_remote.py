@@ -116,7 +116,7 @@ def test_evaluate_stops_when_remote_bundle_is_missing_or_incomplete(memory, tmp_
     put(memory / "half/corpus/a.txt")
     evaluate(tmp_path, monkeypatch, "r", "--dataset-paths", f"{memory}/half", f"{memory}/none*", expect=1)
     output = capsys.readouterr().err
-    assert "half: no bundle.json in it" in output and f"{memory}/none*: matches nothing" in output
+    assert "half: no bundle.json in it" in output and f"{memory}/none*: no file or folder matches" in output
 
 
 def test_evaluate_stops_when_store_connection_fails_and_can_be_resumed(memory, local, tmp_path, monkeypatch, capsys):

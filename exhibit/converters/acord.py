@@ -86,7 +86,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             if judgment.grade not in range(5) or judgment.document not in clauses:
                 tally.fault("grade that is not 0 to 4, or of a clause that is not in the corpus", judgment.place)
             elif splits.setdefault(judgment.query, split) != split:
-                tally.fault("grade in a second split of its query", judgment.place)
+                tally.fault("grade of a query that is graded in another split", judgment.place)
             else:
                 grades[judgment.query][judgment.document] = judgment.grade
     missing = [split for split in INFO.splits if split not in splits.values()]
@@ -199,7 +199,7 @@ def read_judgments(release: Release, path: Path, tally: Tally) -> Iterator[Judgm
         if len(cells) == 3 and re.fullmatch(r"-?\d{1,3}", cells[2].strip()):
             yield Judgment(place, cells[0].strip(), cells[1].strip(), int(cells[2]))
         elif number > 1 and any(cells):
-            tally.fault("line of judgments that has no grade at its end", place)
+            tally.fault("line of the grades file that does not end with a grade", place)
 
 
 def read_queries(release: Release, path: Path, grades: Grades, tally: Tally) -> Iterator[Query]:

@@ -182,7 +182,7 @@ def _from_search(exports: list[Path], argv: list[str]) -> int:
     """Write a proposed ground-truth row for each query, which a person then edits; --force overwrites a file."""
     parser = Parser(prog="exhibit convert cpr --from-search EXPORT.json …")
     parser.add_argument("--ground-truth-out", type=Path, required=True, metavar="FILE.jsonl")
-    parser.add_argument("--force", action="store_true", help="replace the file")
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
     options = parser.parse_args(argv)
     out: Path = options.ground_truth_out
     if out.exists() and not options.force:

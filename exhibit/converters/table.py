@@ -52,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--sheet", metavar="NAME", help="the sheet of a workbook (default: the first sheet with rows)")
     add("--name", help="the bundle's short name (default: the table's file name)")
     add("--title", help="the bundle's title on the Hub (default: its short name)")
-    add("--licence", metavar="NAME", help="such as cc-by-4.0 (default: unknown)")
+    add("--licence", metavar="NAME", help="the licence of the bundle, such as cc-by-4.0 (default: unknown)")
     add("--redistributable", action="store_true", help="the licence allows the documents to be redistributed")
 
 
@@ -89,7 +89,7 @@ def _read_table(release: Release, table: Path, options: Namespace, tally: Tally)
     names = list(dict.fromkeys(quote.filename for row in questions for quote in row.quotes if quote.filename))
     judged = any(_is_judged(row) for row in questions)
     if not names and not shelf.files and not judged:
-        raise SourceError(f"{table}: no row names a document{list_columns(seen)}; name the column with --document")
+        raise SourceError(f"{table}: no row names a document{list_columns(seen)}; name their column with --document")
     if not names and judged:
         tally.note("no document and no passage is named: only answers are judged", table.name)
     chosen = names[: options.max_documents]

@@ -77,7 +77,7 @@ _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_fetch_arguments(parser)
-    refresh_help = "only report changes of a bundle's pages, and exit with 4 if there are any (--refresh --help)"
+    refresh_help = "report which pages of a bundle have changed, and write nothing; see --refresh --help"
     parser.add_argument("--refresh", default=SUPPRESS, metavar="BUNDLE", help=refresh_help)
     parser.epilog = _EPILOG
 
@@ -163,7 +163,7 @@ def refresh(argv: Sequence[str]) -> int:
             states[state] += 1
             if state != "unchanged":
                 sys.stdout.write("\n  ".join([f"{state}: {name} ({url})", *lines]) + "\n")
-    unknown = f", {states['unknown']} not fetched today" if states["unknown"] else ""
+    unknown = f", {states['unknown']} could not be fetched" if states["unknown"] else ""
     counts = f"{states['unchanged']} unchanged, {states['changed']} changed, {states['gone']} gone{unknown}"
     sys.stdout.write(f"{len(urls)} pages: {counts}\n")
     return CHANGED if states["changed"] or states["gone"] else FAILED if states["unknown"] else 0

@@ -76,7 +76,7 @@ VERSION = 13
 
 def add_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    books = "playbooks, by name or file, separated by commas (default: all that suit; see exhibit draft --playbooks)"
+    books = "playbooks, by name or file, separated by commas (default: by kind of document; see --playbooks)"
     add("--playbook", default="", metavar="NAMES", help=books)
     share = "the largest share of unanswerable questions among the scored questions (default: a third)"
     add("--impossible", type=float, default=IMPOSSIBLE, metavar="SHARE", help=share)
@@ -112,7 +112,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         raise SourceError(f"{source}: none of its {len(documents)} documents can be read: {'; '.join(drafter.unread)}")
     if not rows:
         kinds = ", ".join(sorted({document.profile.kind or "unknown" for document in drafted}))
-        documents_drafted = f"{len(drafted)} documents, of the kinds: {kinds}"
+        documents_drafted = f"{len(drafted)} documents of these kinds: {kinds}"
         raise SourceError(f"{source}: no question was drafted: {documents_drafted}; write a playbook (docs/draft.md)")
     for document in drafted:
         if not document.playbook:

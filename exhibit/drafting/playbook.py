@@ -90,7 +90,7 @@ def read_playbook(path: Path) -> Playbook:
     for question in playbook.questions:
         seek = wordings.get(f"{playbook.trained}/{question.name}", question.seek)
         if question.trained and not (seek := wordings.get(question.trained.lower())):
-            raise SourceError(f"{path}: {question.name}: no wording {question.trained!r} in the reader's training data")
+            raise SourceError(f"{path}: {question.name}: the reader is not trained on {question.trained!r}; correct it")
         capital = seek[:1].upper() + seek[1:] if seek and question.trained else seek
         questions.append(question.model_copy(update={"seek": capital}))
     return playbook.model_copy(update={"questions": questions})
@@ -101,7 +101,7 @@ def find_playbooks(names: Sequence[str] = ()) -> list[Playbook]:
     shipped = {path.stem.replace("_", "-"): path for path in sorted(SHIPPED.glob("*.toml"))}
     for name in names:
         if name not in shipped and not name.endswith(".toml"):
-            raise SourceError(f"no playbook {name!r}; there are {', '.join(shipped)}, or give a file FILE.toml")
+            raise SourceError(f"no playbook {name!r}; choose one of {', '.join(shipped)}, or a file FILE.toml")
     return [read_playbook(shipped.get(name, Path(name))) for name in names or shipped]
 
 

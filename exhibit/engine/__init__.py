@@ -57,18 +57,18 @@ def list_engines() -> list[str]:
 
 def add_engine_arguments(parser: Any) -> None:
     what = (
-        f"engine that runs the work: {', '.join(list_engines())}; ray:auto or ray:ray://HOST:10001 joins a cluster "
+        f"the engine that runs the work: {', '.join(list_engines())}; ray:auto or ray:ray://HOST:10001 joins a cluster "
         "(default: local, processes on this machine)"
     )
     parser.add_argument("--engine", metavar="NAME", default="local", help=what)
-    parser.add_argument("--jobs", type=parse_positive, metavar="N", help="workers (default: all processors)")
+    parser.add_argument("--jobs", type=parse_positive, metavar="N", help="number of workers (default: all processors)")
     add_limit_arguments(parser)
 
 
 def _open_runner(wanted: str) -> tuple[Any, str]:
     name, _, address = wanted.partition(":")
     if name not in list_engines():
-        raise ToolkitError(f"no engine {name!r}; there are {', '.join(list_engines())}")
+        raise ToolkitError(f"no engine {name!r}; choose one of {', '.join(list_engines())}")
     try:
         runner = load_plugin(runners.__name__, name)[0].Runner
     except ModuleNotFoundError as error:

@@ -39,17 +39,17 @@ class Limits:
     memory: int | None = MEMORY
 
     def late(self, name: str) -> LimitError:
-        return LimitError(f"{name}: not finished after {self.seconds:g} s, the limit of --item-timeout; left out")
+        return LimitError(f"{name}: left out, because it took more than {self.seconds:g} s; raise --item-timeout")
 
     def spent(self, name: str) -> LimitError:
         return LimitError(
-            f"{name}: reading it takes more processor time than the limit for a file of its size; left out "
-            f"(raise the limit with --item-timeout, now {self.seconds or 0:g} s)"
+            f"{name}: left out, because reading it takes more processor time than the limit for its size; "
+            f"raise --item-timeout, now {self.seconds or 0:g} s"
         )
 
     def make_memory_error(self, name: str) -> LimitError:
         most = (self.memory or 0) // _MIB
-        return LimitError(f"{name}: needs more than {most} MiB of memory, the limit of --item-memory; left out")
+        return LimitError(f"{name}: left out, because it needs more than {most} MiB of memory; raise --item-memory")
 
     def for_reading(self, size: int, share: MemoryShare = PLAIN) -> "Limits":
         seconds, memory = self.seconds, self.memory
@@ -80,11 +80,11 @@ def get_limits() -> Limits:
 def add_limit_arguments(parser: Any) -> None:
     parser.add_argument(
         "--item-timeout", type=parse_seconds, metavar="S", default=SECONDS,
-        help=f"seconds that one document may take before it is set aside (default: {SECONDS:g}; 0: no limit)",
+        help=f"time limit for one document, in seconds (default: {SECONDS:g}; 0: no limit)",
     )  # fmt: skip
     parser.add_argument(
         "--item-memory", type=parse_natural, metavar="MIB", default=MEMORY // _MIB,
-        help=f"memory that one document may take before it is set aside (default: {MEMORY // _MIB}; 0: no limit)",
+        help=f"memory limit for one document, in MiB (default: {MEMORY // _MIB}; 0: no limit)",
     )  # fmt: skip
 
 

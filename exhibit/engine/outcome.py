@@ -56,7 +56,7 @@ def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> O
             return Outcome(None, limits.make_memory_error(name_item(item)))
         except RecursionError as error:
             _log.debug("%s", name_item(item), exc_info=error)
-            return Outcome(None, LimitError(f"{name_item(item)}: nested too deeply; left out"))
+            return Outcome(None, LimitError(f"{name_item(item)}: left out, because it is nested too deeply"))
         except (ToolkitError, OSError) as error:
             cause = error if isinstance(error, OSError) else error.__cause__
             transient = isinstance(cause, OSError) and cause.errno in _TRANSIENT
@@ -66,13 +66,13 @@ def attempt_within(limits: Limits, function: Callable[[In], Out], item: In) -> O
             if pause is None and not transient:
                 raise
             if pause is None:
-                return Outcome(None, ToolkitError(f"{name_item(item)}: {error}; tried {TRIES} times; left out"))
+                return Outcome(None, ToolkitError(f"{name_item(item)}: left out after {TRIES} tries: {error}"))
         time.sleep(pause)
 
 
 def report_death(item: object, how: str) -> Outcome[Out]:
     why = "out of memory, or a fault in a library"
-    return Outcome(None, DocumentError(f"{name_item(item)}: its worker process {how} ({why}); left out"))
+    return Outcome(None, DocumentError(f"{name_item(item)}: left out, because its worker process {how} ({why})"))
 
 
 def name_item(item: object) -> str:

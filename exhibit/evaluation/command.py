@@ -113,7 +113,7 @@ def _report_failures(run: RunResults, settings: Settings) -> int:
     total, failed = run.question_count, run.failed_count
     if failed:
         times = "" if settings.repeat == 1 else f" in one of {settings.repeat} rounds or more"
-        message = f"{failed} of {total} questions failed{times}; they count as not right and in no other mean"
+        message = f"{failed} of {total} questions failed{times}; they count as not right, and in no other mean"
         message = f"{message}. The first: {run.first_error}"
         if failed / total > settings.max_failures:
             limit = f"that is {100 * failed / total:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"
@@ -147,34 +147,34 @@ def _make_parser() -> command.Parser:
     # available only in Python
     targets = ", ".join(name.replace("_", "-") for name in list_targets() if name != "function")
     add = parser.add_argument_group("questions").add_argument
-    add("bundles", nargs="*", metavar="BUNDLE", help="folders, hf://OWNER/NAME@REVISION, s3://, gs://")
+    add("bundles", nargs="*", metavar="BUNDLE", help="the bundles: folders, hf://OWNER/NAME@REVISION, s3://, gs://")
     add("--dataset-paths", nargs="+", metavar="BUNDLE", help=argparse.SUPPRESS)
-    add("--limit", "--numquestions", type=int, metavar="N", help="only N questions of each dataset")
-    add("--where", action="append", metavar="LABEL=VALUE", help="only questions with this label; repeatable")
+    add("--limit", "--numquestions", type=int, metavar="N", help="ask only N questions of each dataset")
+    add("--where", action="append", metavar="LABEL=VALUE", help="ask only questions with this label; repeatable")
     add("--ask-label", metavar="LABEL", help="also ask for the value of this label, and score it (ContractNLI: label)")
     files = "ingest only these files (default: pdf if the PDFs contain all gold)"
     add("--file-type", metavar="pdf|txt,html|all", help=files)
     add = parser.add_argument_group("system under test").add_argument
-    add("--target", metavar="NAME", help=f"{targets}, or a .toml file (default: builtin)")
+    add("--target", metavar="NAME", help=f"the system: {targets}, or a .toml file (default: builtin)")
     add("--target-url", "--targeturl", metavar="URL", help="the address of the server to test")
     add("--recheck", type=Path, metavar="FILE", help="score a finished run of ragas, DeepEval, promptfoo, Inspect …")
     add("--documents", type=Path, metavar="DIR", help=argparse.SUPPRESS)
-    add("--preset", metavar="NAME", help=f"{', '.join(list_presets())}, or a .toml (default: {DEFAULT})")
-    add("--embedder", metavar="NAME", help=f"{_list_names('embedder')}, or NAME:MODEL")
-    add("--llm", metavar="NAME", help=f"{_list_names('llm')}, as NAME:MODEL; none: retrieval only")
+    add("--preset", metavar="NAME", help=f"the recipe: {', '.join(list_presets())}, or a .toml (default: {DEFAULT})")
+    add("--embedder", metavar="NAME", help=f"the embedder: {_list_names('embedder')}, or NAME:MODEL")
+    add("--llm", metavar="NAME", help=f"writes the answers: {_list_names('llm')}, as NAME:MODEL; none: retrieval only")
     add("--top-k", dest="k", help=argparse.SUPPRESS)  # the flag's name in the first seed project
-    add("--set", action="append", metavar="NAME=VALUE", help="any setting; exhibit evaluate --settings lists them")
-    add("--config", type=Path, metavar="FILE", help="settings as JSON or TOML; flags override them")
+    add("--set", action="append", metavar="NAME=VALUE", help="any setting; exhibit evaluate --settings lists all")
+    add("--config", type=Path, metavar="FILE", help="a JSON or TOML file of settings; flags override them")
     results = parser.add_argument_group("results")
     add = results.add_argument
-    add("--metrics", metavar="NAME,…", help="such as ndcg,drm@8 (default: all that apply)")
+    add("--metrics", metavar="NAME,…", help="the metrics, such as ndcg,drm@8 (default: all that apply)")
     add("--judge", metavar="NAME", help="the model that marks groundedness, relevance and correctness")
     add("--by", metavar="LABEL", help="add a table by a label of the questions, such as category")
     # flags of the third seed project
     add("--all", dest="by", action="store_const", const="source_type", help=argparse.SUPPRESS)
     kind: dict[str, Any] = {"dest": "where", "action": "append", "type": lambda value: f"source_type={value}"}
     add("--source-type", help=argparse.SUPPRESS, **kind)
-    analysis = "analyse a finished run; without RUN, count the questions"
+    analysis = "print an analysis of a finished run; without RUN, count the questions"
     add("--analyze", nargs="?", const="", metavar="RUN", help=analysis)
     add("--output-dir", "--resultsdir", metavar="DIR", help="the folder of all runs (default: results)")
     add("--run-name", metavar="NAME", help="the name of the run's folder (default: preset and time)")

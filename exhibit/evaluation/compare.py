@@ -65,7 +65,7 @@ def explain_fall(name: str, difference: Difference, max_fall: float = MAX_FALL) 
         return ""
     if difference.ci95:
         return "worse by more than chance" if difference.beyond_chance else ""
-    few = f"worse by more than {max_fall:g}, with too few documents for an interval"
+    few = f"worse by more than {max_fall:g}; there are too few documents for an interval"
     return few if measure_fall(name, difference) > max_fall else ""
 
 

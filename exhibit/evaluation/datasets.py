@@ -127,7 +127,7 @@ def _expand(pattern: str, notes: list[str]) -> Iterator[Folder]:
     else:
         paths = [Path(pattern)]
     if not paths:
-        raise BundleError(f"{pattern}: matches nothing")
+        raise BundleError(f"{pattern}: no file or folder matches; check the path")
     for path in paths:
         if isinstance(path, Remote) and path != location and list_file(path / INFO) is None:
             notes.append(f"{path}: has no {INFO}; skipped")
@@ -172,7 +172,7 @@ def load_datasets(
             has = ", ".join(f"{count} {ending}" for ending, count in sorted(endings.items())) or "none"
             left_out.append(f"{bundle.address}: no {wanted} file in corpus/; it has {has}")
         elif not questions:
-            left_out.append(f"{bundle.address}: no question is selected; check --where and --limit")
+            left_out.append(f"{bundle.address}: no question matches; check --where and --limit")
         else:
             others = 0 if selection.file_type else sum(map(is_readable, bundle.files.values())) - len(files)
             what = f"{others} files that are not PDFs are left out; use --file-type all to include them"

@@ -114,7 +114,7 @@ class _Evaluation:
             raise ToolkitError("\n".join(dict.fromkeys(problems)))
         idle = [name for name in settings.pipeline if not name.startswith("price_")]
         if idle and settings.target_name != "builtin" and not settings.writes_answers:
-            warnings.append(f"{', '.join(idle)}: without effect, because the built-in pipeline is not tested")
+            warnings.append(f"{', '.join(idle)}: ignored, because the built-in pipeline is not the system under test")
         if settings.repeat > 1 and self.target.exact:
             warnings.append("--repeat has no effect: the built-in pipeline gives the same answer each time")
         for warning in warnings:

@@ -57,9 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("predictions", type=Path, metavar="predictions.json", help="the retrieved passages, best first")
     add("gold", type=Path, metavar="gold.json", help="the queries with the snippets that answer them")
-    add("--k", type=parse_positive, default=K, metavar="K", help=f"the cutoff of recall and nDCG (default: {K})")
+    add("--k", type=parse_positive, default=K, metavar="K", help=f"cutoff rank of recall and nDCG (default: {K})")
     add("--output", type=Path, metavar="FILE", help="also write the results to this file, as JSON")
-    seed = "seed: two texts match if either contains the other, so even a single word matches"
+    seed = "seed: two texts match if one contains the other, even if it is a single word"
     add("--parity", choices=["seed"], default="", help=seed)
     add_json(parser)
     options = parser.parse_args(argv)
@@ -100,7 +100,7 @@ def _pair_cases(predictions: Path, gold: Path) -> list[Case]:
         if not cases:
             raise ToolkitError(f"{predictions}: none of its queries is in {gold} {first}; is this the right gold file?")
         where = f"{predictions}: {len(unknown)} of {len(predicted)} queries are not in {gold} {first}"
-        print_note(f"{where} and are not counted: impossible questions have no gold there")
+        print_note(f"{where} and are not counted, as impossible questions have no gold there")
     if len(tests) > len(cases):
         print_note(f"{len(tests) - len(cases)} of {len(tests)} tests in {gold} have no prediction and are not counted")
     return cases

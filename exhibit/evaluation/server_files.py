@@ -191,7 +191,7 @@ def read_template(value: Any) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"the value, or the file that it names, is not JSON: {error}; correct it") from error
+        raise ValueError(f"the value, or the file that it names, is not valid JSON: {error}; correct it") from error
 
 
 def _parse_pairs(value: Any) -> Any:
@@ -326,7 +326,7 @@ def _read_variables(variables: Mapping[str, str]) -> dict[str, str]:
         if not value:
             raise ToolkitError(f"target_header: the environment has no variable {variables[name]}; set it")
         if not (value.isprintable() and value.isascii()):
-            raise ToolkitError(f"target_header: the value of {variables[name]} is not printable ASCII")
+            raise ToolkitError(f"target_header: {variables[name]} must have only printable ASCII characters")
     return values
 
 

@@ -128,7 +128,7 @@ class Settings(Selection):
                 raise ToolkitError(f"{name} has no effect without {needed}")
         if self.target_name == "builtin" and self.target_settings:
             given = ", ".join(f"{TARGET}{name}" for name in self.target_settings)
-            raise ToolkitError(f"{given}: has an effect only with a server; give its address with --target-url")
+            raise ToolkitError(f"{given}: only for a server under test; give its address with --target-url")
         if self.ask_label and self.target_name == "builtin" and not self.writes_answers:
             raise ToolkitError("ask_label: only a language model can choose a label; name one with --llm")
         return self

@@ -159,7 +159,7 @@ def _place_chunks(
             spans = placed.spans if stated else documents.find_all_spans(chunk.text, filename)
             by_file.setdefault(filename, []).append(spans)
     if not by_file:
-        raise SourceError(f"{file}: no chunk is in the documents of {dataset.name}; is the file from another bundle?")
+        raise SourceError(f"{file}: no chunk is from a document of {dataset.name}; is the file for another bundle?")
     if unplaced:
         say(f"{dataset.name}: {unplaced} of {len(chunks)} chunks of {file} were not located in its documents")
     return by_file
@@ -217,10 +217,10 @@ _REASONS: dict[str, str] = {
     Outcome.RIGHT: "",
     Outcome.WRONG: "the answer is wrong",
     Outcome.WRONGLY_REFUSED: "the system refused",
-    "budget": "cut by the budget",
+    "budget": "cut by the token budget",
     "number": "ranked below the passages that are read",
     "threshold": "below the threshold",
-    "confidence": "nothing was read, because the confidence is low",
+    "confidence": "no passage was read, because the confidence is low",
 }
 """The reason for a loss, by stage, outcome or limit of the context."""
 

@@ -67,7 +67,7 @@ def blank_hidden(document: Document) -> Document:
     text = list(document.text)
     for span, _ in hidden:
         text[slice(*span)] = [letter if letter.isspace() else " " for letter in text[slice(*span)]]
-    notes = (f"{note}; left out" for note in describe_hidden(hidden, document))
+    notes = (f"{note}; these were left out" for note in describe_hidden(hidden, document))
     return replace(document, text="".join(text), notes=(*document.notes, *notes))
 
 

@@ -59,7 +59,7 @@ def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
     """Return the OCR engine of that name; `auto` means the first installed engine that reads the language."""
     engines = import_plugins(ocr.__name__)
     if engine != "auto" and engine not in engines:
-        raise ToolkitError(f"--ocr-engine {engine}: no such engine; there are {', '.join(engines)}")
+        raise ToolkitError(f"--ocr-engine {engine}: no such engine; choose one of {', '.join(engines)}")
     longer = {three: two for module in engines.values() for two, three in getattr(module, "CODES", {}).items()}
     tags = [tag.replace("_", "-").partition("-")[0].lower() for tag in language.split("+")]
     codes = [longer.get(tag, tag) for tag in tags]
@@ -71,7 +71,7 @@ def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
                 return Ocr(name, "+".join(codes))
     if not absent:
         known = "; ".join(f"{name}: {' '.join(sorted(module.LANGUAGES))}" for name, module in engines.items())
-        raise ToolkitError(f"--ocr-language {language}: no OCR engine reads it; {known}")
+        raise ToolkitError(f"--ocr-language {language}: no OCR engine reads it; choose from {known}")
     raise ToolkitError("; or ".join(absent))
 
 
@@ -84,8 +84,8 @@ def add_ocr_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("scans")
     add = group.add_argument
     add("--ocr", action="store_true", help="read pages without text by OCR, and add the words as an invisible layer")
-    add("--ocr-language", default="en", metavar="TAG", help="such as en, cs-CZ or ces+eng")
-    add("--ocr-engine", choices=["auto", *list_ocr_engines()], default="auto", help="auto selects by the language")
+    add("--ocr-language", default="en", metavar="TAG", help="the language of the OCR, such as en, cs-CZ or ces+eng")
+    add("--ocr-engine", choices=["auto", *list_ocr_engines()], default="auto", help="auto: by the language")
 
 
 def read_ocr_flags(options: Namespace) -> Ocr | None:

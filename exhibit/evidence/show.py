@@ -89,7 +89,7 @@ def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[Dra
     bundle = open_bundle(mirror_bundle(root))
     lines = [line for line in bundle.gold if line.id == row]
     if not any(line.spans for line in lines):
-        why = "the question is impossible, or its quote was not found" if lines else "gold.jsonl has no such row"
+        why = "the question is impossible, or its quote was not found" if lines else "gold.jsonl does not have this id"
         raise BundleError(f"{root}: row {row} has no located gold: {why}")
     for name in dict.fromkeys(str(line.filename) for line in lines if line.spans):
         spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
@@ -104,8 +104,8 @@ def main(argv: list[str] | None = None) -> int:
     parser = Parser(prog="exhibit show", description=__doc__)
     parser.add_argument("bundle", type=parse_location, help="a bundle's folder or URL")
     parser.add_argument("row", type=int, help="the id of a question in train.json")
-    parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the image file; several files are numbered")
-    parser.add_argument("--scale", type=float, default=_SCALE, help="pixels per point (default 1.5 = 108 dpi)")
+    parser.add_argument("--out", type=Path, default=Path("gold.png"), help="the image file; further pages get a number")
+    parser.add_argument("--scale", type=float, default=_SCALE, help="pixels per point (default: 1.5, or 108 dpi)")
     add_limit_arguments(parser)
     add_json(parser)
     options = parser.parse_args(argv)

@@ -418,7 +418,7 @@ def format_names() -> list[str]:
 def export(root: Location, name: str, out: Path, *, force: bool = False) -> Export:
     """Write a bundle in the named format; `out` appears complete or not at all."""
     if name not in format_names():
-        raise ToolkitError(f"no format {name!r}; there are {', '.join(format_names())}")
+        raise ToolkitError(f"no format {name!r}; choose one of {', '.join(format_names())}")
     write = FORMATS[name] if name in FORMATS else load_plugin(__name__, name)[0].write
     source = Export(open_bundle(mirror_bundle(root)))
     with replace_folder(out, force=force, kind=KIND) as folder:
@@ -438,7 +438,7 @@ def export(root: Location, name: str, out: Path, *, force: bool = False) -> Expo
 def main(argv: list[str] | None = None) -> int:
     parser = build_parser("exhibit export", __doc__)
     parser.add_argument("bundle", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
-    parser.add_argument("--to", choices=format_names(), required=True, help="the format")
+    parser.add_argument("--to", choices=format_names(), required=True, help="the format to write")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="the folder to write")
     parser.add_argument("--force", action="store_true", help="replace an earlier export")
     add_json(parser)

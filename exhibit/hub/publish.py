@@ -46,7 +46,7 @@ TRANSPORT: type[BaseException] = errors.HfHubHTTPError.__mro__[1]
 
 ADVICE: dict[type[BaseException] | int | None, str] = {
     errors.OfflineModeIsEnabled: "HF_HUB_OFFLINE switches the Hub off; unset this variable",
-    errors.GatedRepoError: "the dataset is gated: ask for access on its page",
+    errors.GatedRepoError: "the dataset is gated: request access on its page",
     errors.RevisionNotFoundError: "no such revision; the dataset's page lists its branches and tags",
     errors.RepositoryNotFoundError: "no such dataset, or the token may not see it: log in with `hf auth login`",
     401: f"a valid token is needed: log in with `hf auth login`, or set HF_TOKEN ({TOKEN_PAGE})",
@@ -69,9 +69,9 @@ def connect(repo_id: str) -> huggingface_hub.HfApi:
     try:
         validate_repo_id(repo_id)
     except errors.HFValidationError as error:
-        raise ToolkitError(f"{repo_id!r} is not a repository: {error}") from error
+        raise ToolkitError(f"{repo_id!r} is not the name of a repository: {error}") from error
     if "/" not in repo_id:
-        raise ToolkitError(f"{repo_id!r} is not a repository: give its owner and name, as OWNER/NAME")
+        raise ToolkitError(f"{repo_id!r} is not the name of a repository: write OWNER/NAME")
     try:
         token = huggingface_hub.get_token()
     except Exception as error:  # an unreadable store or a failed keyless login; the message may contain the token
@@ -253,7 +253,7 @@ def _send(
                 parent_commit=remote.sha if remote else None,
             )
         except ValueError as error:  # a folder named .git, or a card's header that the Hub rejects
-            raise BundleError(f"the Hub does not accept a file name or the card: {error}") from error
+            raise BundleError(f"the Hub rejects a file name or the card: {error}; correct it") from error
 
 
 def _publish_mteb(api: huggingface_hub.HfApi, root: Path, sibling: str, *, private: bool) -> None:
@@ -295,7 +295,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser("exhibit publish", __doc__)
     add = parser.add_argument
     add("bundle", type=Path, metavar="DIR", help="a bundle's folder")
-    add("--repo-id", required=True, metavar="OWNER/NAME", help="the dataset on the Hub; created if missing")
+    add("--repo-id", required=True, metavar="OWNER/NAME", help="the dataset on the Hub; it is created if missing")
     add("--private", action="store_true", help="create a private dataset; refused if the dataset exists and is public")
     add("--tag", metavar="NAME", help="set a tag on the commit, such as v1; an existing tag is not moved")
     add("--create-pr", action="store_true", help="open a pull request instead of committing")

@@ -444,7 +444,7 @@ def choose_variant(what: str, plugin: str, argument: str | None) -> str:
     variant = argument or "int8"
     if variant not in VARIANTS:
         known = ", ".join(f"{plugin}:{known}" for known in VARIANTS)
-        raise ToolkitError(f"no {what} '{plugin}:{variant}'; there are {plugin}, {known}")
+        raise ToolkitError(f"no {what} '{plugin}:{variant}'; choose one of {plugin}, {known}")
     return variant
 
 

@@ -34,7 +34,7 @@ def _make_parser() -> argparse.ArgumentParser:
     add_engine_arguments(index)
     add_json(index)
     index.add_argument(
-        "--preset", default=DEFAULT, help=f"{', '.join(list_presets())}, or a .toml file (default: {DEFAULT})"
+        "--preset", default=DEFAULT, help=f"the recipe: {', '.join(list_presets())}, or a .toml (default: {DEFAULT})"
     )
     add_setting_flags(index.add_argument_group("settings, which override the preset"))
     for name, text in {"search": "show the best passages", "ask": "answer with citations"}.items():
@@ -71,8 +71,8 @@ def _report_lines(out: Path, report: Report) -> Iterator[str]:
     yield f"{out}: {report.documents} documents, {report.pages} pages, {report.chunks} chunks, {report.seconds:.1f} s"
     if report.set_aside:
         given = report.documents + len(report.set_aside)
-        yield f"files given: {given} = {report.documents} indexed + {len(report.set_aside)} set aside"
-    yield from (f"set aside: {reason}" for reason in report.set_aside)
+        yield f"files given: {given} = {report.documents} indexed + {len(report.set_aside)} not indexed"
+    yield from (f"not indexed: {reason}" for reason in report.set_aside)
     yield from (f"note: {note}" for note in report.notes)
 
 

@@ -192,7 +192,7 @@ class Config(Search, Ingest):
         path = Path(name) if name.endswith(".toml") else PRESETS / f"{name}.toml"
         if not path.exists():
             near = "".join(f"did you mean {match}? " for match in difflib.get_close_matches(name, list_presets(), n=1))
-            raise ToolkitError(f"no preset {name!r}; {near}there are {', '.join(list_presets())}, or pass a .toml file")
+            raise ToolkitError(f"no preset {name!r}; {near}choose one of {', '.join(list_presets())}, or a .toml file")
         settings = parse_toml(read_text(path, error=ToolkitError, most=LARGEST_FILE), where=path)
         for key, value in settings.items():
             # a file may come from another person: it must not decide where questions and keys are sent
@@ -234,7 +234,7 @@ def add_setting_flags(group: Any, *, but: frozenset[str] = frozenset()) -> None:
         if name not in but:
             if name in PLUGINS:
                 names = ", ".join(file.replace("_", "-") for file in list_plugins(PLUGINS[name]))
-                text = f"{text}; there are {names}"
+                text = f"{text}; one of {names}"
             flag = f"--{name.replace('_', '-')}"
             group.add_argument(flag, metavar="X", default=argparse.SUPPRESS, help=text.replace("%", "%%"))
 

@@ -22,7 +22,7 @@ def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
     if file not in brought:
         kind = package.rpartition(".")[2].removesuffix("s")
         names = ", ".join(plugin.replace("_", "-") for plugin in list_plugins(package))
-        raise ToolkitError(f"no {kind} {name!r}; there are {names}")
+        raise ToolkitError(f"no {kind} {name!r}; choose one of {names}")
     return _load(brought[file]), argument or None
 
 

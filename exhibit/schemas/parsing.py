@@ -43,7 +43,7 @@ def explain_read_errors(path: Path, error: type[ToolkitError] = BundleError) -> 
     except FileNotFoundError:
         raise error(f"{path}: missing") from None
     except OSError as fault:
-        raise error(f"{path}: cannot be read: {fault.strerror or fault}") from fault
+        raise error(f"{path}: cannot be read: {fault.strerror or fault}; check this file") from fault
     except UnicodeDecodeError as fault:
         raise error(f"{path}: not UTF-8 (byte {fault.start}); save it again as UTF-8") from fault
 

@@ -59,7 +59,7 @@ class ClauseChange:
 def add_amendments(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
     """Return the corpus with added amendments, and with questions about the amended clauses."""
     if request.argument is not None and request.argument not in ("1", "2", "3"):
-        raise ToolkitError(f"amended:{request.argument}: not a number of amendments; give 1 to {MAX_AMENDMENTS}")
+        raise ToolkitError(f"amended:{request.argument}: the number of amendments must be from 1 to {MAX_AMENDMENTS}")
     documents = dict(corpus.documents)
     rows: list[RawRow] = []
     for name, document in corpus.documents.items():

@@ -48,7 +48,7 @@ def read_kind(wanted: str) -> tuple[str, str | None]:
     """Return the name and the argument of the kind of variation in `NAME[:ARGUMENT]`."""
     name, _, argument = wanted.partition(":")
     if name not in KINDS:
-        raise ToolkitError(f"no kind {name!r}; there are {', '.join(KINDS)}")
+        raise ToolkitError(f"no kind {name!r}; choose one of {', '.join(KINDS)}")
     return name, argument or None
 
 
@@ -203,7 +203,7 @@ def add_documents(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> Tex
     given = request.argument or "2"
     times = int(given) if given.isdecimal() else 0
     if times < 2:
-        raise ToolkitError(f"growth:{request.argument}: not a whole number of at least 2, as in growth:2")
+        raise ToolkitError(f"growth:{request.argument}: the factor must be a whole number from 2, as in growth:2")
     if request.others is None:
         raise ToolkitError("growth: no other documents are given; add --others FOLDER")
     wanted = (times - 1) * len(corpus.documents)
@@ -219,7 +219,7 @@ def add_documents(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> Tex
         texts.add(document.text)
     added = len(documents) - len(corpus.documents)
     if added < wanted:
-        raise ToolkitError(f"{request.others}: {added} other documents, but growth:{times} needs {wanted}")
+        raise ToolkitError(f"{request.others}: {added} documents, but growth:{times} needs {wanted}; add more")
     rows = tuple(with_labels(row, growth=times) for row in corpus.rows)
     return replace(corpus, documents=documents, rows=rows)
 

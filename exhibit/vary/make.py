@@ -197,13 +197,13 @@ def make_parser() -> ArgumentParser:
     usage = "exhibit vary BUNDLE --kind KIND [--kind KIND …] --out FOLDER [--seed N] [flags]"
     parser = build_parser("exhibit vary", f"{__doc__}\n{kinds}", usage=usage)
     add = parser.add_argument
-    add("bundle", type=Path, metavar="BUNDLE", help="the parent bundle")
+    add("bundle", type=Path, metavar="BUNDLE", help="the bundle to vary")
     kind = "the kind of variation, such as figures or figures+scanned; several are applied in this order"
     add("--kind", action="append", required=True, metavar="KIND", help=kind)
     add("--out", type=Path, required=True, metavar="FOLDER", help="the folder of the variant")
     add("--no-control", action="store_true", help="do not write the control (default: it is written to FOLDER-control)")
     add("--seed", type=int, default=0, metavar="N", help="the seed for the choice of new values (default: 0)")
-    add("--others", type=Path, metavar="DIR", help="the folder or bundle with further documents for growth")
+    add("--others", type=Path, metavar="DIR", help="a folder or bundle with the documents that growth adds")
     add("--strict", action="store_true", help="stop at the first fault instead of counting faults")
     add("--force", action="store_true", help="replace existing bundles")
     add_json(parser)
@@ -225,7 +225,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         variant, twin = make_variant(options.bundle, kinds, out, control, options)
     seconds = time.monotonic() - started
     record = {"out": _record(variant, out), "control": _record(twin, control), "seconds": seconds}
-    lines = format_table(variant, out, seconds) + (f"\ncontrol, to be evaluated as well: {control}" if control else "")
+    lines = format_table(variant, out, seconds) + (f"\nalso evaluate the control: {control}" if control else "")
     print_results(record, lines, as_json=options.json)
     return 0
 

@@ -164,7 +164,7 @@ def draw(
             documents.append(sheets.number)
             pages += len(outcome.get("pages") or [None])
     if pages < len(wanted.pages):
-        drawn = f"{pages:,} of the {len(wanted.pages):,} pages that cases show are drawn, failures first"
+        drawn = f"{pages:,} of the {len(wanted.pages):,} pages that questions show are drawn, failures first"
         notes.append(f"{drawn}; the others are shown as text (--pages draws more)")
     return documents, notes
 

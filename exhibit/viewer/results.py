@@ -50,7 +50,7 @@ def _make_parser() -> cli.Parser:
         if name in ("summary", "diff", "index"):
             command.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
         if name in ("summary", "diff"):
-            command.add_argument("--all", action="store_true", help="every metric")
+            command.add_argument("--all", action="store_true", help="show every metric")
         if name in ("report", "compare"):
             what = f"the largest number of pages to draw, failures first (default: {MAX_PAGES})"
             command.add_argument("--pages", type=cli.parse_natural, default=MAX_PAGES, metavar="N", help=what)
@@ -61,7 +61,7 @@ def _make_parser() -> cli.Parser:
 
     add_command("summary", _print_summary, "print means with intervals: one run's datasets, or runs side by side", "+")
     add = add_command("diff", _print_diff, "compare two runs, paired by question", 2)
-    what = "exit 1 if a metric is worse by more than chance, or if more questions failed"
+    what = "exit with 1 if a metric is worse by more than chance, or if more questions failed"
     add("--fail-on-regression", action="store_true", help=what)
     what = "the largest fall that is not a regression if there are too few documents for an interval: absolute for a "
     what += f"share, relative for other units (default: {regression.MAX_FALL})"
@@ -69,18 +69,18 @@ def _make_parser() -> cli.Parser:
     add_command("report", _write_pages, "write the report of a run again, from its results folder")
     what = "compare any number of runs: metrics, and every question in each run"
     add = add_command("compare", _write_pages, what, "+")
-    add("--out", type=Path, metavar="FILE", help=f"the page (default: {comparison.NAME} in the last run's folder)")
+    add("--out", type=Path, metavar="FILE", help=f"page to write (default: {comparison.NAME} in the last run's folder)")
     add = add_command("export", _export, "export results for a model's repository on the Hub or for Every Eval Ever")
-    add("--to", choices=FORMS, required=True, help="the format")
+    add("--to", choices=FORMS, required=True, help="the format to write")
     add("--model", required=True, metavar="OWNER/NAME", help="the name of the system that was tested")
     add("--dataset", default="", metavar="OWNER/NAME", help="the bundle's repository on the Hub")
-    add("--out", type=Path, default=Path("exported"), metavar="DIR", help="the folder (default: exported)")
+    add("--out", type=Path, default=Path("exported"), metavar="DIR", help="the folder to write (default: exported)")
     what = "write a page on all runs that shows which run made a metric worse"
     add = add_command("index", trend.index, what, "?", default=Path("results"), metavar="RESULTS_DIR")
-    add("--out", type=Path, metavar="FILE", help=f"the page (default: RESULTS_DIR/{trend.NAME})")
-    what = "bands of the metrics: a TOML file, or seed: the figures that the second seed expects (docs/report.md)"
+    add("--out", type=Path, metavar="FILE", help=f"the page to write (default: RESULTS_DIR/{trend.NAME})")
+    what = "a TOML file that says which means are good and poor; seed: the figures of the second seed (docs/report.md)"
     add("--bands", type=Path, metavar="FILE", help=what)
-    what = f"exit {trend.GATE} if the newest run is still worse than an earlier run, or a mean is poor; repeatable"
+    what = f"exit with {trend.GATE} if the newest run is worse than an earlier run, or if a mean is poor; repeatable"
     add("--fail-on", action="append", choices=(trend.REGRESSION, trend.BAND), default=[], help=what)
     return parser
 

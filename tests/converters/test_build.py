@@ -134,7 +134,7 @@ def test_docs_example_converter_runs_from_a_file(tmp_path, convert):
 def test_convert_refuses_missing_converter_file_or_file_without_read_function(tmp_path, capsys):
     (tmp_path / "mine.py").write_text("INFO = None\n", encoding="utf-8")
     assert main([str(tmp_path / "mine.py"), "--out", str(tmp_path / "out")]) == 1
-    assert "has no read; docs/converters.md shows a complete converter" in capsys.readouterr().err
+    assert "has no read; see the example in docs/converters.md" in capsys.readouterr().err
     assert main([str(tmp_path / "none.py"), "--out", str(tmp_path / "out")]) == 1
     assert "no such file" in capsys.readouterr().err
 

@@ -81,7 +81,7 @@ def test_refresh_reports_an_unreachable_page_as_unknown(bundle, monkeypatch, cap
     monkeypatch.setattr("exhibit.converters.web.read_policy", lambda options: Policy(delay=0, retries=0))
     assert web.run(["--refresh", str(bundle)]) == 1  # without --allow-private, no request is sent to this machine
     out = capsys.readouterr().out
-    assert out.count("unknown: ") == 3 and "0 gone, 3 not fetched today" in out
+    assert out.count("unknown: ") == 3 and "0 gone, 3 could not be fetched" in out
 
 
 @pytest.mark.parametrize(

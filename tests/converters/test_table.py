@@ -236,11 +236,11 @@ def test_table_counts_incomplete_rows_by_reason(folder):
     assert len(read(write(folder / "t.jsonl", *rows), tally=tally).rows) == 1
     assert tally.left_out == {
         "the row has no question": ["line 3"],
-        "1 passages, but 2 documents: which passage is in which document?": ["line 5"],
+        "1 passages, but 2 documents; name one document, or one for each passage": ["line 5"],
         "passage without a document": ["line 7"],
         "row names no document": ["line 9"],
         "row without an answer or a passage": ["line 11"],
-        "the cell for impossible questions is neither yes nor no": ["line 13"],
+        "the cell that marks impossible questions must be yes or no": ["line 13"],
     }
 
 
@@ -610,7 +610,7 @@ def test_table_infers_whether_page_numbers_start_at_0_or_1(first, convert_conten
     bundle = convert_content("t.jsonl", rows)
     assert [(line["pages"], line["alternatives"]) for line in gold_of(bundle)] == [([n], []) for n in (2, 3, 3, 2)]
     (note,) = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]["page numbers of the source"]
-    assert note.startswith(f"counted from {first}: ")
+    assert note.startswith(f"the first page is {first}: ")
 
 
 def test_table_reads_promptfoo_assertions_as_required_and_forbidden_words(convert_content):

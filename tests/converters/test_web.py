@@ -251,8 +251,8 @@ def test_file_name_is_the_last_url_segment_unchanged(url, name):
 @pytest.mark.parametrize(
     ("urls", "message"),
     [
-        (["/a/x.html", "/b/x.html"], "/a/x.html and .*/b/x.html: both would be 'x.html.pdf'"),
-        (["/x", "/x.pdf"], "/x and .*/x.pdf: both would be 'x.pdf'"),
+        (["/a/x.html", "/b/x.html"], "/a/x.html and .*/b/x.html: both would be named 'x.html.pdf'"),
+        (["/x", "/x.pdf"], "/x and .*/x.pdf: both would be named 'x.pdf'"),
         (["/x.html?a", "/x.html?b"], "both would be"),
         (["/"], "/: no file name in it"),
         (["/folder/"], "/folder/: no file name in it"),

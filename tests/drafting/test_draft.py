@@ -139,7 +139,7 @@ def test_draft_reports_a_folder_without_legal_documents(tmp_path, contracts, cap
     empty.mkdir()
     (empty / "soup.txt").write_text("Boil the leeks. Add salt. Serve hot with bread.", encoding="utf-8")
     assert main([str(empty), "--out", str(tmp_path / "none"), "--engine", "serial"]) == 1
-    assert "no question was drafted: 1 documents, of the kinds: unknown" in capsys.readouterr().err
+    assert "no question was drafted: 1 documents of these kinds: unknown" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
 
 

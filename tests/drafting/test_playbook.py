@@ -80,5 +80,5 @@ def test_read_playbook_error_names_the_position_of_the_fault(text, message, tmp_
 
 
 def test_find_playbooks_lists_known_names_for_an_unknown_name():
-    with pytest.raises(SourceError, match="no playbook 'boats'; there are contract"):
+    with pytest.raises(SourceError, match="no playbook 'boats'; choose one of contract"):
         find_playbooks(["boats"])

@@ -51,8 +51,8 @@ def test_limits_for_reading_grow_with_file_size(size, share, seconds, memory):
 
 def test_limit_errors_name_the_limit_and_the_flag_that_changes_the_limit():
     limits = Limits(1.5, 3 << 20)
-    assert str(limits.late("a.pdf")) == "a.pdf: not finished after 1.5 s, the limit of --item-timeout; left out"
-    memory = "a.pdf: needs more than 3 MiB of memory, the limit of --item-memory; left out"
+    assert str(limits.late("a.pdf")) == "a.pdf: left out, because it took more than 1.5 s; raise --item-timeout"
+    memory = "a.pdf: left out, because it needs more than 3 MiB of memory; raise --item-memory"
     assert str(limits.make_memory_error("a.pdf")) == memory
     assert "(raise the limit with --item-timeout, now 1.5 s)" in str(limits.spent("a.pdf"))
     assert "raise the limit with --item-timeout, now 0 s)" in str(Limits(None, None).spent("a.pdf"))

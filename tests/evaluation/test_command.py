@@ -65,7 +65,7 @@ def test_evaluate_rag_flags_override_config_file(run_command, tmp_path, capsys):
 def test_evaluate_rag_prints_each_error_on_stderr_for_bad_arguments(run_command, tmp_path, capsys):
     assert run_command("--dataset-paths", tmp_path / "x*", tmp_path / "y", "--metrics", "bleu") == 1
     out, err = capsys.readouterr()
-    assert out == "" and err.count("error: ") == 3 and "matches nothing" in err and "no such folder" in err
+    assert out == "" and err.count("error: ") == 3 and "no file or folder matches" in err and "no such folder" in err
     assert run_command() == 1
     assert "name a folder, such as datasets_out/cuad" in capsys.readouterr().err
     with pytest.raises(SystemExit) as ended:

@@ -54,7 +54,7 @@ def test_where_selects_questions_that_match_every_label(tmp_path):
     assert [case.id for case in asked] == [0, 1, 6, 7]
     unlabelled = write_bundle(tmp_path / "b", gold=False)
     datasets, warnings = load_datasets([folder, unlabelled], Selection(where={"clause": ("law",)}))
-    assert [dataset.name for dataset in datasets] == ["leases"] and "no question is selected" in warnings[0]
+    assert [dataset.name for dataset in datasets] == ["leases"] and "no question matches" in warnings[0]
     message = r"did you mean --where clause=term\?\); the values are clause: law, none, term; court: no such label"
     with pytest.raises(BundleError, match=message):
         load_datasets([folder], Selection(where={"clause": ("Term",), "court": ("TCC",)}))
@@ -90,7 +90,7 @@ def test_load_datasets_reports_all_problems_together(tmp_path):
     with pytest.raises(BundleError) as caught:
         load_datasets(paths, Selection(file_type=("pdf",)))
     message = str(caught.value)
-    for part in ("none*: matches nothing", "empty/train.json: missing", "bad/train.json: row 0: question",
+    for part in ("none*: no file or folder matches", "empty/train.json: missing", "bad/train.json: row 0: question",
                  "another dataset has the name 'good'", "good: no pdf file in corpus/; it has 3 .txt"):  # fmt: skip
         assert part in message
 

@@ -157,7 +157,7 @@ def test_judged_metrics_require_a_judge_and_record_the_judge_prompt(run):
 def test_evaluate_reports_all_setting_errors_before_writing_files(run, tmp_path):
     with pytest.raises(ToolkitError) as caught:
         run(dataset_paths=[str(tmp_path / "none*"), str(tmp_path)], metrics="bleu", embedder="crystal", splitter="axe")
-    for part in ("none*: matches nothing", "train.json: missing", "no metric 'bleu'", "no splitter 'axe'"):
+    for part in ("none*: no file or folder matches", "train.json: missing", "no metric 'bleu'", "no splitter 'axe'"):
         assert part in str(caught.value)
     with pytest.raises(ToolkitError, match="char_recall@64: .*only 8 passages are ranked"):
         run(metrics="char_recall@64", depth=8)
@@ -354,7 +354,7 @@ def test_shipped_configs_parse_without_notes(name):
             "target_colour: not a setting of the target http; its settings",
         ),
         ({"sample_seed": 1}, "sample_seed has no effect without limit"),
-        ({"target_key": "VARIABLE"}, "target_key: has an effect only with a server"),
+        ({"target_key": "VARIABLE"}, "target_key: only for a server under test"),
         ({"chunk_size": "abc"}, "^settings: chunk_size: Input should be a valid integer[^;]*$"),
     ],
 )

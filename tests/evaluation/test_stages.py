@@ -386,7 +386,7 @@ def test_builtin_pipeline_reports_every_gold_stage(run: Run) -> None:
 def test_context_budget_is_named_as_reason_for_lost_gold(run: Run) -> None:
     common = {"preset": "naive", "chunk_size": 160, "embedder": "hashing:256"}
     lost = [stages for stages in stages_in(run(None, budget_tokens=40, **common)) if stages["lost_at"] == "context"]
-    assert lost and {stages["reason"] for stages in lost} == {"cut by the budget"}
+    assert lost and {stages["reason"] for stages in lost} == {"cut by the token budget"}
     assert "context" not in losses(run(None, name="wide", budget_tokens=4000, **common))
 
 

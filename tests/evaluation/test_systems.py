@@ -170,7 +170,7 @@ def test_ingest_set_to_never_lists_files_that_the_system_lacks(imitation, datase
 @pytest.mark.parametrize("ingest", ["auto", "fresh"])
 def test_ingest_is_rejected_for_system_without_uploads(imitation, dataset, ingest):
     with imitation("azure index") as system:
-        with pytest.raises(ToolkitError, match="the system has no interface for documents; remove --ingest"):
+        with pytest.raises(ToolkitError, match="the target has no upload of documents; remove --ingest"):
             open_system_target("azure index", system.url, ingest=ingest)
         assert not system.asked
 

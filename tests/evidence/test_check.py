@@ -76,7 +76,7 @@ def test_show_draws_gold_of_a_row_and_reports_an_unknown_row(converted, tmp_path
     assert (tmp_path / "page.png").stat().st_size > 10_000
     assert "page 1" in capsys.readouterr().out
     assert show([str(bundle), "999999", "--out", str(tmp_path / "no.png")]) == 1
-    assert "gold.jsonl has no such row" in capsys.readouterr().err
+    assert "gold.jsonl does not have this id" in capsys.readouterr().err
 
 
 def test_gold_check_accepts_provisions_without_heading():

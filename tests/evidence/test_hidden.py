@@ -114,7 +114,7 @@ def test_blank_hidden_does_not_change_offsets_of_visible_words_and_adds_a_note(d
     assert len(seen.text) == len(document.text)
     assert seen.text.split() == "The rent is due monthly.".split()
     assert seen.text.index("The rent") == document.text.index("The rent")
-    assert seen.notes == (f"page 1 has 6 hidden words, {NO_INK}; left out",)
+    assert seen.notes == (f"page 1 has 6 hidden words, {NO_INK}; these were left out",)
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,9 @@ def test_choose_ocr_selects_an_installed_engine_for_the_languages(monkeypatch):
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract.missing", lambda language: f"get tesseract for {language}")
     with pytest.raises(ToolkitError, match="get rapidocr; or get tesseract for cs"):
         choose_ocr("cs-CZ")
-    with pytest.raises(ToolkitError, match="no OCR engine reads it; rapidocr: cs da de"):
+    with pytest.raises(ToolkitError, match="no OCR engine reads it; choose from rapidocr: cs da de"):
         choose_ocr("tlh")
-    with pytest.raises(ToolkitError, match="there are rapidocr, tesseract"):
+    with pytest.raises(ToolkitError, match="choose one of rapidocr, tesseract"):
         choose_ocr("en", "magic")
 
 

@@ -152,7 +152,7 @@ def test_publish_reports_card_rejected_by_the_hub(connected, tmp_path, capsys):
 
 @pytest.mark.parametrize("repo", ["charters", "me/a/b", "me/no spaces", "me/x--y"])
 def test_publish_refuses_invalid_repository_name(connected, bundle, capsys, repo):
-    assert publish_to(bundle, repo=repo) == 1 and "is not a repository" in capsys.readouterr().err
+    assert publish_to(bundle, repo=repo) == 1 and "is not the name of a repository" in capsys.readouterr().err
 
 
 def test_publish_explains_missing_unknown_and_unauthorised_tokens(connected, bundle, monkeypatch, capsys):

@@ -121,5 +121,5 @@ def test_hashing_embedder_maps_each_word_to_a_dimension():
     other = zlib.crc32(b"due")
     assert other % 7 != code % 7 and abs(both[code % 7]) == pytest.approx(2 / 5**0.5)
     assert (embedder.name, hashing.open(None).dimensions) == ("hashing-8", 256)
-    with pytest.raises(ToolkitError, match="a number of dimensions"):
+    with pytest.raises(ToolkitError, match="the number of dimensions"):
         hashing.open("many")

@@ -199,7 +199,7 @@ def test_presets_have_expected_names_and_seed_values():
     assert (seed.splitter, seed.chunk_size, seed.overlap, seed.min_chunks) == ("sections:sentences", 500, 0, 7)
     assert (seed.method, seed.reranker) == ("dense", "none")
     assert (seed.temperature, seed.max_tokens) == (0.1, 1000)
-    for name, message in (("routd", "did you mean routed"), ("none-such", f"there are {', '.join(list_presets())}")):
+    for name, message in (("routd", "did you mean routed"), ("none-such", f"one of {', '.join(list_presets())}")):
         with pytest.raises(ToolkitError, match=message):
             Config.preset(name)
 

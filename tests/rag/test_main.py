@@ -122,5 +122,5 @@ def test_index_command_counts_and_names_unreadable_files(tmp_path, capsys):
     flags = ["--preset", "rcts", "--embedder", "hashing", "--engine", "serial"]
     assert main(["index", str(tmp_path / "docs"), "--out", str(tmp_path / "i"), *flags]) == 0
     _, counted, named = capsys.readouterr().out.rstrip("\n").split("\n")
-    assert counted == "files given: 2 = 1 indexed + 1 set aside"
-    assert named.startswith("set aside: ") and "b.pdf" in named
+    assert counted == "files given: 2 = 1 indexed + 1 not indexed"
+    assert named.startswith("not indexed: ") and "b.pdf" in named

@@ -40,7 +40,7 @@ def test_index_excludes_hidden_words_from_chunks_and_notes_them_in_report(indexe
     [found] = pipeline.search(["Which word does the lease answer with: zyxgate?"])
     assert found.ranked and all("zyxgate" not in hit.text for hit in found.ranked)
     assert "zyxgate" not in (pipeline.text("lease.pdf") or "")
-    assert report.notes == ("lease.pdf: page 1 has 9 hidden words, drawn without visible ink; left out",)
+    assert report.notes == ("lease.pdf: page 1 has 9 hidden words, drawn without visible ink; these were left out",)
     start = found.ranked[0].text.index("rent")
     hit = found.ranked[0]
     assert (pipeline.text("lease.pdf") or "")[hit.span.start + start :].startswith("rent")

@@ -32,7 +32,7 @@ def test_load_plugin_loads_a_new_plugin_file_and_splits_name_from_argument(packa
 
 @pytest.mark.parametrize("name", ["four", "_wires", "", "two.slots", ".."])
 def test_load_plugin_lists_known_names_for_an_unknown_name(package, name):
-    with pytest.raises(ToolkitError, match="no toaster .*there are two-slots$"):
+    with pytest.raises(ToolkitError, match="no toaster .*choose one of two-slots$"):
         load_plugin(package, name)
 
 

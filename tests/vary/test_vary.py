@@ -165,7 +165,7 @@ def test_vary_explains_an_unknown_kind_and_a_bundle_that_cannot_be_varied(tmp_pa
     (parent / "train.json").write_text(json.dumps(rows), encoding="utf-8")
     lines = (parent / "gold.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (parent / "gold.jsonl").write_text(lines[-1], encoding="utf-8")
-    for kind, reason in {"figures": "no question can be varied", "sideways": "there are amended, figures"}.items():
+    for kind, reason in {"figures": "no question can be varied", "sideways": "choose one of amended, figures"}.items():
         run(tmp_path, "--kind", kind, expect=1)
         assert reason in capsys.readouterr().err
 

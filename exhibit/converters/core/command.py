@@ -90,14 +90,14 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     downloaded = "the raw benchmark (default: the official release, downloaded once and cached)"
     add = parser.add_argument
     add("--out", type=parse_location, required=True, metavar="DIR", help="the folder of the new bundle")
-    add("--source", type=Path, metavar="PATH", help=downloaded if info.downloads else "see above")
+    add("--source", type=Path, metavar="PATH", help=downloaded if info.downloads else "the raw benchmark (see above)")
     add("--max-documents", type=parse_positive, metavar="N", help="convert only the first N documents")
     if info.splits:
-        add("--split", choices=[*info.splits, "all"], default="all", help="use one part of the release (default: all)")
+        add("--split", choices=[*info.splits, "all"], default="all", help="convert one split (default: all)")
     add("--answerable-only", action="store_true", help="leave out questions that have no answer in the document")
     add("--strict", action="store_true", help="stop at the first bad row instead of counting it")
     add("--force", action="store_true", help="replace an existing bundle")
-    patch = "apply reviewers' corrections of the gold, in order; shipped: the corrections in the package"
+    patch = "files with reviewers' corrections of the gold, applied in order; shipped: those in the package"
     add("--patch", nargs="+", action="extend", default=[], metavar="FILE", help=patch)
     add_json(parser)
     if add_arguments := getattr(converter, "add_arguments", None):
@@ -129,4 +129,4 @@ def format_table(bundle: BundleInfo, out: Location | str, seconds: float) -> str
         rows += [("", name) for name in (names[:MAX_SHOWN] if reason in (UNREADABLE, PAST_A_LIMIT) else ())]
     rows += [(f"noted: {remark}", f"{len(names):,}") for remark, names in bundle.noted.items()]
     lines = align_rows([*rows, ("time", f"{seconds:.1f} s")])
-    return "\n".join([f"{bundle.title} -> {out}", *lines, "bundle.json has names and reasons; README.md is the card"])
+    return "\n".join([f"{bundle.title} -> {out}", *lines, "bundle.json has the names and reasons; see also README.md"])

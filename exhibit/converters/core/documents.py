@@ -169,7 +169,7 @@ def _choose_page(quote: Quote, where: QuotePlace, document: Document, page: int)
 def _explain_wordless(task: Task) -> str:
     file = task.document.original or task.path
     if file.suffix.lower() not in {".pdf", *picture.SUFFIXES}:
-        return f"{file}: no words in it"
+        return f"{file}: no words in it; is the file empty?"
     hint = "OCR found no words in it either" if task.ocr else "add --ocr to read it"
     return f"{file}: no text in it, only pictures; {hint}"
 
@@ -290,8 +290,8 @@ def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally
     votes = Counter(fit.index(True) for fit in fits if sum(fit) == 1)
     first = 0 if votes[0] > votes[1] else 1
     if votes:
-        others = f", {votes[1 - first]} only if counted from {1 - first}" if votes[1 - first] else ""
-        tally.note("page numbers of the source", f"counted from {first}: {votes[first]} passages fit{others}")
+        others = f"; {votes[1 - first]} passages fit only if it is {1 - first}" if votes[1 - first] else ""
+        tally.note("page numbers of the source", f"the first page is {first}: {votes[first]} passages fit{others}")
     for quote in stated:
         places = done[quote.filename].places
         where = places[quote]

@@ -80,7 +80,7 @@ class Release:
                 paths = sorted(path for path in search(pattern) if "__MACOSX" not in path.parts)
                 if len(paths) > 1:
                     first, second = paths[:2]
-                    raise SourceError(f"{source}: several {pattern}: {first} and {second}; pass one of them")
+                    raise SourceError(f"{source}: several files match {pattern}: {first} and {second}; remove one")
                 if paths:
                     return paths[0]
         raise SourceError(f"{source}: no {patterns[0]} in it; expected {self.info.expects}{_from(self.info)}")
@@ -137,7 +137,7 @@ class Release:
         return content
 
     def _make_error(self, path: Path, problem: str) -> SourceError:
-        return SourceError(f"{path}: {problem}; get it again from {self.info.url}")
+        return SourceError(f"{path}: {problem}; download it again from {self.info.url}")
 
 
 def read_records(
@@ -183,10 +183,10 @@ def unpack(archive: Path, folder: Path) -> None:
             for entry in entries:
                 file.extract(entry, folder)
     except OSError as error:
-        raise SourceError(f"{archive}: cannot be unpacked: {error.strerror}; is there room in TMPDIR?") from error
+        raise SourceError(f"{archive}: cannot be unpacked: {error.strerror}; does TMPDIR have enough space?") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, LookupError, RuntimeError) as error:
         # zipfile raises a RuntimeError if a password is needed
-        raise SourceError(f"{archive}: damaged or encrypted archive ({error}); get it again") from error
+        raise SourceError(f"{archive}: damaged or encrypted archive ({error}); download it again") from error
 
 
 def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:

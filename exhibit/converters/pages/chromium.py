@@ -99,7 +99,7 @@ async def run_browser() -> AsyncIterator[Browser]:
             driver = await async_playwright().start()
         except Exception as error:  # Playwright raises errors of its pipe to the driver, even plain Exception
             reason = (str(error).splitlines() or [type(error).__name__])[0]
-            needs = "it needs memory and open files: see ulimit -v and ulimit -n"
+            needs = "raise the limits of memory (ulimit -v) and of open files (ulimit -n)"
             raise ServiceError(f"Playwright's driver does not start: {reason}; {needs}") from error
         stack.push_async_callback(driver.stop)
         for sandbox in (False,) if is_root() else (True, False):  # some systems have no sandbox
@@ -109,7 +109,7 @@ async def run_browser() -> AsyncIterator[Browser]:
             except import_browser_error() as error:
                 problem = error.message.splitlines()[0]
         else:
-            raise ServiceError(f"Chromium does not start: {problem}")
+            raise ServiceError(f"Chromium does not start: {problem}; run exhibit doctor --fix browser")
         stack.push_async_callback(_end_browser, browser)
         yield browser
 

@@ -94,7 +94,7 @@ def make_corpus_names(urls: Iterable[str]) -> dict[str, str]:
         owner = owners.setdefault(filename_of(url), url)
         if owner != url:
             name = filename_of(url)
-            raise SourceError(f"{owner} and {url}: both would be {name!r} in the corpus; leave one of them out")
+            raise SourceError(f"{owner} and {url}: both would be named {name!r} in the corpus; remove one of them")
     return {url: name for name, url in owners.items()}
 
 
@@ -131,7 +131,7 @@ def add_fetch_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument_group("fetching").add_argument
     delay = "seconds between two requests to one host; robots.txt may ask for more (default: %(default)s)"
     add("--delay", type=parse_seconds, default=0.5, metavar="S", help=delay)
-    add("--timeout", type=parse_seconds, default=60.0, metavar="S", help="seconds for one page (default: %(default)s)")
+    add("--timeout", type=parse_seconds, default=60.0, metavar="S", help="time limit of a page (default: %(default)s)")
     large = "leave out larger pages and files (default: %(default)s)"
     add("--max-bytes", type=parse_positive, default=100 << 20, metavar="N", help=large)
     add("--refetch", action="store_true", help="fetch again the pages that an earlier run has stored")

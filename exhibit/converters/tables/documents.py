@@ -132,7 +132,7 @@ class Shelf:
         for name, document in documents.items():
             other = first.setdefault(document.filename, name)
             if documents[other] != document:  # two files with one name cannot be in the corpus, which is one folder
-                raise SourceError(f"{other} and {name}: both would be {document.filename!r} in the corpus; rename one")
+                raise SourceError(f"{other} and {name}: both would be named {document.filename!r}; rename one of them")
         return {name: documents[name] for name in names if name in documents}
 
     def find_others(self, documents: Mapping[str, RawDocument], tally: Tally) -> dict[str, RawDocument]:

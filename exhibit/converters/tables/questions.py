@@ -367,7 +367,7 @@ class GoldReader:
             if parts and named and "document" not in parts:
                 if len(named) not in (1, len(items)):
                     raise ValueError(
-                        f"{len(items)} passages, but {len(named)} documents: which passage is in which document?"
+                        f"{len(items)} passages, but {len(named)} documents; name one document, or one for each passage"
                     )
                 stated["document"], page = named[at if len(named) > 1 else 0]
                 stated |= {} if page is None else {"page": page}
@@ -386,7 +386,7 @@ class GoldReader:
             return [Quote(file[0], None, page=file[1])]
         provisions = read_provisions(text) or read_provisions(f"{law} {text}")
         if not provisions:
-            reason = "citation of no known file or provision"
+            reason = "citation of an unknown file or provision"
             self._tally.note(reason, f"{self._place}: {text[:80]}")
             return [_NOWHERE]
         grade = parts.get("grade")
@@ -456,7 +456,7 @@ def _read_question(record: Record, columns: Columns, gold: GoldReader, number: i
     refused, answerable = read_refusal(cells["impossible"]), read_refusal(cells["answerable"])
     stated = bool(read_cell_words(cells["answerable"]))
     if refused is None or (answerable is None and stated):
-        raise ValueError("the cell for impossible questions is neither yes nor no")
+        raise ValueError("the cell that marks impossible questions must be yes or no")
     used = {name.split(".")[0] for name in columns.values() if name} | set(columns.values())
     labels = {name: label(value) for name, value in record.cells.items() if name not in used}
     options = read_options(cells["options"])

@@ -170,7 +170,7 @@ def _read_delimited(path: Path, text: str, tally: Tally) -> Iterator[Record]:
         delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=measure)
         rows = split_cells(text, delimiter)
     except csv.Error as error:
-        raise SourceError(f"{path}: not a valid CSV or TSV table: {error}") from error
+        raise SourceError(f"{path}: not a valid CSV or TSV table: {error}; save it again as CSV") from error
     yield from _cut(path, _keep_filled_rows(rows), tally)
 
 
@@ -247,10 +247,10 @@ def _read_workbook(path: Path, name: str | None, tally: Tally) -> Iterator[Recor
     """Yield the rows of the named sheet, else of the first sheet with a table."""
     sheets = _read_unpacked(partial(_read_sheets, name=name), path)
     if name is not None and name not in sheets:
-        raise SourceError(f"{path}: no sheet {name!r}; there are {', '.join(sheets)}")
+        raise SourceError(f"{path}: no sheet {name!r}; the sheets are {', '.join(sheets)}")
     filled = {title: rows for title, rows in sheets.items() if rows}
     if not filled:
-        raise SourceError(f"{path}: no rows in {'that sheet' if name else 'any of its sheets'}")
+        raise SourceError(f"{path}: no rows in {f'the sheet {name!r}' if name else 'any sheet'}; is it the right file?")
     # a cover sheet has no table
     tabular = [title for title, rows in filled.items() if len(rows[_find_header(rows)][1]) > 1 and len(rows) > 1]
     chosen = [*tabular, *filled][0]
@@ -361,4 +361,4 @@ def read_parquet(path: Path) -> list[Any]:
     except pyarrow.ArrowMemoryError as error:
         raise MemoryError(str(error)) from error
     except pyarrow.ArrowException as error:
-        raise DocumentError(f"{path}: not a Parquet file, or damaged: {error}") from error
+        raise DocumentError(f"{path}: not a Parquet file, or damaged: {error}; write it again") from error

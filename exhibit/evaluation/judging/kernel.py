@@ -276,7 +276,7 @@ def _judge_values(expected: Reading, reply: Reading, question: Reading) -> Decis
         if keys <= stated and rivals:
             return Decision(None, f"The reply also says {min(rivals)}.")
         if kind in ("amount", "period", "percentage") and not keys & stated and _has_other_unit(keys, reply):
-            return Decision(False, f"The reply gives the number of {min(keys)} with another unit.")
+            return Decision(False, f"The reply has the number of {min(keys)}, but another unit.")
     return None
 
 

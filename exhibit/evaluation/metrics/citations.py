@@ -95,7 +95,7 @@ def citations_matched(case: Case) -> float | None:
     return sum(bool(names & given) for names in expected) / len(expected) if expected else None
 
 
-@on_truth("Sources matched by name", "similarity of cited and expected names")
+@on_truth("Sources matched by name", "similarity between the cited and the expected names")
 def precedent_matching(case: Case, options: Options) -> float | None:
     given = [*find_cited_names(case.reply.answer or "")]
     given += [name for file in _list_cited_files(case) for name in _list_file_names(file)]

@@ -15,9 +15,7 @@ def latency(case: Case) -> float | None:
     return case.reply.seconds
 
 
-@metric(
-    "Cost of a reply", "cost of a question, as the system reports it or by the prices that you give", unit="currency"
-)
+@metric("Cost of a reply", "cost of a question, reported by the system or computed from your prices", unit="currency")
 def cost(case: Case, options: Options) -> float | None:
     usage = case.reply.usage
     if "cost" in usage:
@@ -29,7 +27,7 @@ def cost(case: Case, options: Options) -> float | None:
 
 
 @metrics.metric(
-    "Answer length", "characters of an answer", group="Cost", unit="characters", higher_is_better=None,
+    "Answer length", "number of characters in an answer", group="Cost", unit="characters", higher_is_better=None,
     needs=("answer",), short=False,
 )  # fmt: skip
 def answer_length(case: Case) -> float:

@@ -361,7 +361,7 @@ def _measure_gaps(case: Case, k: int) -> list[float]:
 
 
 @on_spans(
-    "Right law and paragraph first", "questions on laws whose first passage is from the right paragraph, in any version"
+    "Right law and paragraph first", "questions whose first passage is from the right law and paragraph, in any version"
 )
 def provision_first(case: Case) -> float | None:
     if "paragraph" not in case.labels:
@@ -369,7 +369,7 @@ def provision_first(case: Case) -> float | None:
     return float(bool(case.reply.passages) and has_right_version(case.reply.passages[0], case) is not None)
 
 
-@on_spans("Right version", "of the questions with the right paragraph first, those with the right version")
+@on_spans("Right version", "share with the right version, among questions with the right law and paragraph first")
 def version_accuracy(case: Case) -> float | None:
     if "paragraph" not in case.labels or not case.reply.passages:
         return None

@@ -75,11 +75,11 @@ class Server:
         """Whether the server was probed, and whether a reply has had an end mark of a stream and an answer."""
         uploads = options.ingest in ("auto", "fresh")
         if uploads and not system.ingest:
-            raise ToolkitError(f"{self._place}: the system has no interface for documents; remove --ingest")
+            raise ToolkitError(f"{self._place}: the target has no upload of documents; remove --ingest")
         setting = system.ingest.setting if system.ingest else ""
         # the file's own default does not count: documents and keys go only to hosts that the user has named
         if setting and (uploads or options.ingest) and setting not in settings.model_fields_set:
-            raise ToolkitError(f"{self._place}: uploads go to another server; name it with --set target_{setting}=URL")
+            raise ToolkitError(f"{self._place}: another server takes uploads; name it with --set target_{setting}=URL")
 
     # ---------------------------------------------------------------- one question
 
@@ -96,7 +96,7 @@ class Server:
             parts = replies.find_parts(self._parse(data), self.paths)
         self._marks_end |= parts.ended is True
         if parts.ended is False and self._marks_end:
-            raise HttpError("the reply is incomplete: its stream has no end mark", transient=True)
+            raise HttpError("the stream of the reply ended before its end mark", transient=True)
         if parts.blank and self._answers:  # the system answered other questions, but not this one
             return replace(parts, answer="")
         only_passages = parts.passages and not self._answers and not self.paths.answer
@@ -239,7 +239,7 @@ class Server:
         if not parts.passages:
             if self.values.get("response_context_jmespath") and parts.passages is None:
                 path = self.values["response_context_jmespath"]
-                raise ToolkitError(f"{self._place}: no passages at {path} in the reply: {form}")
+                raise ToolkitError(f"{self._place}: no passages at {path} in the reply: {form}; correct this JMESPath")
             return [f"the reply has no passages ({form}): metrics that need passages cannot be measured"]
         try:
             passages = replies.read_passages(parts.passages, names=names)

@@ -156,8 +156,8 @@ def match_rows(
         if texts[text] == 1 and case.id not in matched:
             matched[case.id] = number
         elif not prompts:
-            fault = f"a question occurs twice ({text:.80}), and the rows have no matching ids"
-            raise ToolkitError(f"{fault}: give each row the id of train.json")
+            fault = f"a question occurs twice ({text:.80}), and the rows do not have the ids of train.json"
+            raise ToolkitError(f"{fault}; add these ids")
     return matched
 
 

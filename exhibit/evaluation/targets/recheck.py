@@ -133,14 +133,14 @@ def describe_account(folder: Path) -> list[str]:
 def make_bundle(path: Path, documents: Path | None) -> Path:
     """Make a bundle in `datasets_out` from the run's questions and reference answers, located in the documents."""
     if documents is None:
-        raise ToolkitError(f"--recheck {path}: name the bundle, or the folder of the documents with --documents")
+        raise ToolkitError(f"--recheck {path}: also name the bundle, or the folder of the documents with --documents")
     rows = [row for row in read_finished_run(path)[1] if row["reference"]]
     if not rows:
         raise ToolkitError(f"{path}: no row has a reference answer, so no bundle can be made; name a bundle")
     readable = (file for file in list_files(documents) if is_readable(file) and not file.samefile(path))
     files = {file.name: file for file in readable}
     if not files:
-        raise ToolkitError(f"--documents {documents}: no readable document in this folder")
+        raise ToolkitError(f"--documents {documents}: no readable document in this folder; name another folder")
     texts = {name: read_within(file) for name, file in files.items()}
     out = Path("datasets_out") / path.stem
     with replace_folder(out, force=True) as folder:

@@ -20,7 +20,7 @@ def to_unit(vectors: npt.ArrayLike, texts: Sequence[str], *, name: str, dimensio
     try:
         rows = np.asarray(vectors, dtype=np.float32)
     except (OverflowError, TypeError, ValueError) as error:  # for example rows of different lengths
-        raise ServiceError(f"embedder {name}: returned no table of numbers ({error})") from error
+        raise ServiceError(f"embedder {name}: must return one list of numbers for each text, but: {error}") from error
     if rows.ndim != 2 or len(rows) != len(texts) or (dimensions is not None and rows.shape[1] != dimensions):
         wanted = f"{len(texts)} x {dimensions or 'n'}"
         shape = " x ".join(map(str, rows.shape)) or "a number"

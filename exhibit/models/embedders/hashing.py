@@ -16,9 +16,7 @@ def open(argument: str | None) -> "Hashing":
     argument = argument or "256"
     # at least one dimension for words, and one for texts without words
     if not argument.isdecimal() or int(argument) < 2:
-        raise ToolkitError(
-            f"--embedder hashing:{argument}: the argument is a number of dimensions, at least 2, such as 256"
-        )
+        raise ToolkitError(f"--embedder hashing:{argument}: the number of dimensions must be 2 or more, such as 256")
     return Hashing(int(argument))
 
 

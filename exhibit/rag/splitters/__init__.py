@@ -19,7 +19,7 @@ SENTENCES = ("\n\n", "\n", ". ", "; ", ", ", " ", "")  # with the space after th
 def open_variant(name: str, argument: str | None, *, within_sections: bool = True) -> Splitter:
     """Return `split`, or for the argument `sentences` a variant that cuts at punctuation only before a space."""
     if argument not in (None, "sentences"):
-        raise ToolkitError(f"no splitter '{name}:{argument}'; there are {name} and {name}:sentences")
+        raise ToolkitError(f"no splitter '{name}:{argument}'; choose {name} or {name}:sentences")
     usual = partial(split, within_sections=within_sections)
     return partial(usual, separators=SENTENCES, keep="end") if argument else usual
 

@@ -58,7 +58,7 @@ def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "
     if record.is_file():
         about = _read_record(folder)
         if {key: about.get(key) for key in wanted} != wanted:
-            raise BundleError(f"{record}: built for {about}, not for {wanted}; build the index again")
+            raise BundleError(f"{record}: the index was built for {about}, not for {wanted}; build it again")
     else:
         about = {**wanted, "name": f"exhibit_{uuid.uuid4().hex[:16]}"}
         record.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ def _parse(argument: str | None) -> tuple[str, str]:
     address, _, query = (argument or "").partition("?")
     kind = query.removeprefix("index=").upper() or "FLAT"
     if kind not in _KINDS:
-        raise ToolkitError(f"--store milvus: no index type {kind!r}; there are {', '.join(_KINDS)}")
+        raise ToolkitError(f"--store milvus: no index type {kind!r}; choose one of {', '.join(_KINDS)}")
     if address.startswith(_SERVERS):
         if "@" in urlsplit(address).netloc:
             raise ToolkitError(f"--store milvus: no password in the URI; set the environment variable {_TOKEN}")

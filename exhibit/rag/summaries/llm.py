@@ -57,7 +57,7 @@ class LLMSummariser:
 
     def __init__(self, llm: LLM, config: Config, style: str) -> None:
         if style not in _TASKS:
-            raise ToolkitError(f"no style {style!r} of summaries; there are {', '.join(_TASKS)}")
+            raise ToolkitError(f"no style {style!r} of summaries; choose one of {', '.join(_TASKS)}")
         self._llm, self._config, self._style = llm, config, style
         self._extractive = ExtractiveSummariser(config)
 

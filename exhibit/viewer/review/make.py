@@ -208,9 +208,9 @@ def _make_parser() -> cli.Parser:
     make = commands.add_parser("make", help="write a page with a sample of a run or of a drafted bundle")
     make.set_defaults(work=_make)
     make.add_argument("run", type=Path, metavar="RUN")
-    make.add_argument("--sample", type=parse_positive, default=40, metavar="N", help="how many questions (default: 40)")
+    make.add_argument("--sample", type=parse_positive, default=40, metavar="N", help="number of questions (default 40)")
     make.add_argument("--seed", type=int, default=1, metavar="N", help="the seed of the sample (default: 1)")
-    make.add_argument("--out", type=Path, metavar="FILE", help=f"the page (default: RUN/{NAME})")
+    make.add_argument("--out", type=Path, metavar="FILE", help=f"the page to write (default: RUN/{NAME})")
 
     read = commands.add_parser("read", help="measure how far the reviewers agree, and write corrected gold as patches")
     read.set_defaults(work=_read)
@@ -220,13 +220,13 @@ def _make_parser() -> cli.Parser:
 
     apply = commands.add_parser("apply", help="write a bundle with a patch or with reviews applied")
     apply.set_defaults(work=_apply)
-    what = "a patch; for a drafted bundle, the reviews themselves"
+    what = "a patch; for a drafted bundle, the saved reviews"
     apply.add_argument("patch", nargs="+", type=Path, metavar="FILE", help=what)
     apply.add_argument("--bundle", type=Path, required=True, metavar="DIR")
-    apply.add_argument("--out", type=Path, required=True, metavar="DIR", help="the corrected bundle")
+    apply.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder of the corrected bundle")
     apply.add_argument("--force", action="store_true", help="replace an existing bundle")
     for command in (make, read):
-        command.add_argument("--dataset-paths", nargs="+", default=[], metavar="DIR", help="the bundles, if moved")
+        command.add_argument("--dataset-paths", nargs="+", default=[], metavar="DIR", help="where the bundles are now")
     for command in (make, read, apply):
         cli.add_json(command)
     return parser
@@ -239,7 +239,7 @@ def _make(options: Any) -> Result:
     default = options.run.with_name(f"{options.run.name}-{NAME}") if drafted else options.run / NAME
     made = make_review(run, options.out or default, size=options.sample, seed=options.seed)
     if made.left_out:
-        print_note(f"{made.left_out} pages could not be drawn or did not fit; their questions show the text instead")
+        print_note(f"{made.left_out} pages could not be drawn or were too many; the page shows their text instead")
     after = "apply FILE --bundle DIR --out DIR" if drafted else "read FILE"
     lines = [f"{made.cases} of {made.of} questions, {made.sheets} pages", f"page: {made.path}"]
     return made._asdict(), [*lines, f"next: open the page, judge, save; then exhibit review {after}"]
