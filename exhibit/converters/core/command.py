@@ -129,4 +129,4 @@ def format_table(bundle: BundleInfo, out: Location | str, seconds: float) -> str
         rows += [("", name) for name in (names[:MAX_SHOWN] if reason in (UNREADABLE, PAST_A_LIMIT) else ())]
     rows += [(f"noted: {remark}", f"{len(names):,}") for remark, names in bundle.noted.items()]
     lines = align_rows([*rows, ("time", f"{seconds:.1f} s")])
-    return "\n".join([f"{bundle.title} -> {out}", *lines, "bundle.json has the names and reasons; see also README.md"])
+    return "\n".join([f"{bundle.title} -> {out}", *lines, "bundle.json lists what was left out; README.md is the card"])
