@@ -209,11 +209,11 @@ def read_queries(release: Release, path: Path, grades: Grades, tally: Tally) -> 
         key = read_cell_field(record.cells, "id")
         text = read_cell_field(record.cells, "question") or read_cell_field(record.cells, "text")
         if not key or not text:
-            tally.fault("query without an id or words", key or text[:80] or record.place, item=record.item)
+            tally.fault("query without an id or a text", key or text[:80] or record.place, item=record.item)
         elif key in seen:
             tally.fault("query that occurs twice", key, item=record.item)
         elif key not in grades:
-            tally.leave_out("query for which nothing was graded", key, item=record.item)
+            tally.leave_out("query without grades", key, item=record.item)
         else:
             seen.add(key)
             yield Query(record, key, " ".join(text.split()), grades[key])
@@ -226,7 +226,7 @@ def read_corpus(release: Release, path: Path, tally: Tally) -> Iterator[tuple[st
         key, text = read_cell_field(record.cells, "id"), read_cell_field(record.cells, "text")
         stem = _ODD.sub("_", key).strip("_.")[:MAX_STEM_CHARS]
         if not text or not stem or stem.casefold() in taken:
-            reason = "document of the corpus without words, or with a duplicate id"
+            reason = "document without a text, or with the id of another document"
             tally.fault(reason, f"{path.name}: {record.place}")
             continue
         taken.add(stem.casefold())

@@ -60,7 +60,7 @@ INFO = DatasetInfo(
         - Answers hold for the text in the corpus, not for the law of today.""",
 )
 
-_UNRESOLVED = "citation to review: it gives no context"
+_UNRESOLVED = "unresolved citation, which gives the question no context"
 _NAMED = "citation of a whole document longer than ten pages: it counts for document metrics only"
 _NOT_FOUND = "cited section is not found in the document: it counts for document metrics only"
 
@@ -115,7 +115,7 @@ def _read_rows(path: Path, data: bytes, corpus: Corpus, tally: Tally) -> Iterato
         evidence = RowEvidence(kind, fields)
         cited = [pair for citation in find_citations(truth) for pair in corpus.resolve_all(citation, evidence)]
         if not cited:
-            tally.note("answer without a citation: it gives no context", f"question {record.index}")
+            tally.note("answer without a citation: the question has no context", f"question {record.index}")
         quotes = tuple(filter(None, (_quote(record.index, *pair, tally) for pair in cited)))
         labels: dict[str, Label] = {"source_type": kind, "category": read_string(cells, "category")}
         if unresolved := [citation.text for citation, resolution in cited if resolution.source is None]:

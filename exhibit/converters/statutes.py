@@ -84,7 +84,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         if law.paragraphs:
             laws.setdefault(version.law, []).append(law)
         else:
-            tally.leave_out("no § or article in it", version.source, item=version.item)
+            tally.leave_out("file without a § or an article", version.source, item=version.item)
     if not laws:
         raise SourceError(f"{source}: no § or article in any of {len(versions)} files; are these laws in Markdown?")
     names = {key: _name(key, editions[-1]) for key, editions in laws.items()}

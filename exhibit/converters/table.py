@@ -161,7 +161,7 @@ def _finish_row(row: RawRow, documents: dict[str, RawDocument], tally: Tally) ->
     placed = _list_placed(row)
     quoted = any(quote.text or quote.provision for quote in placed)
     if row.is_impossible and quoted:
-        tally.note("impossible, so its passages are dropped", row.place)
+        tally.note("impossible question with passages: they are ignored", row.place)
     whole_clause = len(fold(row.answer, loose=True)) >= MIN_CLAUSE_LETTERS
     answer = row.answer if not quoted and whole_clause else ""
     quotes = [_finish_quote(quote, documents[quote.filename], answer) for quote in placed]

@@ -90,7 +90,7 @@ def read_playbook(path: Path) -> Playbook:
     for question in playbook.questions:
         seek = wordings.get(f"{playbook.trained}/{question.name}", question.seek)
         if question.trained and not (seek := wordings.get(question.trained.lower())):
-            raise SourceError(f"{path}: {question.name}: the reader is not trained on {question.trained!r}; correct it")
+            raise SourceError(f"{path}: {question.name}: unknown wording {question.trained!r}; correct `trained`")
         capital = seek[:1].upper() + seek[1:] if seek and question.trained else seek
         questions.append(question.model_copy(update={"seek": capital}))
     return playbook.model_copy(update={"questions": questions})

@@ -143,7 +143,7 @@ def _open(path: Path) -> BundleFolder:
         raise BundleError(f"{path}: no such folder" + (f"; did you mean {path.parent / near[0]}?" if near else ""))
     if path.is_dir() and not (path / TRAIN).is_file() and not (path / CORPUS).exists():
         if any(path.glob(f"*/{TRAIN}")):
-            raise BundleError(f"{path}: a folder of bundles, not a bundle; name them as {path}/*")
+            raise BundleError(f"{path}: a folder with several bundles; name them as {path}/*")
         if any(is_readable(file) for file in path.iterdir() if file.is_file()):
             raise BundleError(f"{path}: {advise_drafting(path)}")
     return open_bundle(path)
@@ -170,7 +170,7 @@ def load_datasets(
             wanted = " or ".join(selection.file_type) or "readable"
             endings = Counter(ending_of(path) or "no ending" for path in bundle.files.values())
             has = ", ".join(f"{count} {ending}" for ending, count in sorted(endings.items())) or "none"
-            left_out.append(f"{bundle.address}: no {wanted} file in corpus/; it has {has}")
+            left_out.append(f"{bundle.address}: corpus/ has no {wanted} file, only {has}; choose another --file-type")
         elif not questions:
             left_out.append(f"{bundle.address}: no question matches; check --where and --limit")
         else:

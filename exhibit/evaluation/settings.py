@@ -125,7 +125,7 @@ class Settings(Selection):
     def _check_effective(self) -> "Settings":
         for name, needed in {"sample_seed": "limit", "registers_url": "check_references"}.items():
             if getattr(self, name) and not getattr(self, needed):
-                raise ToolkitError(f"{name} has no effect without {needed}")
+                raise ToolkitError(f"{name} has no effect without {needed}; set {needed} too")
         if self.target_name == "builtin" and self.target_settings:
             given = ", ".join(f"{TARGET}{name}" for name in self.target_settings)
             raise ToolkitError(f"{given}: only for a server under test; give its address with --target-url")

@@ -125,7 +125,7 @@ def write_questions(export: Export, folder: Path) -> None:
     """Write `questions.jsonl`, and `sealed.json` with the hash of bundle.json, which has all files' checksums."""
     info = export.bundle.info
     if info is None:
-        raise BundleError(f"{export.bundle.root}: has no {INFO}, so the bundle cannot be sealed; convert it first")
+        raise BundleError(f"{export.bundle.root}: has no {INFO}, which this format needs; convert the bundle again")
     sealed = sha256_of(export.bundle.root / INFO)
     questions = export.bundle.questions
     write_lines(

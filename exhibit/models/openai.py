@@ -46,7 +46,7 @@ class Endpoint:
         self._version = _read_variable("OPENAI_API_VERSION") if azure else ""
         key, self.address = _read_variable(self._key_name), _read_address(azure=azure)
         if azure and not (self._version and key):
-            raise ServiceError("azure needs AZURE_OPENAI_API_KEY, and OPENAI_API_VERSION, such as 2024-10-21")
+            raise ServiceError("azure needs AZURE_OPENAI_API_KEY and OPENAI_API_VERSION (such as 2024-10-21); set both")
         if not key and httpx.URL(self.address).host == httpx.URL(_OPENAI).host:
             raise ServiceError("api.openai.com needs OPENAI_API_KEY; set it, or set OPENAI_BASE_URL to another server")
         try:

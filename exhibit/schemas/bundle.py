@@ -113,7 +113,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
         raise BundleError("\n".join(f"{path}: {fault}" for fault in faults)) from error
     if len(questions) < len(rows):
         twice = next(id for id, count in Counter(row["id"] for row in rows).items() if count > 1)
-        raise BundleError(f"{path}: id {twice!r} occurs more than once")
+        raise BundleError(f"{path}: id {twice!r} occurs more than once; make the ids unique")
     return tuple(questions.values())
 
 

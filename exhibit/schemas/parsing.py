@@ -107,7 +107,7 @@ def format_faults(error: ValidationError, *, most: int | None = None, under: str
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the non-empty lines of a JSONL file with their line numbers; only one line is in memory at a time."""
     if path.exists() and not path.is_file():  # opening a pipe would block
-        raise BundleError(f"{path}: not a file")
+        raise BundleError(f"{path}: not a file; give the path of a file")
     with explain_read_errors(path), path.open("rb") as file:
         # split bytes, because only a line feed ends a line, not U+2028, which JSON allows inside strings
         for number, line in enumerate(file, 1):

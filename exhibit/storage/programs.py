@@ -48,7 +48,7 @@ def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepos
     if confined:
         _refuse_ways_out(folder, git)
     if not any((folder / name).is_file() for name in (".git", ".git/HEAD", "HEAD")):  # not a pipe: Git would hang
-        raise SourceError(f"{folder}: this Git repository has no commit; make one")
+        raise SourceError(f"{folder}: this Git repository has no commit; commit its files first")
     _refuse_strangers(folder, git)
     with make_scratch_folder() as scratch:
         clone = scratch / "clone"
@@ -56,7 +56,7 @@ def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepos
         try:
             repository = GitRepository(clone, folder)
         except SourceError as error:
-            raise SourceError(f"{folder}: this Git repository has no commit; make one") from error
+            raise SourceError(f"{folder}: this Git repository has no commit; commit its files first") from error
         yield repository
 
 

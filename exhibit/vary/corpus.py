@@ -131,7 +131,7 @@ def _read_rows(bundle: BundleFolder, renamed: Mapping[str, str], tally: Tally) -
         lines.setdefault(line.id, []).append(line)
     for question in bundle.questions:
         if not isinstance(question.id, int):
-            raise BundleError(f"{bundle.root}: row {question.id!r}: only rows with whole numbers as ids can be varied")
+            raise BundleError(f"{bundle.root}: row {question.id!r}: its id must be a whole number; change the id")
         gold = lines.get(question.id, [])
         located = [line for line in gold if line.context is not None and line.spans]
         if not question.is_impossible and (not located or len(located) < len(question.contexts)):

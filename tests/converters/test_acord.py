@@ -48,10 +48,10 @@ def test_acord_fails_only_if_no_split_has_grades(source):
         (
             "corpus.jsonl",
             f'{{"_id": "{ASIS}", "text": "x"}}',
-            "document of the corpus without words, or with a duplicate id",
+            "document without a text, or with the id of another document",
         ),
-        ("corpus.jsonl", '{"_id": "none"}', "document of the corpus without words, or with a duplicate id"),
-        ("queries.jsonl", '{"_id": "none"}', "query without an id or words"),
+        ("corpus.jsonl", '{"_id": "none"}', "document without a text, or with the id of another document"),
+        ("queries.jsonl", '{"_id": "none"}', "query without an id or a text"),
         ("queries.jsonl", '{"_id": "New York Governing Law", "text": "again"}', "query that occurs twice"),
     ],
 )

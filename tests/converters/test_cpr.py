@@ -254,7 +254,7 @@ def test_cpr_resolves_published_citations_or_lists_them_for_review(data):
     assert resolved == {"exact": 18, "normalised": 4, "section": 34}
     assert sum(quote.section for row in benchmark.rows for quote in row.quotes) == 51
     # the guide of the Circuit Commercial Court is not among the documents
-    listed = tally.noted["citation to review: it gives no context"]
+    listed = tally.noted["unresolved citation, which gives the question no context"]
     assert [line.split(":")[0] for line in listed] == [f"question {number}" for number in range(35, 41)]
 
 

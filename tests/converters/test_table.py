@@ -254,7 +254,7 @@ def test_table_drops_passages_of_impossible_questions(folder):
         (True, 0, "lease.txt.pdf"),
         (True, 0, "lease.txt.pdf"),
     ]
-    assert tally.noted["impossible, so its passages are dropped"] == ["line 3", "line 5"]
+    assert tally.noted["impossible question with passages: they are ignored"] == ["line 3", "line 5"]
 
 
 # ---------------------------------------------------------------- documents
@@ -385,9 +385,9 @@ def test_table_assigns_passage_to_the_only_document_that_contains_the_text(lease
     lost = {"user_input": "Who signs?", "reference": "Alder", "reference_contexts": ["of another edition"]}
     benchmark = read(write(tmp_path / "goldens.json", row, lost), "--documents", leases, tally=tally)
     assert quotes(benchmark) == [[("Alder.txt.pdf", NOTICE)], []] and benchmark.rows[0].answer == "By notice"
-    [ambiguous] = tally.noted["passage without a document is in several: it is ambiguous, and not gold"]
+    [ambiguous] = tally.noted["passage without a document name that is in several documents: it is not gold"]
     assert ambiguous.startswith("row 1: 'The term")
-    assert len(tally.noted["passage without a document is in no document"]) == 1
+    assert len(tally.noted["passage without a document name that is in no document"]) == 1
 
 
 # ---------------------------------------------------------------- test sets in users' formats, read without flags
@@ -680,7 +680,7 @@ def test_table_reads_grades_and_alternative_sections(convert_content):
     text = (bundle / "corpus" / LAWS).read_text(encoding="utf-8")
     assert "Kaution" in text[start - 10 : end + 10] and "Mängel" not in text[start:end]
     noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
-    assert noted["accepted provision is absent or ambiguous"] == ["line 1: § 77 BootMG in bootmg.md"]
+    assert noted["accepted provision is not located, or is ambiguous"] == ["line 1: § 77 BootMG in bootmg.md"]
     assert check_gold(bundle) == (2, [])
 
 

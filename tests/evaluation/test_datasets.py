@@ -91,7 +91,7 @@ def test_load_datasets_reports_all_problems_together(tmp_path):
         load_datasets(paths, Selection(file_type=("pdf",)))
     message = str(caught.value)
     for part in ("none*: no file or folder matches", "empty/train.json: missing", "bad/train.json: row 0: question",
-                 "another dataset has the name 'good'", "good: no pdf file in corpus/; it has 3 .txt"):  # fmt: skip
+                 "another dataset has the name 'good'", "good: corpus/ has no pdf file, only 3 .txt"):  # fmt: skip
         assert part in message
 
 
@@ -111,7 +111,7 @@ def test_file_type_skips_dataset_without_files_of_that_type(tmp_path):
         path.rename(path.with_suffix(".html"))
     datasets, warnings = load_datasets([texts, pages], Selection(file_type=("txt",)))
     assert [dataset.name for dataset in datasets] == ["texts"]
-    assert any("pages: no txt file in corpus/; it has 3 .html; left out" in warning for warning in warnings)
+    assert any("pages: corpus/ has no txt file, only 3 .html" in warning for warning in warnings)
 
 
 def test_file_type_defaults_to_pdf_when_all_gold_is_in_pdfs(converted, tmp_path):
@@ -155,7 +155,7 @@ def test_file_type_pdf_recognises_pdf_without_extension_by_content(converted, tm
     [
         ("contracts", r"documents without questions \(train.json\); draft questions first: exhibit draft .*contracts"),
         ("out/leases/train.json", r"a file; name the bundle's folder, such as .*leases$"),
-        ("out", r"a folder of bundles, not a bundle; name them as .*out/\*"),
+        ("out", r"a folder with several bundles; name them as .*out/\*"),
         ("out/leasse", "no such folder; did you mean .*out/leases"),
         ("out/zebra", "zebra: no such folder$"),
     ],

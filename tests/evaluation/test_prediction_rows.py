@@ -128,7 +128,7 @@ TRUTHS = ("id", "question", "answer", "contexts")
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"id": id, "answer": "a"} for id in "xyx"], "rows 1 and 3 are both for 'x'"),
+        ([{"id": id, "answer": "a"} for id in "xyx"], "rows 1 and 3 both answer 'x'"),
         ([{"id": 1, "odd": 3}], "not recognised as replies: {id: number"),
         ([{"id": 1, "truth": "t", "is_impossible": False}], "not recognised as replies: {id: number"),
         ([{"id": "none", "answer": "a"}], r"no row answers .* question 0 \(.{1,80}\); is the file for another"),

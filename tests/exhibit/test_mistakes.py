@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "contracts: documents without questions (train.json); draft questions first: "
             "exhibit draft contracts --out datasets_out/contracts",
         ),
-        ("evaluate datasets_out", "datasets_out: a folder of bundles, not a bundle; name them as datasets_out/*"),
+        ("evaluate datasets_out", "datasets_out: a folder with several bundles; name them as datasets_out/*"),
         ("evaluate datasets_out/leasse", "datasets_out/leasse: no such folder; did you mean datasets_out/leases?"),
         ("evaluate datasets_out/leases/train.json", "a file; name the bundle's folder, such as datasets_out/leases"),
         ("evaluate datasets_out/leases --metrics recal", "no metric 'recal' (did you mean recall?)"),

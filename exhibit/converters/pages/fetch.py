@@ -83,7 +83,7 @@ def filename_of(url: str) -> str:
     name = stem if stem.lower().endswith(".pdf") else f"{stem}.pdf"
     size = len(name.encode("utf-8", "surrogatepass"))
     if size > LONGEST_NAME:
-        raise SourceError(f"{url}: its file name has {size} bytes, but the limit is {LONGEST_NAME}; leave it out")
+        raise SourceError(f"{url}: its file name has {size} bytes, but the limit is {LONGEST_NAME}; remove this URL")
     return name
 
 

@@ -108,7 +108,7 @@ def _check_rows(path: Path, rows: Sequence[Row]) -> None:
     for number, row in enumerate(rows, 1):
         key = row.get("dataset"), id_of(row), question_of(row)
         if key[1] is not None and (first := numbers.setdefault(key, number)) != number:
-            raise ToolkitError(f"{path}: rows {first} and {number} are both for {key[1]!r}; remove one of them")
+            raise ToolkitError(f"{path}: rows {first} and {number} both answer {key[1]!r}; remove one of them")
 
 
 def _is_copied(case: Case, row: Row) -> bool:

@@ -262,7 +262,7 @@ def _list_rows(content: Any) -> list[Row]:
 
 def _read_content(path: Path) -> Any:
     if not path.is_file():
-        raise ToolkitError(f"{path}: no such file")
+        raise ToolkitError(f"{path}: no such file; check the path")
     try:
         if path.suffix.lower() == ".eval":
             return {"samples": list(_read_inspect_archive(path))}

@@ -20,7 +20,7 @@ _MAX_QUERIES = 4
 
 def open(folder: Path, argument: str | None, *, name: str, dimensions: int) -> "FaissStore":
     if argument not in (None, "flat"):
-        raise ToolkitError(f"--store faiss:{argument}: no such FAISS index; use --store faiss, whose search is exact")
+        raise ToolkitError(f"--store faiss:{argument}: the store faiss takes no argument; use --store faiss")
     return FaissStore(folder / f"{name}.faiss", dimensions)
 
 

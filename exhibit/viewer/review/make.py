@@ -324,7 +324,7 @@ def _check_same_questions(reviews: Sequence[Review], questions: Questions, where
         other += gold is None or case.was not in (None, gold)
         total += 1
     if total and other == total:
-        raise ToolkitError(f"{where}: has none of the reviewed questions; the review is of {reviews[0].run!r}")
+        raise ToolkitError(f"{where}: has none of the reviewed questions; name {reviews[0].run!r}, which was reviewed")
     if other:
         print_note(f"{other} of {total} judged questions are not in {where}, or have other gold there")
 

@@ -76,7 +76,7 @@ class Jobs:
     def get(self, key: str) -> Job:
         job = _read(self._folder / key / JOB) if key.isalnum() else None
         if job is None:
-            raise ToolkitError("there is no such job")
+            raise ToolkitError("no job has this address; it may have been removed")
         return job
 
     def find_state(self, job: Job) -> JobState:
