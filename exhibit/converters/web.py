@@ -143,7 +143,7 @@ def refresh(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     bundle = open_bundle(options.refresh)
     if bundle.info is None:
-        raise BundleError(f"{options.refresh}: no {BUNDLE_INFO} in it, so the sources of its documents are unknown")
+        raise BundleError(f"{options.refresh}: no {BUNDLE_INFO} in it, so its sources are unknown; convert it again")
     sources = {entry.filename: entry.source for entry in bundle.info.documents}
     urls = {name: source for name, source in sources.items() if source.startswith(("http://", "https://"))}
     if not urls:

@@ -50,7 +50,7 @@ def _write_eval_results(run: RunResults, name: str, out: Path, model: str, repos
     means = (run.means_of(name).get(metric) for metric in (ANSWERED_RIGHTLY, "recall@10"))
     mean = next((estimate.mean for estimate in means if estimate and estimate.mean is not None), None)
     if mean is None:
-        raise ToolkitError(f"{run.name}: {name} has neither judged answers nor located passages, so there is no result")
+        raise ToolkitError(f"{run.name}: {name} has no judged answer and no located passage, so there is no result")
     result = {
         "dataset": {"id": repository, **({"revision": revision} if revision else {}), "task_id": QUESTIONS_TASK},
         "value": round(100 * mean, 2),

@@ -134,7 +134,7 @@ def head_of(path: Path, size: int = 8, *, kind: str = "", starts: tuple[bytes, .
         with path.open("rb") as file:
             head = file.read(size)
     except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror}; check the path and the permissions") from error
+        raise DocumentError(f"{path}: cannot be read: {error.strerror}; check this file") from error
     if kind and not head:
         raise DocumentError(f"{path}: empty file; download or copy it again")
     if starts and not head.startswith(starts):

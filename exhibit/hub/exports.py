@@ -97,7 +97,7 @@ class Export:
                 self.left_out["passage that is not located in the document"].append(f"{question.id}: {filename}")
             for start, end in line.spans:
                 if end > len(texts[filename]):
-                    raise BundleError(f"{filename}: gold at {start}-{end} is past the end of the text")
+                    raise BundleError(f"{filename}: gold at {start}-{end} is past the end; convert the bundle again")
                 pieces.append(Cut(filename, start, end, texts[filename][start:end]))
         return pieces
 

@@ -118,7 +118,7 @@ def _compute_sha256(path: Location) -> str:
     try:
         return sha256_of(path)
     except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DocumentError(f"{path}: cannot be read: {error.strerror or error}; check this file") from error
 
 
 def _make_chunks(document: Document, spans: Sequence[Span], leaves: Sequence[Section]) -> Keys:

@@ -134,7 +134,7 @@ def fetch(file: Remote, path: Path) -> str:
         try:
             client.get_file(file.key, str(path))
         except FileNotFoundError:
-            raise DocumentError(f"{file}: no such file, or no such bucket") from None
+            raise DocumentError(f"{file}: no such file, or no such bucket; check the address") from None
     with path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     if file.sha256 not in (None, digest):

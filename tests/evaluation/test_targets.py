@@ -313,10 +313,10 @@ def test_function_target_passes_as_of_date_to_functions_that_accept_as_of(datase
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (None, "returned no answer: null"),
-        (7, "returned no answer: number"),
-        ({"colour": "red"}, "returned no answer: {colour: text}"),
-        ({"answer": None, "passages": [], "output": {}}, "returned no answer"),
+        (None, "but returned null"),
+        (7, "but returned number"),
+        ({"colour": "red"}, "but returned {colour: text}"),
+        ({"answer": None, "passages": [], "output": {}}, "but returned"),
         ({"answer": "x", "passages": 7}, "passages are int, not a list"),
         (KeyError("answers"), "KeyError: 'answers'"),
     ],

@@ -214,7 +214,7 @@ def _load_json(path: Path) -> object:
         with limit_reading(str(path), path.stat().st_size):
             return parse_json(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), where=path.name, error=DocumentError)
     except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
+        raise DocumentError(f"{path}: cannot be read: {error.strerror}; check this file") from error
 
 
 def _list_records(data: object) -> Iterator[Record]:

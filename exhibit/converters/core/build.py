@@ -116,7 +116,7 @@ def _materialise_all(
                 tally.note("remarks on documents", f"{name}: {remark}")
     if not done and (documents or not benchmark.rows):
         reasons = "; ".join(f"{reason}: {', '.join(names[:3])}" for reason, names in tally.left_out.items())
-        raise SourceError(f"no document could be used: {reasons}")
+        raise SourceError(f"no document can be used; correct the source: {reasons}")
     return done
 
 

@@ -302,7 +302,7 @@ def _read_json(path: Path, text: str) -> list[Any]:
     try:
         data = json.loads(text) if path.suffix.lower() == ".json" else _DatelessLoader(text).get_single_data()
     except yaml.YAMLError as error:
-        raise SourceError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
+        raise SourceError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}; correct this file") from error
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not JSON: {error}; name it .jsonl if it has one object per line") from error
     rows = _find_rows(data)

@@ -99,7 +99,7 @@ def _read_result(result: Any, names: FileNamer) -> Reply:
     plain = _make_plain(result)
     parts = find_parts(plain)
     if parts.answer is None and not parts.passages and parts.blank != "empty":
-        raise HttpError(f"the function returned no answer: {describe(plain)}")
+        raise HttpError(f"the function must return an answer, but returned {describe(plain)}")
     return read_reply(plain, names)
 
 

@@ -290,7 +290,7 @@ def _read_inspect_archive(path: Path) -> Iterator[Row]:
         members = [member for member in archive.infolist() if member.filename.startswith("samples/")]
         for member in sorted(members, key=lambda member: member.filename):
             if member.file_size > _MAX_MEMBER_BYTES:
-                raise ValueError(f"{member.filename} has {member.file_size >> 20} MiB")
+                raise ValueError(f"{member.filename} has {member.file_size >> 20} MiB, more than the limit")
             yield json.loads(_read_member(archive, file, member))
 
 

@@ -141,7 +141,7 @@ def open_pdf(file: Location) -> Iterator[Any]:
         except pdfium.PdfiumError as error:
             if error.err_code == pdfium_c.FPDF_ERR_PASSWORD:
                 raise DocumentError(f"{path}: encrypted; remove the password (qpdf --decrypt) first") from error
-            raise DocumentError(f"{path}: damaged or incomplete: no PDF reader can open it ({error})") from error
+            raise DocumentError(f"{path}: damaged or incomplete ({error}); download or copy it again") from error
         with closing(pdf):
             if not len(pdf):
                 raise DocumentError(f"{path}: a PDF without pages; is it damaged?")

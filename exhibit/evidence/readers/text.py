@@ -33,7 +33,7 @@ def decode_file(path: Path) -> Decoded:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
+        raise DocumentError(f"{path}: cannot be read: {error.strerror}; check this file") from error
     text = decode_bytes(data)
     if text is None:
         raise DocumentError(f"{path}: not a text file; is the file name's extension right?")

@@ -37,7 +37,7 @@ class SentenceTransformers:
             self._model = SentenceTransformer(model)
         except (OSError, ValueError, RuntimeError) as error:
             reason = str(error).strip().partition("\n")[0]
-            raise ToolkitError(f"sentence-transformers:{model}: cannot be loaded: {reason}") from error
+            raise ToolkitError(f"sentence-transformers:{model}: cannot be loaded: {reason}; check its name") from error
         fast = self._model.device.type != "cpu"
         if fast:
             self._model.half()

@@ -19,7 +19,7 @@ def open(argument: str | None) -> CrossEncoderReranker:
         return CrossEncoderReranker(model)
     except (OSError, ValueError, RuntimeError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise ToolkitError(f"cross-encoder:{model}: cannot be loaded: {reason}") from error
+        raise ToolkitError(f"cross-encoder:{model}: cannot be loaded: {reason}; check its name") from error
 
 
 class CrossEncoderReranker:

@@ -63,7 +63,7 @@ def make_review(run: Reviewed, path: Path, *, size: int, seed: int, save: str = 
     else:
         keys = reviewing.draw_sample(run.questions, size=size, seed=seed)
     if not keys:
-        raise ToolkitError(f"{run.folder}: has no question to review")
+        raise ToolkitError(f"{run.folder}: has no question to review; name another run")
     with keep_recent_files():  # download remote documents only once
         cases, sheets, left_out = _make_cases(keys, run)
     # the browser stores judgments under this id, and reviews with the same id belong to the same page

@@ -265,7 +265,7 @@ class Views:
         root = self.library.open_bundle(form.bundle).root
         files = library.list_reviews(library.find_review_folder(root))
         if not files:
-            raise ToolkitError("this bundle has no review and no new question yet")
+            raise ToolkitError("this bundle has no review and no new question yet; add one first")
         out = _find_free(root.with_name(f"{root.name}-reviewed"))
         words = ["review", "apply", *map(str, files), "--bundle", str(root), "--out", str(out)]
         return self._start(f"Make {out.name}", words, out)
@@ -376,7 +376,7 @@ def make_file_name(name: str) -> str:
         digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:6]
         safe = f"{stem}-{digest}.{ending}" if dot else f"{ending}-{digest}"
     if len(safe.encode("utf-8", "replace")) > _MAX_FILE_NAME_BYTES:
-        raise ToolkitError(f"{safe[:40]}…: the file's name is too long")
+        raise ToolkitError(f"{safe[:40]}…: the file's name is too long; rename the file")
     return safe
 
 
