@@ -86,7 +86,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             if judgment.grade not in range(5) or judgment.document not in clauses:
                 tally.fault("grade that is not 0 to 4, or of a clause that is not in the corpus", judgment.place)
             elif splits.setdefault(judgment.query, split) != split:
-                tally.fault("grade of a query that is graded in another split", judgment.place)
+                tally.fault("query that is graded in two splits", judgment.place)
             else:
                 grades[judgment.query][judgment.document] = judgment.grade
     missing = [split for split in INFO.splits if split not in splits.values()]

@@ -44,7 +44,7 @@ def test_acord_fails_only_if_no_split_has_grades(source):
         ("qrels/train.tsv", f"waiver of indirect damages\t{ASIS}\t5", "grade that is not 0 to 4"),
         ("qrels/train.tsv", "waiver of indirect damages\tnowhere\t1", "grade that is not 0 to 4"),
         ("qrels/train.tsv", f"unheard of\t{ASIS}\t0", "grades of a query that is not in queries.jsonl"),
-        ("qrels/test.tsv", f"waiver of indirect damages\t{ASIS}\t0", "query that is graded in another split"),
+        ("qrels/test.tsv", f"waiver of indirect damages\t{ASIS}\t0", "query that is graded in two splits"),
         (
             "corpus.jsonl",
             f'{{"_id": "{ASIS}", "text": "x"}}',

@@ -111,7 +111,7 @@ def test_apply_patches_excludes_documents_and_questions_with_reason(bundle, tmp_
 
 
 def test_apply_patches_refuses_a_patch_of_another_dataset_or_format(bundle, tmp_path):
-    for row, message in [({"dataset": "cuad"}, "is a patch for cuad, but this is rows"), ({"more": 1}, "more: Extra")]:
+    for row, message in [({"dataset": "cuad"}, "is a patch for cuad, not for rows"), ({"more": 1}, "more: Extra")]:
         with pytest.raises(SourceError, match=message):
             apply_patches([write(tmp_path / "p.json", **row)], bundle, tmp_path / "out")
 

@@ -348,7 +348,7 @@ def test_shipped_configs_parse_without_notes(name):
         ({"colour": 1, "limit": 0}, "limit: .*colour: Extra|colour: Extra.*limit"),
         ({"where": ["clause"]}, "not NAME=VALUE"),
         ({"run_name": "../x"}, "run_name"),
-        ({"target_url": "http://x", "target_request": "{"}, "target_request: .*not JSON"),
+        ({"target_url": "http://x", "target_request": "{"}, "target_request: .*not valid JSON"),
         (
             {"target_url": "http://x", "target_colour": "red"},
             "target_colour: not a setting of the target http; its settings",

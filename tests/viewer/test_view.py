@@ -448,7 +448,7 @@ def test_jobs_report_killed_process_as_ended_unexpectedly(tmp_path):
     fields = {"key": "ab", "title": "t", "words": ["--version"], "cwd": str(tmp_path), "began": 1.0, "out": ""}
     (place / "job.json").write_text(json.dumps(fields), encoding="utf-8")
     assert jobs.find_state(jobs.get("ab")) == "ended unexpectedly"
-    with pytest.raises(Exception, match="no such job"):
+    with pytest.raises(Exception, match="no job has this address"):
         jobs.get("../ab")
 
 

@@ -68,7 +68,7 @@ def apply_patches(
     for path in paths:
         patch = read_patch(path)
         if patch.dataset != info.name:
-            raise SourceError(f"{path}: is a patch for {patch.dataset}, the bundle is {info.name}; give another patch")
+            raise SourceError(f"{path}: is a patch for {patch.dataset}, not for {info.name}; give another patch")
         aside = {document.filename: document.reason for document in patch.documents}
         documents = [document for document in info.documents if document.filename not in aside]
         known = {document.filename for document in info.documents}
