@@ -1,4 +1,4 @@
-// Pictures that wait to be scrolled to are not printed: walk down the page once, as far as it reached at first.
+// Scrolls down to the page's initial end: images that load only when they come into view would be missing in print.
 async () => {
   for (const image of document.querySelectorAll('[loading=lazy]')) image.loading = 'eager';
   const end = document.documentElement.scrollHeight;

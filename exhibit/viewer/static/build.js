@@ -1,5 +1,5 @@
 "use strict";
-// Elements are only ever made here, and text only ever becomes a text node: nothing in the data can become markup.
+// Only this file makes elements, and text always becomes a text node, so that no data can become markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 

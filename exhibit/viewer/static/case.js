@@ -1,6 +1,6 @@
-// One case, opened: the answer beside the expected one, and the pages with gold and retrieved passages drawn on them.
+// The open case: the answer beside the expected answer, and the pages with gold and retrieved passages drawn on them.
 
-// offsets count characters as Python does, where an emoji is one and not two
+// offsets count characters as in Python, where an emoji is one character, not two
 const cutOut = (text, start, end) => (/[\ud800-\udfff]/.test(text) ? [...text].slice(start, end).join("") : text.slice(start, end));
 
 function valueOf(metric, value) {
@@ -40,7 +40,7 @@ function citeButton(detail, number, passage) {
   }, `[${number}]`);
 }
 
-// "[2]" and "[1, 3]" become links where there are such passages; "[2024] EWCA Civ 1" stays text
+// "[2]" and "[1, 3]" become links if these passages exist; "[2024] EWCA Civ 1" stays text
 function withCitations(detail, text, passages) {
   const nodes = [];
   let at = 0;
@@ -81,7 +81,7 @@ function tag(x, y, text, kind, number) {
     shape("text", { x: x + wide / 2, y: y + 9.8 }, text));
 }
 
-// where a line of gold and a line of a passage lie over each other
+// returns the rectangle in which a line of gold and a line of a passage overlap, or null
 function shared([ax, ay, aw, ah], [bx, by, bw, bh]) {
   const x = Math.max(ax, bx);
   const y = Math.max(ay, by);
@@ -115,7 +115,7 @@ function pageFigure(sheet, page, filename, found, side) {
   }
   let below = -14;
   for (const [n, top] of [...tops].sort((a, b) => a[1] - b[1])) {
-    below = Math.max(below + 14, top); // passages that begin on one line have their numbers below each other
+    below = Math.max(below + 14, top); // numbers of passages that begin on the same line are placed one below the other
     drawing.append(tag(3, below, String(n), "hit", n));
   }
   if (gold !== null) drawing.append(tag(width - 36, gold, "gold", "gold", null));
@@ -136,7 +136,7 @@ function pageFigure(sheet, page, filename, found, side) {
   return figure;
 }
 
-// documents without pages: the words around gold and the first passages, marked
+// for documents without pages: the text around gold and the first passages, with both marked
 function excerptFigure(segments, filename, found, side) {
   const gold = found.gold.filter((one) => one.filename === filename).flatMap((one) => one.spans);
   const hits = side.passages.flatMap((one, index) => (one.filename === filename ? one.spans.map((span) => [span, index + 1]) : []));
@@ -190,7 +190,7 @@ function pagesBlock(found, side, sheets, { explained = true } = {}) {
     figures.length && explained ? legend() : null, make("div", { class: figures.length > 1 ? "pages" : "pages single" }, figures), remark);
 }
 
-// ---------------------------------------------------------------- where the gold went
+// ---------------------------------------------------------------- the stages of the gold
 
 function goldStages(one, several) {
   const lost = one.stages.findIndex(([stage]) => stage === one.lost);
@@ -248,7 +248,7 @@ function passageList(side) {
     make("ol", { class: "passages" }, items.slice(0, first)), rest);
 }
 
-// a row a metric; of several runs a column each, the better and worse than the first marked
+// one row per metric and one column per run; values that are better or worse than in the first run are marked
 function scoreBlock(sides) {
   const metrics = [...new Set(sides.flatMap((side) => Object.keys(side?.scores ?? {})))];
   if (!metrics.length) return null;
@@ -278,7 +278,7 @@ function labelBlock(found) {
   return labels.length ? make("p", { class: "labels" }, labels.map(([key, value]) => make("span", {}, make("i", {}, key.replaceAll("_", " ")), value))) : null;
 }
 
-// ---------------------------------------------------------------- the whole
+// ---------------------------------------------------------------- the whole case
 
 function oneSide(detail, found, sheets) {
   const [side] = found.sides;

@@ -1,4 +1,4 @@
-/* One question: what it is, what is gold, what was answered, and what the reviewer makes of it. */
+/* One question: its text, its gold, the answer, and the reviewer's judgment. */
 const JUDGMENTS = ["right", "wrong", "unclear"];
 
 function goldPart(entry) {
@@ -39,7 +39,7 @@ function judging(title, name, value, first, change) {
   }));
 }
 
-// a text area under its title, whose text is a field of `holder`
+// a text area below its title; its text is a field of `holder`
 function textField(id, title, holder, name, changed, more = {}) {
   const input = () => { holder[name] = area.value; changed(); };
   const area = make("textarea", { id, rows: more.rows ?? 2, input }, holder[name]);
@@ -66,7 +66,7 @@ function betterPart(entry, state, changed) {
 }
 
 function takeWords(state, filename, span, text) {
-  // words that touch what is marked already, or follow it by a space, join it
+  // words that touch marked words, or are one space away from them, join their passage
   const kept = [];
   let [start, end] = span;
   for (const context of state.better.contexts) {

@@ -1,4 +1,4 @@
-// Hands on it: keys, selects, buttons, heads of columns and the address; then the first drawing.
+// Handles keys, selects, buttons, column headers and changes of the address; then draws the page for the first time.
 
 const help = byId("help");
 

@@ -1,18 +1,18 @@
-// The list: lines arrive in blocks, only those in sight are drawn, and the case picked opens beside it.
+// The list of questions: its lines arrive in blocks, only visible lines are drawn, and the chosen case opens beside it.
 
 const list = byId("lines");
 const search = byId("search");
 const count = byId("count");
 const panel = byId("case");
 const RUNS = META.runs.length;
-const MAIN = 0; // the facet that a line shows: what became of it, or how it changed
+const MAIN = 0; // the facet that a line shows: the question's outcome, or how it changed
 const DATASET = META.facets.findIndex((one) => one.name === "dataset");
-const SIDES = META.facets.length - RUNS; // of several runs: the first facet that is a run's own
+const SIDES = META.facets.length - RUNS; // with several runs: the first facet that belongs to one run
 
-let lines = []; // of all questions, as soon as they are unpacked
-let matching = null; // places in the list; null: all
-let active = 0; // the place in what matches that the keyboard is at
-let current = -1; // the case that is open
+let lines = []; // the lines of all questions, after they are unpacked
+let matching = null; // the indexes of the matching lines; null: all lines
+let active = 0; // the index, among the matching lines, of the line that the keyboard has selected
+let current = -1; // the index of the open case
 
 const facetOf = (line, facet) => line.values[facet];
 const keyOf = (line) => `${facetOf(line, DATASET)}/${line.id}`;
@@ -26,12 +26,12 @@ function wordsOf(line) {
   return line.words;
 }
 
-// ---------------------------------------------------------------- drawing what is in sight
+// ---------------------------------------------------------------- drawing the visible lines
 
 const rowHeight = () => parseFloat(getComputedStyle(list).getPropertyValue("--row"));
 let drawing = false;
 
-// questions about one document begin alike: a line shows their beginning and their end
+// questions about one document often begin with the same words, so a line shows the beginning and the end
 const HEAD = 44;
 const TAIL = 58;
 function inBrief(text) {
@@ -102,7 +102,7 @@ function move(place, { open = false } = {}) {
   if (open || current >= 0) openCase(indexAt(active));
 }
 
-// ---------------------------------------------------------------- narrowing
+// ---------------------------------------------------------------- filters
 
 const selects = META.facets.map((facet) => byId(`facet-${facet.name}`));
 
@@ -115,7 +115,7 @@ function fillSelect(select, { values, counts }) {
 
 const narrowed = () => search.value.trim() !== "" || selects.some((one) => one.value !== "");
 
-// the lines that have all the words and the chosen values
+// returns the lines that have all the words and the chosen values
 function matched() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (index) => selects.every((one, facet) => one.value === "" || facetOf(lines[index], facet) === one.value)
@@ -123,7 +123,7 @@ function matched() {
   return [...lines.keys()].filter(fits);
 }
 
-// the facet that a button narrows the list by: the one that it names, else what became of the question
+// returns the facet by which a button filters the list: the facet that it names, else the outcome
 const facetPicked = (button) => Math.max(MAIN, META.facets.findIndex((one) => one.name === button.dataset.facet));
 
 function showPicked() {
@@ -155,7 +155,7 @@ function clearFilters() {
 
 // ---------------------------------------------------------------- the address
 
-// report.html#cuad/33?outcome=failed&q=notice opens that question in that list, so that both can be sent to a colleague
+// report.html#cuad/33?outcome=failed&q=notice opens a question in a filtered list; a colleague can open the same link
 function filterWords() {
   const params = new URLSearchParams();
   if (search.value.trim()) params.set("q", search.value.trim());
@@ -173,7 +173,7 @@ function writeAddress() {
 async function followAddress() {
   const [address, words] = location.hash.slice(1).split("?");
   let key = address;
-  try { key = decodeURIComponent(address); } catch { /* not ours */ }
+  try { key = decodeURIComponent(address); } catch { /* the address is not from this page */ }
   if (words !== undefined) {
     const params = new URLSearchParams(words);
     search.value = params.get("q") ?? "";

@@ -1,4 +1,4 @@
-/* A sheet whose words can be marked: with the mouse by dragging, with the keyboard by arrows. */
+/* A page whose words can be marked by dragging the mouse, or with the arrow keys. */
 const touches = (word, span) => word[0] < span[1] && span[0] < word[1];
 
 class Sheet {
@@ -76,7 +76,7 @@ class Sheet {
   }
 
   line(way) {
-    // the nearest word of the next line up or down
+    // the nearest word of the next line above or below
     const [x, y, high] = this.middle(this.cursor);
     let best = this.cursor;
     let least = Infinity;
@@ -152,7 +152,7 @@ class Sheet {
   }
 }
 
-// the marked passages, each with a button that removes it
+// lists the marked passages, each with a button that removes it
 function listMarked(list, contexts, changed) {
   list.replaceChildren(...contexts.map(({ text, filename }, at) => {
     const remove = () => { contexts.splice(at, 1); changed(); };

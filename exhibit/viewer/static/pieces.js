@@ -1,4 +1,4 @@
-// Pieces: scripts beside the page that hand over compressed text. No server is needed: a script tag loads a file.
+// Pieces are script files beside the page that contain compressed data. A script tag loads them, without a server.
 
 const META = JSON.parse(byId("meta").textContent);
 const SEVERAL = META.runs.length > 1;
@@ -35,7 +35,7 @@ const imageOf = (name) => `${encodeURIComponent(META.folder)}/pages/${name}`;
 
 const caseOf = async (index) => (await piece(`c${Math.floor(index / META.cases)}`))[index % META.cases];
 
-// what lies on the pages that a case shows, by document
+// the content of the pages that a case shows, by document
 async function sheetsOf(found) {
   const drawn = new Set(META.documents);
   const wanted = new Set(found.sides.flatMap((side) => (side ? side.pages.map(([document]) => document) : [])));

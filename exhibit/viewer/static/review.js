@@ -1,4 +1,4 @@
-/* The page: which question is shown, what was judged, and where that is kept. */
+/* The review page: the question that is shown, the judgments, and their storage. */
 const DATA = JSON.parse(byId("data").textContent);
 const CASES = DATA.cases;
 const STORE = `exhibit-review:${DATA.about.review}`;
@@ -36,7 +36,7 @@ function takeOver(review) {
   return true;
 }
 
-// with `exhibit view` each judgment is written at once, and tried again until the server has it
+// with `exhibit view`, each judgment is sent at once, and again until the server has stored it
 const RETRY = 3000; // milliseconds
 const unsent = new Set();
 let sending = false;
@@ -50,7 +50,7 @@ async function send(n) {
   }
   sending = true;
   const [next] = unsent;
-  unsent.delete(next); // what is changed meanwhile is sent again
+  unsent.delete(next); // a judgment that changes in the meantime is sent again
   const body = JSON.stringify({ ...reviewed(), cases: [judgedCase(next)] });
   try {
     const reply = await fetch(DATA.about.save, { method: "POST", headers: { "content-type": "application/json" }, body });
@@ -86,7 +86,7 @@ function remember() {
     const kept = JSON.parse(localStorage.getItem(STORE) || "null");
     if (takeOver(kept)) at = Math.min(kept.at || 0, CASES.length - 1);
   } catch {
-    // nothing is kept, or nothing that can be read: the review starts from the beginning
+    // nothing is stored, or it is unreadable: the review starts from the beginning
   }
 }
 
@@ -132,7 +132,7 @@ function show(n, focus) {
   function take(filename, span, text) {
     takeWords(state, filename, span, text);
     if (state.gold === null) {
-      state.gold = "wrong"; // better words say so
+      state.gold = "wrong"; // corrected words mean that the gold is wrong
       byId("gold-wrong").checked = true;
     }
     say(`Marked: ${text}`);

@@ -1,8 +1,8 @@
-/* The pages that `exhibit view` serves: they send what a person enters, and show work as it goes on. */
+/* The pages that `exhibit view` serves: they send a person's input, and show the progress of jobs. */
 const VIEW = JSON.parse(byId("view").textContent);
 const NAME = "exhibit-reviewer";
 
-// the status of what a form started is shown in that form
+// a form shows the status of the job that it started
 let form = document.querySelector("form");
 const say = (text) => { const status = (form ?? document).querySelector("[role=status]"); if (status) status.textContent = text; };
 
@@ -58,14 +58,14 @@ on("upload", "submit", async () => {
   location.href = (await send("draft", { name, folder })).open;
 });
 
-// the result of a run takes a while the first time, because all its rows are read
+// the first request for a run's result takes some time, because all its rows are read
 (async () => {
   for (const cell of document.querySelectorAll("[data-result]")) {
     const reply = await fetch(`run/${cell.dataset.result}/result`);
     cell.replaceChildren(make(reply.ok ? "b" : "em", { class: reply.ok ? null : "failed" }, (await reply.text()).trim()));
   }
 })();
-// passages are complete when all documents were read
+// the passages are complete after all documents have been read
 if (VIEW.again) setInterval(() => { if (!document.querySelector("input:focus, textarea:focus")) location.reload(); }, 2000);
 
 /* ---------------------------------------------------------------- one bundle */
@@ -137,7 +137,7 @@ if (byId("pages")) {
   });
 }
 
-/* ---------------------------------------------------------------- work that goes on */
+/* ---------------------------------------------------------------- running jobs */
 if (byId("output") && VIEW.job) {
   const EVERY = 1000; // milliseconds
   const show = async () => {
