@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from exhibit.schemas.errors import BundleError, SourceError, escape_surrogates
-from exhibit.schemas.models import Account, DraftInfo
+from exhibit.schemas.models import Account, CardText, DraftInfo
 from exhibit.schemas.models import Licence as Licence
 
 Label = str | int | float | bool | None
 Spans = tuple[tuple[int, int], ...]
 Style = Literal["h1", "h2", "p", "pre"]
+ItemKind = Literal["files", "rows"]
 
 UNREADABLE = "document cannot be read"
 PAST_A_LIMIT = "document passes a limit of time, memory or nesting"
@@ -33,7 +34,7 @@ class Block(NamedTuple):
 class Item(NamedTuple):
     """A file or a table row of the source; a conversion must either keep each item or count it as left out."""
 
-    kind: Literal["files", "rows"]
+    kind: ItemKind
     name: str
 
 
@@ -46,8 +47,8 @@ class Download:
     bytes: int
 
 
-@dataclass(frozen=True)
-class DatasetInfo:
+@dataclass(frozen=True, kw_only=True)
+class DatasetInfo(CardText):
     """The description of a benchmark, known before it is read, and used for the dataset card."""
 
     name: str
@@ -63,23 +64,16 @@ class DatasetInfo:
     by_hand: str = ""  # how to get a source that cannot be downloaded
     groups: str | None = None
     headline: str | None = None  # the benchmark's main metric, such as `ndcg@5`
-    tags: tuple[str, ...] = ()
-    questions: str = ""  # how the questions were written, for the card
-    limits: str = ""  # known limitations, in Markdown (see `format_points`)
-    # who annotated the gold, in the Hub's terms: `expert-generated`, `crowdsourced` …
-    annotations: tuple[str, ...] = ()
-    derived: str = ""  # the dataset that the bundle extends
     accepts: tuple[str, ...] = ()  # suffixes of single files that can be a source, besides folders and archives
     splits: tuple[str, ...] = ()  # the values of the label `split`, from which --split chooses
     corpus_only: bool = False  # the benchmark has no questions
-    command: str = ""  # the command, without flags, that makes the bundle again, if no converter makes it
 
     def __post_init__(self) -> None:
         licence: object = self.licence
-        if isinstance(licence, str):
+        if isinstance(licence, str):  # only licences known as open allow copies of the documents
             slug = licence.strip().lower()
-            named = Licence(id=slug, name=licence.strip(), redistributable=bool(_OPEN.fullmatch(slug)))
-            object.__setattr__(self, "licence", named)
+            terms = Licence(id=slug, name=licence.strip(), redistributable=bool(_OPEN.fullmatch(slug)))
+            object.__setattr__(self, "licence", terms)
         for name in ("summary", "by_hand", "questions", "limits"):
             object.__setattr__(self, name, unwrap(getattr(self, name)))
 
@@ -98,15 +92,9 @@ def list_questions(text: str) -> dict[str, str]:
 # only these licences, which are known as open, allow copies of the documents
 _OPEN = re.compile(r"cc0-1\.0|cc-by(-sa)?-\d\.\d|mit|apache-2\.0|bsd-[23]-clause|odc-by|pddl|unlicense")
 
-
 CC_BY = Licence(
     id="cc-by-4.0", name="CC BY 4.0", url="https://creativecommons.org/licenses/by/4.0/", redistributable=True
 )
-
-
-def format_points(*texts: str) -> str:
-    """Return texts as a Markdown list."""
-    return "\n".join(f"- {text}" for text in texts)
 
 
 @dataclass(frozen=True)
@@ -126,6 +114,11 @@ class RawDocument:
     original: Path | None = None  # the file to print; the reader of its kind reads it
     items: tuple[Item, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()  # labels for `bundle.json`, such as the days of a law's version
+
+    @property
+    def file(self) -> Item | None:
+        """The file of the source from which the document was made."""
+        return next((item for item in self.items if item.kind == "files"), None)
 
 
 @dataclass(frozen=True)
@@ -235,13 +228,13 @@ class Tally:
             self._check(remark, name)
         self.noted.setdefault(remark, []).append(escape_surrogates(name))
 
-    def account(self, kept: Iterable[Item]) -> dict[str, Account]:
+    def account(self, kept: Iterable[Item]) -> dict[ItemKind, Account]:
         """Return, by kind, the numbers of items that were kept and left out; raise if an item was forgotten."""
         whole = set(kept)
         forgotten = [item for item, reason in self._items.items() if not reason and item not in whole]
         if forgotten:
             raise BundleError(f"{forgotten[0].name}: this item was neither kept nor left out; please report this bug")
-        accounts: dict[str, Account] = {}
+        accounts: dict[ItemKind, Account] = {}
         for kind in dict.fromkeys(item.kind for item in self._items):
             reasons = {item: reason for item, reason in self._items.items() if item.kind == kind}
             lost = Counter(reason for item, reason in reasons.items() if item not in whole)

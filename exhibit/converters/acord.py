@@ -19,14 +19,7 @@ from typing import NamedTuple
 
 from exhibit.converters import CC_BY, Benchmark, Block, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.source import Release
-from exhibit.converters.tables.records import (
-    ENDINGS,
-    Record,
-    read_cell_field,
-    read_cell_words,
-    read_records,
-    split_cells,
-)
+from exhibit.converters.tables import records
 from exhibit.evidence.fields import flatten_object
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import ANSWER_FROM
@@ -105,10 +98,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 def _make_row(
     query: Query, split: str, clauses: Mapping[str, RawDocument], options: Namespace, tally: Tally
 ) -> Iterator[RawRow]:
-    """Yield a query's row with its gold clauses.
-
-    The label `grades`, with all graded clauses, is on the first gold passage, or on the row if no clause is gold.
-    """
+    """Yield a query's row with its gold; the label `grades`, with all graded clauses, is on the row's first line."""
     gold = query.list_gold(clauses, GOLD_GRADE)
     grades = {key: grade for key, grade in query.grades.items() if key in clauses}
     if not gold and (options.answerable_only or not any(grades.values())):
@@ -128,8 +118,6 @@ def _make_row(
     yield query.make_row(clauses[best].text or "", gold, labels)
 
 
-# ---------------------------------------------------------------- any folder in the form of BEIR
-
 _ODD = re.compile(r"[^\w.-]+")
 MAX_STEM_CHARS = 120
 
@@ -146,7 +134,7 @@ class Judgment(NamedTuple):
 class Query(NamedTuple):
     """A query, and the grades of the documents that were judged for it."""
 
-    record: Record
+    record: records.Record
     key: str
     text: str
     grades: Mapping[str, int]
@@ -165,13 +153,10 @@ class Query(NamedTuple):
 
 
 def read_judged(release: Release, tally: Tally) -> Benchmark | None:
-    """Return the queries of a folder as questions; the gold of each is every document with a grade above 0.
-
-    Return None if the source is not a folder that contains a corpus, queries and judgments.
-    """
+    """Return a folder in BEIR's form as questions: documents graded above 0 are gold; None for any other source."""
     source = release.source
     files = list_files(source) if source.is_dir() else []
-    named = {path.stem.lower(): path for path in files if path.suffix.lower() in ENDINGS}
+    named = {path.stem.lower(): path for path in files if path.suffix.lower() in records.ENDINGS}
     judgments = [path for path in files if "qrels" in path.relative_to(source).as_posix().lower()]
     if not judgments or "corpus" not in named or "queries" not in named:
         return None
@@ -194,7 +179,7 @@ def read_judged(release: Release, tally: Tally) -> Benchmark | None:
 
 def read_judgments(release: Release, path: Path, tally: Tally) -> Iterator[Judgment]:
     """Yield the judgments of a file, which has the columns query, document and grade, and may have a header."""
-    for number, cells in enumerate(split_cells(release.read_text(path), "\t"), 1):
+    for number, cells in enumerate(records.split_cells(release.read_text(path), "\t"), 1):
         place = f"{path.name}: line {number}"
         if len(cells) == 3 and re.fullmatch(r"-?\d{1,3}", cells[2].strip()):
             yield Judgment(place, cells[0].strip(), cells[1].strip(), int(cells[2]))
@@ -205,9 +190,9 @@ def read_judgments(release: Release, path: Path, tally: Tally) -> Iterator[Judgm
 def read_queries(release: Release, path: Path, grades: Grades, tally: Tally) -> Iterator[Query]:
     """Yield the queries with grades."""
     seen: set[str] = set()
-    for record in read_records(path, release.read(path), tally):
-        key = read_cell_field(record.cells, "id")
-        text = read_cell_field(record.cells, "question") or read_cell_field(record.cells, "text")
+    for record in records.read_records(path, release.read(path), tally):
+        key = records.read_cell_field(record.cells, "id")
+        text = records.read_cell_field(record.cells, "question") or records.read_cell_field(record.cells, "text")
         if not key or not text:
             tally.fault("query without an id or a text", key or text[:80] or record.place, item=record.item)
         elif key in seen:
@@ -222,14 +207,14 @@ def read_queries(release: Release, path: Path, grades: Grades, tally: Tally) -> 
 def read_corpus(release: Release, path: Path, tally: Tally) -> Iterator[tuple[str, RawDocument]]:
     """Yield, with its id, a document for each text of a table; the text will be printed below its title."""
     taken: set[str] = set()
-    for record in read_records(path, release.read(path), tally, accounted=False):
-        key, text = read_cell_field(record.cells, "id"), read_cell_field(record.cells, "text")
+    for record in records.read_records(path, release.read(path), tally, accounted=False):
+        key, text = records.read_cell_field(record.cells, "id"), records.read_cell_field(record.cells, "text")
         stem = _ODD.sub("_", key).strip("_.")[:MAX_STEM_CHARS]
         if not text or not stem or stem.casefold() in taken:
             reason = "document without a text, or with the id of another document"
             tally.fault(reason, f"{path.name}: {record.place}")
             continue
         taken.add(stem.casefold())
-        title = read_cell_words(record.cells.get("title"))
+        title = records.read_cell_words(record.cells.get("title"))
         blocks = (*([Block("h1", title)] if title else []), Block("p", text))
         yield key, RawDocument(f"{stem}.pdf", title or stem, text=text, blocks=blocks)

@@ -12,7 +12,17 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel, Field
 
-from exhibit.converters import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, list_questions
+from exhibit.converters import (
+    Benchmark,
+    DatasetInfo,
+    Download,
+    Label,
+    Quote,
+    RawDocument,
+    RawRow,
+    Tally,
+    list_questions,
+)
 from exhibit.converters.core.source import Release, key_by_name, read_records
 from exhibit.converters.core.titles import choose_unique_titles, join_names, list_titles
 from exhibit.converters.pages.print import split_filed_text, strip_filing
@@ -145,7 +155,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
     root = release.find(*(f"{split}.json" for split in SPLITS)).parent
     contracts = list(_read_contracts(release, root, tally))
     titles = choose_unique_titles({c.filename: _list_titles(c.record) for c in contracts})
-    files = key_by_name(sorted(path for path in (root / "raw").rglob("*") if path.is_file()))
+    files = key_by_name((path.name, path) for path in sorted((root / "raw").rglob("*")) if path.is_file())
     if not files:
         tally.note("no raw/ folder in the source, so texts are printed", root.name)
     return Benchmark(
@@ -211,19 +221,11 @@ def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow
         if not impossible and not quotes:
             tally.note("answer without evidence: only its document is named", place)
             quotes = [Quote(filename, None)]
-        yield RawRow(
-            id=contract.number * len(QUESTIONS) + column,
-            question=f"Consider the {title}; {question}",
-            answer=ANSWERS[annotation.choice],
-            quotes=tuple(quotes),
-            filename=filename,
-            is_impossible=impossible,
-            place=place,
-            labels={
-                "hypothesis": key, "label": annotation.choice, "split": contract.split,
-                "document_type": record.document_type,
-            },
-        )  # fmt: skip
+        id, words = contract.number * len(QUESTIONS) + column, f"Consider the {title}; {question}"
+        labels: dict[str, Label] = {"hypothesis": key, "label": annotation.choice, "split": contract.split}
+        labels["document_type"] = record.document_type
+        answer = ANSWERS[annotation.choice]
+        yield RawRow(id, words, answer, tuple(quotes), filename, impossible, labels, place=place)
 
 
 def _read_evidence(contract: _Contract, annotation: _Annotation, place: str, tally: Tally) -> Iterator[Quote]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exhibit.converters import Benchmark, DatasetInfo, Label, Licence, Quote, RawRow, Tally
-from exhibit.converters.civil_procedure.corpus import Corpus, Resolution, RowEvidence, RuleCitation, find_citations
+from exhibit.converters.civil_procedure.corpus import Corpus, Resolution, RuleCitation, find_citations
 from exhibit.converters.civil_procedure.documents import load, read_candidates, read_string
 from exhibit.converters.core.command import main
 from exhibit.converters.core.patches import SHIPPED
@@ -96,9 +96,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     return Benchmark(documents, rows, {**release.sha256, "documents": digest})
 
 
-# ---------------------------------------------------------------- the ground truth
-
-
 def _read_rows(path: Path, data: bytes, corpus: Corpus, tally: Tally) -> Iterator[RawRow]:
     """Yield the questions of the ground truth, each with the sections that its answer cites."""
     for record in read_records(path, data, tally):
@@ -112,8 +109,7 @@ def _read_rows(path: Path, data: bytes, corpus: Corpus, tally: Tally) -> Iterato
         others = sorted(cells.keys() - {"question", "truth", "source_type"})
         fields = tuple(filter(None, (read_string(cells, name) for name in others)))
         kind = read_string(cells, "source_type")
-        evidence = RowEvidence(kind, fields)
-        cited = [pair for citation in find_citations(truth) for pair in corpus.resolve_all(citation, evidence)]
+        cited = [pair for citation in find_citations(truth) for pair in corpus.resolve_all(citation, kind, fields)]
         if not cited:
             tally.note("answer without a citation: the question has no context", f"question {record.index}")
         quotes = tuple(filter(None, (_quote(record.index, *pair, tally) for pair in cited)))
@@ -140,9 +136,6 @@ def _quote(id: int, citation: RuleCitation, found: Resolution, tally: Tally) -> 
         return Quote(filename, None, labels=labels)
     labels = (*labels, ("heading", found.heading))
     return Quote(filename, found.text, (found.span,), labels, score=found.score, section=True)
-
-
-# ---------------------------------------------------------------- other modes
 
 
 @guarded("stopped; nothing was written")

@@ -15,6 +15,7 @@ from exhibit.converters import (
     Benchmark,
     DatasetInfo,
     Download,
+    Label,
     Quote,
     RawDocument,
     RawRow,
@@ -117,7 +118,7 @@ QUESTIONS = list_questions("""
     Third Party Beneficiary = does somebody who is not a party benefit from it and may enforce it?
 """)
 
-_AMBIGUOUS = re.compile(r"agreement[234](?!\d)|part ?[12](?!\d)", re.IGNORECASE)
+_AMBIGUOUS = re.compile(r"agreement[234](?!\d)|(?P<part>part) ?[12](?!\d)", re.IGNORECASE)
 _ALIAS = re.compile(r"\s{0,50}[(\[][^()\[\]]*[)\]]\s*")
 _COLLECTIVE = re.compile(r"\b(each|collectively|individually|together|hereinafter)\b", re.IGNORECASE)
 
@@ -148,7 +149,9 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     # make titles unique in the whole source, so that filters and limits change no title
     titles = choose_unique_titles({c.path.name: _list_titles(c) for c in contracts})
     if not options.keep_ambiguous:
-        ambiguous = [c for c in contracts if _is_ambiguous(c.path.stem, titles[c.path.name])]
+        amended = {c.path.name for c in contracts if "amend" in titles[c.path.name].lower()}
+        matches = [(c, _AMBIGUOUS.search(c.path.stem)) for c in contracts]
+        ambiguous = [c for c, match in matches if match and (match["part"] or c.path.name not in amended)]
         contracts = [c for c in contracts if c not in ambiguous]
         for contract in ambiguous:
             tally.leave_out("ambiguous contract: one of several versions or parts", contract.path.name)
@@ -165,7 +168,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 def _pair(records: list[dict[str, str]], folder: Path, tally: Tally) -> list[_Contract]:
     """Pair each row with its PDF; the two names may differ in case, spaces, quotes, `&`, accents and length."""
-    pdfs = key_by_name(sorted(p for p in folder.rglob("*") if p.suffix.lower() == ".pdf" and p.is_file()))
+    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() == ".pdf" and path.is_file())
+    pdfs = key_by_name((path.name, path) for path in found)
     if not pdfs:
         raise SourceError(f"{folder}: no PDF in it; expected {INFO.expects}, from {INFO.url}")
     names = [record["Filename"] for record in records]
@@ -176,11 +180,6 @@ def _pair(records: list[dict[str, str]], folder: Path, tally: Tally) -> list[_Co
         if row not in files:
             tally.fault("no PDF for the contract, or another row has it", name or f"row {row}")
     return [_Contract(row, records[row], path) for row, path in sorted(files.items())]
-
-
-def _is_ambiguous(stem: str, title: str) -> bool:
-    match = _AMBIGUOUS.search(stem)
-    return match is not None and not (match[0].lower().startswith("agreement") and "amend" in title.lower())
 
 
 def _list_titles(contract: _Contract) -> list[str]:
@@ -210,8 +209,9 @@ def split_party_names(answer: str) -> list[str]:
 
 
 def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
+    filename = contract.path.name
     for column, (clause, question) in enumerate(QUESTIONS.items()):
-        place = f"{contract.path.name}: {clause}"
+        place = f"{filename}: {clause}"
         try:
             quotes = quotes_of(contract.cells[clause])
         except ValueError:
@@ -220,16 +220,10 @@ def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow
         answer = contract.cells[f"{clause}-Answer"].strip()
         if not quotes and answer and answer != "No":
             tally.note("answer without a quote, so counted as impossible", f"{place}: {answer}")
-        yield RawRow(
-            id=contract.row * len(QUESTIONS) + column,
-            question=f"Consider the {title}; {question}",
-            answer=answer or "; ".join(quotes),
-            quotes=tuple(Quote(contract.path.name, text) for text in quotes),
-            filename=contract.path.name,
-            is_impossible=not quotes,
-            labels={"clause": clause, "contract": contract.path.stem, "answer": answer},
-            place=place,
-        )
+        id, words = contract.row * len(QUESTIONS) + column, f"Consider the {title}; {question}"
+        gold = tuple(Quote(filename, text) for text in quotes)
+        labels: dict[str, Label] = {"clause": clause, "contract": contract.path.stem, "answer": answer}
+        yield RawRow(id, words, answer or "; ".join(quotes), gold, filename, not quotes, labels, place=place)
 
 
 def quotes_of(cell: str) -> list[str]:

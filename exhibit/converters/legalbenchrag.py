@@ -94,7 +94,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     tests = list(_read_tests(release, root / "benchmarks", tally))
     files = _list_corpus(root / "corpus", tally)
     # name all files of the corpus, so that filters and limits change no name
-    names = _make_unique_names(files, tally)
+    names = choose_unique_titles({key: [path.name, " - ".join(Path(key).parts)] for key, path in files.items()})
+    for key, name in names.items():
+        if name != files[key].name:
+            tally.note("two files with the same name, distinguished by their folder", f"{key} -> {name}")
     if options.mini:
         tests = _choose_mini(tests, tally)
         used = {snippet.key for test in tests for snippet in test.record.snippets}
@@ -150,15 +153,6 @@ def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
     if not files:
         raise SourceError(f"{folder}: no text file in it; expected {INFO.expects}, from {INFO.url}")
     return files
-
-
-def _make_unique_names(files: dict[str, Path], tally: Tally) -> dict[str, str]:
-    """Return each file's name in the bundle; files with the same name get their folder's name as a prefix."""
-    names = choose_unique_titles({key: [path.name, " - ".join(Path(key).parts)] for key, path in files.items()})
-    for key, name in names.items():
-        if name != files[key].name:
-            tally.note("two files with the same name, distinguished by their folder", f"{key} -> {name}")
-    return names
 
 
 def _make_row(test: _Test, texts: dict[str, str], names: dict[str, str], tally: Tally) -> Iterator[RawRow]:

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters import CC_BY, Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, list_questions
+from exhibit.converters import CC_BY, Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, list_questions
 from exhibit.converters.core.source import Release, unpack
 from exhibit.converters.core.titles import choose_unique_titles, join_names, list_titles
 from exhibit.evidence import Document, Match, Span, fold, locate
@@ -258,20 +258,13 @@ def _make_rows(contract: _Contract, title: str, labels: Labels, tally: Tally) ->
         if any(excerpt.others for excerpt in excerpts):
             tally.note("excerpt with several locations, which the order of the excerpts does not resolve", place)
         ticked = labels.answers.get((contract.name, point), {})
-        yield RawRow(
-            id=contract.row * len(QUESTIONS) + column,
-            question=f"Consider the {title}; {question}",
-            answer=" […] ".join(" ".join(excerpt.text.split()) for excerpt in excerpts),
-            quotes=tuple(_quote(contract.filename, excerpt) for excerpt in excerpts),
-            filename=contract.filename,
-            labels={
-                "deal_point": point,
-                "contract": contract.name,
-                "deal": contract.deal,
-                "pages": read_cell(contract.cells[point])[1] or None,
-                "answers": "; ".join(f"{subject}: {answer}" for subject, answer in ticked.items()) or None,
-            },
-        )
+        answers = "; ".join(f"{subject}: {answer}" for subject, answer in ticked.items())
+        stated: dict[str, Label] = {"deal_point": point, "contract": contract.name, "deal": contract.deal}
+        stated |= {"pages": read_cell(contract.cells[point])[1] or None, "answers": answers or None}
+        id, words = contract.row * len(QUESTIONS) + column, f"Consider the {title}; {question}"
+        answer = " […] ".join(" ".join(excerpt.text.split()) for excerpt in excerpts)
+        quotes = tuple(_quote(contract.filename, excerpt) for excerpt in excerpts)
+        yield RawRow(id, words, answer, quotes, contract.filename, labels=stated)
 
 
 def _quote(filename: str, excerpt: Excerpt) -> Quote:

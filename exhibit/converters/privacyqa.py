@@ -12,7 +12,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters import Benchmark, Block, DatasetInfo, Download, Licence, Quote, RawDocument, RawRow, Tally
+from exhibit.converters import (
+    Benchmark,
+    Block,
+    DatasetInfo,
+    Download,
+    Label,
+    Licence,
+    Quote,
+    RawDocument,
+    RawRow,
+    Tally,
+)
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.schemas.errors import SourceError
@@ -171,13 +182,7 @@ def _make_rows(
             if relevant and 2 * relevant >= answered[sentence]:
                 labels = (("sentence", sentence), ("relevant", relevant), ("annotators", answered[sentence]))
                 quotes.append(Quote(document.filename, policy.sentences[sentence], (span,), labels))
-        yield RawRow(
-            id=question.id,
-            question=f"Consider the {document.title}; {question.text}",
-            answer=" ".join(quote.text or "" for quote in quotes),
-            quotes=tuple(quotes),
-            filename=document.filename,
-            is_impossible=not quotes,
-            labels={"split": policy.split, "policy": policy.key, "query": key},
-            place=name,
-        )
+        words, filename = f"Consider the {document.title}; {question.text}", document.filename
+        answer = " ".join(quote.text or "" for quote in quotes)
+        stated: dict[str, Label] = {"split": policy.split, "policy": policy.key, "query": key}
+        yield RawRow(question.id, words, answer, tuple(quotes), filename, not quotes, stated, place=name)

@@ -92,7 +92,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     rows: list[RawRow] = []
     for key, editions in laws.items():
         rows += QuestionMaker(editions, names[key], laws, list(names.values()), options.questions, ids).rows()
-    digest = {name: _digest(list(group)) for name, group in groupby(versions, lambda version: version.law)}
+    digest = {}
+    for name, group in groupby(versions, lambda version: version.law):
+        text = "".join(f"{version.start}\n{version.markdown}\n" for version in group)
+        digest[name] = hashlib.sha256(text.encode()).hexdigest()
     return Benchmark([_make_document(law) for editions in laws.values() for law in editions], rows, digest)
 
 
@@ -113,11 +116,6 @@ def _name(key: str, law: Law) -> LawName:
     named = law.title.partition(" (")[0] if law.fields.get("jurabk") else law.title
     title = " ".join(named.split()[1:]) if law.fields.get("official_code") else named
     return LawName(key, tuple(dict.fromkeys(filter(None, codes))), title)
-
-
-def _digest(versions: Sequence[Version]) -> str:
-    text = "".join(f"{version.start}\n{version.markdown}\n" for version in versions)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # ---------------------------------------------------------------- files
@@ -341,7 +339,10 @@ def read_law(version: Version) -> Law:
     blocks = _split_blocks(version.markdown[header.end() :] if header else version.markdown)
     system = _choose_system(fields, blocks)
     title = next((text for depth, text in blocks if depth == 1), "") or fields.get("title") or fields.get("Title", "")
-    full_title, dated = fields.get("full_citation") or title, _write_days(version, system)
+    full_title, dated = fields.get("full_citation") or title, ""
+    if version.start is not None:
+        end = write_day(version.end, system) if version.end else ""
+        dated = system.data["ended" if end else "version"].format(start=write_day(version.start, system), end=end)
     reader = _Reader()
     for line in filter(None, (full_title, dated)):
         reader.write(line)
@@ -352,15 +353,6 @@ def read_law(version: Version) -> Law:
             reader.write(text)
     reader.close()
     return Law(version, fields, title, full_title, dated, "\n".join(reader.lines), system, tuple(reader.paragraphs))
-
-
-def _write_days(version: Version, system: LegalSystem) -> str:
-    if version.start is None:
-        return ""
-    pattern: str = system.data["ended" if version.end else "version"]
-    return pattern.format(
-        start=write_day(version.start, system), end=write_day(version.end, system) if version.end else ""
-    )
 
 
 @dataclass

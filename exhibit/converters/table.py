@@ -57,14 +57,17 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read a table of questions, find the documents named in its rows, and assign each gold passage to a document.
-
-    SQuAD files and folders of queries with relevance judgments are also read.
-    """
+    """Read a table of questions, a SQuAD file or a folder in BEIR's form, and find the document of each passage."""
     release, table = Release(source, INFO), source
     benchmark = read_judged(release, tally)
     if benchmark is None:
-        table = _find_table(source)
+        if source.is_dir():
+            tables = sorted(path for path in source.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
+            if len(tables) != 1:
+                listing = ", ".join(path.name for path in tables) or "none"
+                hint = "Pass the file itself with --source"
+                raise SourceError(f"{source}: expected {INFO.expects}; found {listing}. {hint}")
+            [table] = tables
         is_squad = squad.is_squad(table)
         benchmark = squad.read(table, options, tally) if is_squad else _read_table(release, table, options, tally)
     titles = choose_unique_titles(
@@ -109,16 +112,6 @@ def _read_table(release: Release, table: Path, options: Namespace, tally: Tally)
     return Benchmark(list(documents.values()), rows, release.sha256)
 
 
-def _find_table(source: Path) -> Path:
-    if source.is_file():
-        return source
-    tables = sorted(path for path in source.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
-    if len(tables) != 1:
-        listing = ", ".join(path.name for path in tables) or "none"
-        raise SourceError(f"{source}: expected {INFO.expects}; found {listing}. Pass the file itself with --source")
-    return tables[0]
-
-
 def _make_info(table: Path, options: Namespace) -> DatasetInfo:
     name = options.name or table.stem
     title = options.title or name
@@ -126,9 +119,6 @@ def _make_info(table: Path, options: Namespace) -> DatasetInfo:
     slug = terms.lower() if terms and _SLUG.fullmatch(terms.lower()) else "other"
     licence = Licence(id=slug, name=terms, redistributable=options.redistributable) if terms else INFO.licence
     return replace(INFO, name=name, title=title, benchmark=title, licence=licence)
-
-
-# ---------------------------------------------------------------- rows
 
 
 def _is_judged(row: RawRow) -> bool:

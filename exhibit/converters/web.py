@@ -18,15 +18,8 @@ from exhibit.converters import BEYOND, Benchmark, DatasetInfo, Item, Licence, Ra
 from exhibit.converters.core.command import main
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles, read_own_title
+from exhibit.converters.pages import fetch
 from exhibit.converters.pages.download import flaw_of
-from exhibit.converters.pages.fetch import (
-    UrlLine,
-    add_fetch_arguments,
-    fetch_all,
-    make_corpus_names,
-    read_policy,
-    report,
-)
 from exhibit.evidence import locate, read_document
 from exhibit.law.names import tidy
 from exhibit.law.sentences import split_sentences
@@ -76,8 +69,8 @@ _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_fetch_arguments(parser)
-    refresh_help = "report which pages of a bundle have changed, and write nothing; see --refresh --help"
+    fetch.add_fetch_arguments(parser)
+    refresh_help = "only report changes of a bundle's pages, and exit with 4 if there are any (--refresh --help)"
     parser.add_argument("--refresh", default=SUPPRESS, metavar="BUNDLE", help=refresh_help)
     parser.epilog = _EPILOG
 
@@ -98,9 +91,9 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         if len(items) > 1:
             tally.note("listed more than once, fetched once", url)
     urls = list(listed)
-    make_corpus_names(url for url in urls if flaw_of(url) is None)  # check the whole list, even if a limit is set
-    fetched = fetch_all(urls[: options.max_documents], policy=read_policy(options))
-    report(fetched, tally, items=listed)
+    fetch.make_corpus_names(url for url in urls if flaw_of(url) is None)  # check the whole list, whatever the limit is
+    fetched = fetch.fetch_all(urls[: options.max_documents], policy=fetch.read_policy(options))
+    fetch.report(fetched, tally, items=listed)
     for url in (url for url in urls if url not in fetched):
         tally.leave_out_all(BEYOND, listed[url])
     pages = {url: page for url, page in fetched.items() if page.path is not None}
@@ -113,7 +106,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     return Benchmark(documents, [], release.sha256, replace(INFO, url=sites.pop() if len(sites) == 1 else ""))
 
 
-def _list_titles(page: UrlLine) -> list[str]:
+def _list_titles(page: fetch.UrlLine) -> list[str]:
     """Return candidate titles of a page: the title in the document, then the same title with the file's name."""
     stem = unquote(page.filename[:-4])
     pdf_title = tidy(_MADE_BY.sub("", read_own_title(page.path) if page.path else ""))
@@ -122,8 +115,6 @@ def _list_titles(page: UrlLine) -> list[str]:
         return [stem]
     return [pdf_title, f"{pdf_title} ({stem})"]
 
-
-# ---------------------------------------------------------------- --refresh
 
 CHANGED = 4  # the exit code if a source has changed
 MAX_SHOWN = 5  # most changed sentences of a page that are printed
@@ -139,7 +130,7 @@ def refresh(argv: Sequence[str]) -> int:
     """Compare a bundle with its web pages and print the result."""
     parser = build_parser("exhibit convert web", _REFRESH)
     parser.add_argument("--refresh", type=Path, required=True, metavar="BUNDLE", help="the bundle to compare")
-    add_fetch_arguments(parser)
+    fetch.add_fetch_arguments(parser)
     options = parser.parse_args(argv)
     bundle = open_bundle(options.refresh)
     if bundle.info is None:
@@ -154,7 +145,9 @@ def refresh(argv: Sequence[str]) -> int:
             gold[str(context.filename)].append((int(question.id), context.text or ""))
     states: Counter[State] = Counter()
     with make_scratch_folder() as folder:
-        pages = fetch_all(list(urls.values()), folder=folder, policy=replace(read_policy(options), refetch=True))
+        pages = fetch.fetch_all(
+            list(urls.values()), folder=folder, policy=replace(fetch.read_policy(options), refetch=True)
+        )
         for name, url in urls.items():
             path = bundle.files.get(name)
             if path is None or isinstance(path, Remote):
@@ -169,7 +162,7 @@ def refresh(argv: Sequence[str]) -> int:
     return CHANGED if states["changed"] or states["gone"] else FAILED if states["unknown"] else 0
 
 
-def _compare(path: Path, page: UrlLine, gold: Gold) -> tuple[State, list[str]]:
+def _compare(path: Path, page: fetch.UrlLine, gold: Gold) -> tuple[State, list[str]]:
     """Return the state of a document's page, and the lines to print: the changes and the questions without gold."""
     if page.path is None:
         reason = f"{page.reason}: {page.detail}" if page.detail else page.reason

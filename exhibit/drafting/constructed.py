@@ -40,8 +40,7 @@ _TERMS = (
 )  # fmt: skip
 """Terms that agreements often define; a document without the term cannot answer a question about it."""
 
-Topics = Iterator[tuple[str, tuple[Span, ...]]]
-"""The topics of questions, each with the passages that answer."""
+Topics = Iterator[tuple[str, tuple[Span, ...]]]  # The topics of questions, each with the passages that answer
 WORDINGS = {
     "definition": (
         "What does “{name}” mean?",

@@ -8,16 +8,14 @@ from exhibit.converters import Label
 from exhibit.evidence import Span
 from exhibit.storage.cache import key_of
 
-Status = Literal["sure", "absent", "unsure"]
-"""sure: the passages answer; absent: the document has no answer; unsure: a person must decide."""
+Status = Literal["sure", "absent", "unsure"]  # the passages answer; the document has no answer; a person must decide
 
 _FRAMES = (
     "According to the {title}, {lower}",
     "In the {title}: {question}",
     "{question} (the {title})",
     "Regarding the {title}, {lower}",
-)
-"""Phrases by which people name a document."""
+)  # Phrases by which people name a document
 
 
 @dataclass(frozen=True)
@@ -25,17 +23,12 @@ class Draft:
     """A question about one document, with the passages that are proposed as its gold."""
 
     filename: str
-    asks: str
-    """The question without the document's name; `{title}` marks the position of that name."""
-    kind: str
-    """The source of the question: `playbook`, `definition`, `heading`, `parties`, `value` or `llm`."""
+    asks: str  # The question without the document's name; `{title}` marks the position of that name
+    kind: str  # The source of the question: `playbook`, `definition`, `heading`, `parties`, `value` or `llm`
     status: Status
-    name: str = ""
-    """The topic of the question, such as the name of the playbook's question, the term or the heading."""
-    spans: tuple[Span, ...] = ()
-    """The spans of the passages in the document's text; empty if no passage answers."""
-    confidence: float = 1.0
-    """The probability that the passages answer; without passages, the probability of an absence."""
+    name: str = ""  # The topic of the question, such as the name of the playbook's question, the term or the heading
+    spans: tuple[Span, ...] = ()  # The spans of the passages in the document's text; empty if no passage answers
+    confidence: float = 1.0  # The probability that the passages answer; without passages, the probability of an absence
     labels: dict[str, Label] = field(default_factory=dict)
 
     @property

@@ -65,11 +65,8 @@ INFO = DatasetInfo(
     annotations=("machine-generated",),
 )
 
+# greatest share of impossible questions: a system that refuses everything must not score well
 IMPOSSIBLE = 1 / 3
-"""The greatest share of impossible questions, so that a system that refuses everything does not score well.
-
-CUAD's share is greater, because its experts looked for every clause.
-"""
 # increase it when the code drafts other questions from the same folder: older cached drafts are then not used
 VERSION = 13
 
@@ -170,8 +167,7 @@ class Drafter:
         """The names of the models that the drafts depend on."""
         self.dropped = self._generator.dropped if self._generator else Counter[str]()
         """The number of the language model's drafts that were discarded, by reason."""
-        self.unread: list[str] = []
-        """The reason why each skipped document cannot be read."""
+        self.unread: list[str] = []  # The reason why each skipped document cannot be read
 
     def all(self, documents: Sequence[RawDocument]) -> Iterator[Drafted]:
         """Yield the drafts of each document, in order; a document that cannot be read is skipped."""
@@ -255,9 +251,6 @@ def _make_rows(document: Drafted, title: str) -> Iterator[RawRow]:
         )
         id, question, answer = int(draft.key[:12], 16), word_question(draft, title), " ".join(" ".join(words).split())
         yield RawRow(id, question, answer, quotes, document.filename, is_impossible=absent, labels=labels)
-
-
-# ---------------------------------------------------------------- the commands
 
 
 @guarded()

@@ -17,8 +17,7 @@ from exhibit.schemas.parsing import LARGEST_FILE, format_faults, parse_toml, rea
 
 SHIPPED = Path(__file__).parent / "playbooks"
 
-SURE, ABSENT = 0.85, 0.1
-"""Default thresholds, chosen with contracts of CUAD (bench/results/models.md)."""
+SURE, ABSENT = 0.85, 0.1  # Default thresholds, chosen with contracts of CUAD (bench/results/models.md)
 
 Words = Annotated[str, Field(pattern=r"\S", max_length=400)]
 
@@ -30,8 +29,7 @@ class _Model(BaseModel):
 class PlaybookQuestion(_Model):
     name: Words
     ask: Words
-    seek: Words | None = None
-    """The wording for the models, if the wording for people is not precise enough."""
+    seek: Words | None = None  # The wording for the models, if the wording for people is not precise enough
     trained: str = ""
     """The name of a wording in the reader's training data, such as `maud/No-Shop`; `seek` is set to that wording."""
 
@@ -50,15 +48,13 @@ class Playbook(_Model):
     """The kinds of documents, as `exhibit index --inspect` names them: contract, nda, merger agreement, privacy policy,
     rules …
     """
-    words: list[Words] = []
-    """The title must contain at least one of these words, unless the list is empty."""
+    words: list[Words] = []  # The title must contain at least one of these words, unless the list is empty
     sure: Annotated[float, Field(ge=0, le=1)] = SURE
     absent: Annotated[float, Field(ge=0, le=1)] = ABSENT
     """The thresholds, which depend on the kind of document: the confidence above which an answer is certain (`sure`),
     and the confidence below which an absence is certain (`absent`).
     """
-    again: bool = True
-    """Whether a reranker checks apparent absences, which takes time and is unnecessary for some kinds."""
+    again: bool = True  # whether a reranker checks apparent absences, which is unnecessary for some kinds
     trained: str = ""
     """A dataset of the reader's training data: each question's `seek` is the dataset's wording for its name."""
     questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]

@@ -13,10 +13,9 @@ from exhibit.storage.locations import Location
 
 _EDGE = 4  # The number of lines at a page's edge that can be furniture: a company's name, a title, a notice, a number
 
+# a running head or foot recurs at the edge of a tenth of the pages, and of at least two; of three if it has a number
+# that increases with the page
 _SHARE = 0.1
-"""A line is a running head or foot if it recurs at the edge of a tenth of the pages, and of at least two pages. A line
-whose number increases with the page must recur on at least three pages.
-"""
 
 _NUMBER = re.compile(
     r"(?:page)?[-–—\[(.\s]*+(?:[a-z]{1,3}[-–. ]?)?(?:\d{1,4}|[ivxl]{1,7})[-–—\]).\s]*+"
@@ -58,9 +57,6 @@ def _make_keys(line: str, page: int) -> list[tuple[str, int | None]]:
     whole = _SPACES.sub("", line).casefold()
     masked = _DIGITS.sub("#", whole)
     return [(whole, None)] + [(masked, int(number) - page) for number in _DIGITS.findall(whole)[:4]]
-
-
-# ---------------------------------------------------------------- the document
 
 
 class Span(NamedTuple):

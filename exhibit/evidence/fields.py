@@ -18,8 +18,7 @@ from exhibit.schemas.parsing import read_beside
 
 _TABLES = read_beside(__file__)
 FIELDS: dict[str, list[str]] = _TABLES["names"]
-HELPS: dict[str, str] = _TABLES["help"]
-"""The fields that the command line can name, each with a description."""
+HELPS: dict[str, str] = _TABLES["help"]  # The fields that the command line can name, each with a description
 _DEEPEST = 6  # most levels of nested objects: deeper objects are not rows of a test set
 
 
@@ -58,10 +57,7 @@ def choose_name(names: Iterable[str], field: str) -> str | None:
 
 
 def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth: int = _DEEPEST) -> dict[str, Any]:
-    """Return an object's fields, and the fields of nested objects by their dotted paths.
-
-    With `inside`, only objects with a known name of that field are opened.
-    """
+    """Return an object's fields by dotted paths; with `inside`, only objects with a known name of it are opened."""
     fields: dict[str, Any] = {}
     for name, held in value.items():
         opened = inside is None or is_named(str(name).rpartition(".")[2], inside)

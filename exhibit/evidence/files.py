@@ -30,8 +30,7 @@ _LETTERS = (
     ("cp1250", "čćđšž"),  # Croatian, Slovene
     ("cp1251", "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґў№"),  # Cyrillic
     ("iso8859_2", "áčďéěíňóřšťúůýžäľĺŕôąćęłńśźż"),
-)
-"""Each code page with the letters beyond ASCII of a language; charset-normalizer confuses Windows-1252 and 1250."""
+)  # Each code page with the letters beyond ASCII of a language; charset-normalizer confuses Windows-1252 and 1250
 _MAX_CONTROLS = 0.01  # the share of control characters above which bytes are not text
 
 
@@ -74,14 +73,10 @@ def decode_page(data: bytes, charset: str = "") -> str:
     return data.decode("cp1252", "replace")
 
 
-# ---------------------------------------------------------------- zip archives
-
-MAX_BYTES = 512 << 20
-"""The most bytes of all parts after decompression: the largest common office files have a tenth of this."""
+MAX_BYTES = 512 << 20  # most bytes of all parts after decompression: large office files have a tenth of this
 MAX_PARTS = 20_000  # most parts of a file: an office file has some hundred
 MAX_RATIO = 200  # a contract's text compresses 10 to 30 times; a part that compresses 200 times is a zip bomb
-_RATIO_FROM = 4 << 20
-"""The smallest size in bytes for the ratio check: a small sheet of equal cells may compress better."""
+_RATIO_FROM = 4 << 20  # smallest size in bytes for the ratio check: a small sheet of equal cells may compress better
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -155,8 +150,6 @@ def check_sizes(path: Path, parts: list[zipfile.ZipInfo], *, most_bytes: int, mo
             times = part.file_size // max(part.compress_size, 1)
             raise DocumentError(f"{path}: {part.filename!r} unpacks to {times} times its size; do not trust this file")
 
-
-# ---------------------------------------------------------------- XML
 
 _ENTITIES = "it declares entities, which documents of this kind never do"
 _DECLARATIONS = tuple("<!ENTITY".encode(code) for code in ("utf-8", "utf-16-le", "utf-16-be"))

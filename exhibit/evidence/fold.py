@@ -140,12 +140,7 @@ def with_latin_letters(text: str) -> str:
     return _LETTERS.sub(lambda word: word[0].translate(_LATIN) if _MIXED.search(word[0]) else word[0], text)
 
 
-# ---------------------------------------------------------------- approximate search
-
-
-_COST = 1 << 32
-"""A cell is its cost times this number, plus the start of its alignment: the smaller number is the better cell.
-"""
+_COST = 1 << 32  # a cell is its cost times this number, plus the start of its alignment: smaller is better
 _LOOK = 32  # the number of rows between two checks whether the pattern can still match
 
 
@@ -178,15 +173,3 @@ def align(pattern: str, text: str, *, most: int) -> Alignment | None:
     best = int(np.abs(lengths - len(pattern)).argmin())
     end, length = int(ends[best]), int(lengths[best])
     return Alignment(distance, end - length, end) if distance <= most and length else None
-
-
-def edit_distance(text: str, other: str) -> int:
-    """Return the number of insertions, deletions and replacements that turn one text into the other."""
-    letters = list_code_points(other)
-    places = np.arange(len(letters) + 1, dtype=np.int64)
-    row = places.copy()
-    for letter in list_code_points(text):
-        below = row + 1
-        below[1:] = np.minimum(below[1:], row[:-1] + (letters != letter))
-        row = np.minimum.accumulate(below - places) + places
-    return int(row[-1])

@@ -99,9 +99,6 @@ def _find_on_page(pdf: Any, page: Page) -> Iterator[HiddenSpan]:
             yield HiddenSpan(Span(offsets[0], offsets[-1] + 1), why)
 
 
-# ---------------------------------------------------------------- what is drawn on a page
-
-
 class _Bounds(NamedTuple):
     """A rectangle in the coordinates of a PDF page, whose origin is at the bottom left."""
 
@@ -236,9 +233,6 @@ class _Drawn:
         if later is None:
             return NO_INK
         return None if later.is_picture and later.bounds.area > SCAN_SHARE * self.bounds.area else COVERED
-
-
-# ---------------------------------------------------------------- PDFium's objects
 
 
 def _address_of(thing: Any) -> int:

@@ -31,17 +31,14 @@ from exhibit.schemas.layout import HOWS, How, quote_parts
 MIN_SIMILARITY = 0.95  # the least similarity at which a quote counts as located
 MIN_FUZZY = 40  # Fewest characters of a quote for a fuzzy match: a shorter quote is too easily mistaken for other words
 
-_MIN_PART = 2
-"""The fewest characters of a part between omissions: a shorter part, such as a full stop, has no usable location."""
+_MIN_PART = 2  # fewest characters of a part between omissions: a full stop has no usable location
 
-_MIN_PARAGRAPH = 20
-"""The fewest characters of a paragraph; paragraphs are searched only if the quote is not found in one piece."""
+_MIN_PARAGRAPH = 20  # fewest characters of a paragraph; paragraphs are searched only if the quote is not in one piece
 
 _MAX_COMPARISONS = 1_000_000_000
 """The most comparisons for one quote, in characters of the quote times characters of the windows: about ten seconds."""
 
-_MIN_LETTERS = 12
-"""The fewest letters and digits of a quote that is searched without its punctuation, unless it is a row of a table."""
+_MIN_LETTERS = 12  # fewest letters and digits of a quote that is searched without punctuation, unless it is a table row
 _SPREAD = 3  # all pieces of a quote must lie within this many times the quote's length,
 _APART = 600  # ... plus this many characters, the size of a paragraph
 
@@ -133,7 +130,12 @@ def locate(quote: str, document: Document) -> list[Match]:
 def find_as_written(quote: str, document: Document) -> list[Match]:
     """Return a quote's locations, also across pages; only spaces, dashes, case and the like may differ."""
     words = quote.strip()
-    matches = {at: _match_exactly(at, quote, words, document) for at in _find(words, document.text)}
+    lead = quote.find(words)
+    matches: dict[int, Match] = {}
+    for at in _find(words, document.text):
+        spaced = at >= lead and document.text.startswith(quote, at - lead)
+        span = Span(at - lead, at - lead + len(quote)) if spaced else Span(at, at + len(words))
+        matches[at] = Match((span,), "exact", whole=_is_whole(span, document.text))
     needle = Fold.of(words)
     for start in _find(needle.text, document.folded.text):
         end = start + len(needle.text)
@@ -143,14 +145,6 @@ def find_as_written(quote: str, document: Document) -> list[Match]:
         if at not in matches and not document.folded.cuts(start, end):
             matches[at] = Match((span,), "folded", whole=_is_whole(span, document.text))
     return list(matches.values()) or _locate_loosely(quote, document)
-
-
-def _match_exactly(at: int, quote: str, words: str, document: Document) -> Match:
-    """Return the match of a quote whose stripped text (`words`) is in the document at offset `at`."""
-    lead = quote.find(words)
-    spaced = at >= lead and document.text.startswith(quote, at - lead)
-    span = Span(at - lead, at - lead + len(quote)) if spaced else Span(at, at + len(words))
-    return Match((span,), "exact", whole=_is_whole(span, document.text))
 
 
 def _find(needle: str, text: str) -> Iterator[int]:
@@ -251,7 +245,8 @@ def _locate_alike(quote: str, document: Document) -> list[Match]:
     best: dict[Span, float] = {}
     for start, end in find_windows(needle, document.body.text, allowed)[:most]:
         text = document.body.text[start:end]
-        part = align(needle, text, most=allowed) if _has_grams(grams, text, fewest) else None
+        there = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)}
+        part = align(needle, text, most=allowed) if sum(map(there.__contains__, grams)) >= fewest else None
         if part is not None:
             best[Span(start + part.start, start + part.end)] = round(1 - part.distance / len(needle), 4)
     taken: list[Span] = []
@@ -264,11 +259,6 @@ def _locate_alike(quote: str, document: Document) -> list[Match]:
 
 
 _GRAM = 8  # letters: with 6 to 10, few windows pass to the slow aligner; without this test, ten times as many
-
-
-def _has_grams(grams: list[str], text: str, fewest: int) -> bool:
-    there = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)}
-    return sum(map(there.__contains__, grams)) >= fewest
 
 
 def find_windows(needle: str, text: str, allowed: int) -> list[Span]:

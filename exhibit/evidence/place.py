@@ -39,11 +39,9 @@ _JSON_MARKUP = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[nrtbf\"/])|" + _COMMON_MARKUP)
 """Markup inside JSON, where an escaped line end may precede any letter."""
 _CUT = re.compile(
     r"\\\\|(?<!\\)&(?!#|[a-zA-Z]{2,8};)|(?<!\\)\||\n|\t|</?(?:td|th|tr|br|li|p|table)\b[^<>]{0,400}>", re.I
-)
-"""The end of a table cell."""
+)  # The end of a table cell
 _TABLE = re.compile(r"(?<!\\)[&|]|\\\\|</t[dhr]>", re.I)  # the signs that a text contains a table
-_MAX_LINE_CHARS = 60
-"""The most characters of a line of an address or a form, which may be beside another line, like table cells."""
+_MAX_LINE_CHARS = 60  # most characters of a line of an address or a form, which may be beside another line
 
 
 def letters_of(text: str) -> Fold:
@@ -78,12 +76,10 @@ def blank_markup(text: str) -> str:
 # ---------------------------------------------------------------- stretches of letters
 
 
-MIN_SHARED_LETTERS = 24
-"""The fewest letters and digits that a range and a document must share: about five words."""
+MIN_SHARED_LETTERS = 24  # The fewest letters and digits that a range and a document must share: about five words
 _STEP = 8  # letters between two seeds of the search: a shared range of 32 letters is never missed
 COMMON = 256  # most occurrences of a seed that are tried; more frequent words give no location
-_SLIP = 6
-"""The most letters that may differ inside a range, in either text: a misread word, an escape, a note's number."""
+_SLIP = 6  # The most letters that may differ inside a range, in either text: a misread word, an escape, a note's number
 _MIN_RESUMED_LETTERS = 12  # letters that must match after such a difference before the range continues
 _EDGE = 4  # the same, if fewer letters remain to the end of the text
 

@@ -52,9 +52,6 @@ class Scanned(NamedTuple):
     confidence: dict[str, float]
 
 
-# ---------------------------------------------------------------- choice of the OCR engine
-
-
 def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
     """Return the OCR engine of that name; `auto` means the first installed engine that reads the language."""
     engines = import_plugins(ocr.__name__)
@@ -90,9 +87,6 @@ def add_ocr_arguments(parser: ArgumentParser) -> None:
 
 def read_ocr_flags(options: Namespace) -> Ocr | None:
     return choose_ocr(options.ocr_language, options.ocr_engine) if options.ocr else None
-
-
-# ---------------------------------------------------------------- reading
 
 
 def read_scan(document: Document, target: Path, how: Ocr) -> Scanned | None:
@@ -169,16 +163,12 @@ def sort_lines(lines: Sequence[TextLine]) -> list[TextLine]:
     return [line for row in rows for line in sorted(row)]
 
 
-# ---------------------------------------------------------------- the text layer
-
-
 if TYPE_CHECKING:  # imported only where it is used: few documents are scans, and the import takes 0.1 s in each process
     from pypdf.generic import RectangleObject, StreamObject
 
 FONT = "ExhibitUnseen"
 FONT_FILE = Path(__file__).with_name("unseen.pdf")  # A PDF page that contains the font; `bench.unseen_font` makes it
-ADVANCE = 500
-"""The width of every character, in thousandths of the font size, before it is stretched on the page."""
+ADVANCE = 500  # The width of every character, in thousandths of the font size, before it is stretched on the page
 ASCENT, DESCENT = 750, -250  # thousandths of the font size above and below the baseline, as in most fonts
 _NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—ŒœÆæ")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from huggingface_hub import DatasetCard, DatasetCardData
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from PIL import Image, ImageChops, ImageOps
+from PIL import ImageChops, ImageOps
 
 from exhibit.engine import Engine
 from exhibit.evidence import Span
@@ -19,29 +19,12 @@ from exhibit.evidence.show import draw_spans
 from exhibit.hub.tables import HubConfig, without_surrogates, write_tables
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
-from exhibit.schemas.models import HOWS, BundleInfo, Gold, Licence, Row
+from exhibit.schemas.models import HOWS, BundleInfo, CardText, Gold, Licence, Row
 from exhibit.storage.locations import Location, read_start
 
 
-@dataclass(frozen=True)
-class CardText:
-    """The parts of a dataset card that are not in the bundle's files, such as tags and known limitations."""
-
-    tags: Sequence[str] = ()
-    questions: str = ""  # How the questions were written
-    limits: str = ""  # The limitations that a user must know, in Markdown
-    annotations: Sequence[str] = ()  # Who annotated the gold, in the Hub's terms: `expert-generated`, `crowdsourced` …
-    converter: str = ""  # The converter of the bundle, if its name differs from the bundle's
-    command: str = ""  # The command, without flags, that makes the bundle again, if no converter makes it
-    derived: str = ""  # The dataset that this one extends, if any
-    sample: str = ""  # The path of the project's sample from which the bundle is made, as in `samples/cuad`
-
-
 def find_sample(source: object) -> str:
-    """Return the path of a source that is a sample of the project, as in `samples/cuad`; "" for any other source.
-
-    A copy with the sample's name and README.md is also a sample, as in a checkout beside an installed package.
-    """
+    """Return the path of a sample of the project, or of a copy, as in `samples/cuad`; empty for any other source."""
     if not source:
         return ""
     path = Path(str(source)).resolve()
@@ -56,8 +39,7 @@ def find_sample(source: object) -> str:
 
 
 PROJECT_LICENCE = Licence(id="apache-2.0", name="Apache 2.0", url="https://www.apache.org/licenses/LICENSE-2.0")
-PLACEHOLDER = "PATH_OR_REPO"
-"""The path on the card for a bundle whose name might be unsafe in code."""
+PLACEHOLDER = "PATH_OR_REPO"  # The path on the card for a bundle whose name might be unsafe in code
 _HEAD_BYTES = 1 << 20  # bytes of a card that contain its header
 UNDRAWN = "page that cannot be drawn for the card"
 
@@ -106,6 +88,8 @@ def render_card(
         "number": "{:,}".format,
         "quote": shlex.quote,
     }
+    record = example.row.model_dump(exclude_none=True) if example else {"contexts": []}
+    row = {**record, "contexts": record["contexts"][:2]}
     return environment.get_template("card.md.j2").render(
         head=_format_head(bundle, configs, languages, text),
         bundle=bundle,
@@ -117,7 +101,7 @@ def render_card(
         hows=HOWS,
         configs={config.name: config for config in configs},
         example=example,
-        row=_format_row(example.row) if example else "",
+        row=json.dumps(_cut_texts(row), ensure_ascii=False, indent=2),
         line=json.dumps(_cut_texts(example.line.model_dump()), ensure_ascii=False) if example else "",
         picture=PICTURE,
         path=make_card_path(bundle.name),
@@ -125,9 +109,6 @@ def render_card(
         command=_format_command(bundle, text.command or f"exhibit convert {text.converter or bundle.name}"),
         citation=_format_citation(bundle),
     )
-
-
-# ---------------------------------------------------------------- the card's YAML header
 
 
 LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding="ascii").split())
@@ -139,9 +120,14 @@ def _format_head(bundle: BundleInfo, configs: Sequence[HubConfig], languages: Se
     has_questions = bundle.counts.questions > 0
     has_pages = any(document.pages for document in bundle.documents)
     words = [*text.tags, "rag", "retrieval-augmented-generation", *(["pdf"] if has_pages else [])]
-    licence: dict[str, Any] = _describe_licence(bundle.licence)
+    licence = bundle.licence
+    terms: dict[str, Any] = {"license": licence.id.lower()}
+    if licence.id.lower() not in LICENCES - {"other"}:
+        name = re.sub(r"[^a-z0-9.]+", "-", licence.name.lower()).strip("-.") or "unnamed"  # the Hub accepts this form
+        address = {"license_link": licence.url} if licence.url else {}
+        terms = {"license": "other", "license_name": name, **address}
     data = DatasetCardData(
-        **licence,
+        **terms,
         language=list(languages) or None,
         multilinguality=("multilingual" if len(languages) > 1 else "monolingual") if languages else None,
         pretty_name=without_surrogates(bundle.title),
@@ -179,18 +165,6 @@ def find_size_category(rows: int) -> str:
     return names[min(max(len(str(rows)) - 3, 0), len(names) - 1)]
 
 
-def _describe_licence(licence: Licence) -> dict[str, Any]:
-    """Return the licence as the Hub's identifier, or as `other` with a name that the Hub accepts."""
-    if licence.id.lower() in LICENCES - {"other"}:
-        return {"license": licence.id.lower()}
-    name = re.sub(r"[^a-z0-9.]+", "-", licence.name.lower()).strip("-.") or "unnamed"
-    link = {"license_link": licence.url} if licence.url else {}
-    return {"license": "other", "license_name": name, **link}
-
-
-# ---------------------------------------------------------------- Markdown
-
-
 def escape_cell(text: object) -> str:
     """Return a text escaped for a cell of a Markdown table, so that no character acts as Markdown or HTML."""
     words = " ".join(str(text).split())
@@ -219,9 +193,6 @@ def link(text: str, address: str) -> str:
     return f"[{escape_cell(text)}](<{address}>)" if safe else escape_cell(text)
 
 
-# ---------------------------------------------------------------- parts of the card
-
-
 def _format_command(bundle: BundleInfo, command: str) -> str:
     flags = []
     for name, value in bundle.options.items():
@@ -243,11 +214,6 @@ def _format_citation(bundle: BundleInfo) -> str:
         f"  title = {{{{{title}}}: documents and questions with located gold}},\n"
         f"  note = {{Converted from {source} by {bundle.tool.name} {bundle.tool.version}}}\n}}"
     )
-
-
-def _format_row(row: Row) -> str:
-    record = row.model_dump(exclude_none=True)
-    return json.dumps(_cut_texts({**record, "contexts": record["contexts"][:2]}), ensure_ascii=False, indent=2)
 
 
 def _cut_texts(value: Any) -> Any:
@@ -307,14 +273,11 @@ def write_example(
             undrawn(f"{line.filename}: {str(error).removeprefix(f'{file}: ')}")
             continue
         if line.pages[0] in pages:
-            _save_picture(pages[line.pages[0]], folder / PICTURE)
+            picture = pages[line.pages[0]]
+            written = ImageChops.invert(picture.convert("L")).getbbox()
+            if written:  # crop: the last page of a document is mostly blank
+                picture = picture.crop((0, 0, picture.width, min(picture.height, written[3] + picture.width // 16)))
+            framed = ImageOps.expand(picture, border=1, fill=(200, 204, 210))  # a frame around the white paper
+            framed.quantize(32).save(folder / PICTURE, "PNG", optimize=True)
             return replace(example, page=line.pages[0])
     return next(iter(examples), None)
-
-
-def _save_picture(picture: Image.Image, path: Path) -> None:
-    written = ImageChops.invert(picture.convert("L")).getbbox()
-    if written:  # crop: the last page of a document is mostly blank
-        picture = picture.crop((0, 0, picture.width, min(picture.height, written[3] + picture.width // 16)))
-    framed = ImageOps.expand(picture, border=1, fill=(200, 204, 210))  # draw a frame around the white paper
-    framed.quantize(32).save(path, "PNG", optimize=True)

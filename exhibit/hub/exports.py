@@ -46,8 +46,7 @@ class Export:
     bundle: BundleFolder
     left_out: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """The items that the format cannot express, by reason."""
-    noted: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """The items of each remark, such as question ids."""
+    noted: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # the items of each remark
 
     @property
     def name(self) -> str:
@@ -273,8 +272,7 @@ def _choose_paths(export: Export) -> dict[str, str]:
 # ---------------------------------------------------------------- MTEB: chunks of the documents, queries and relevance
 
 
-CHUNK_CHARS = 1000
-"""The most characters of a chunk: one or two clauses, about the length that passage retrievers are trained on."""
+CHUNK_CHARS = 1000  # most characters of a chunk: one or two clauses, the length on which passage retrievers are trained
 _BREAKS = ("\n\n", "\n", ". ", " ")  # the strings after which a chunk may end, the best first
 
 Chunks = dict[str, list[tuple[int, int]]]
@@ -394,8 +392,7 @@ def _describe_task(export: Export) -> tuple[dict[str, Any], str]:
 # ---------------------------------------------------------------- the command
 
 
-RECORD = "export.json"
-"""The file that lists the items that an export left out; --force replaces only a folder with this file."""
+RECORD = "export.json"  # lists the items that an export left out; --force replaces only a folder with this file
 
 KIND = FolderKind("an export", lambda folder: (folder / RECORD).is_file())
 
@@ -459,15 +456,13 @@ def main(argv: list[str] | None = None) -> int:
 
 EVAL = "eval.yaml"
 METADATA = "metadata.jsonl"
-QUESTIONS_TASK = "questions"
-"""The task with only the question, for a RAG system behind an API or a model without the documents."""
+QUESTIONS_TASK = "questions"  # the task with only the question, for a system behind an API or a model without documents
 
 _INSTRUCTION = f"Answer in one sentence. If you cannot answer from the documents, reply: {IMPOSSIBLE_ANSWER}"
 _TASKS = {
     QUESTIONS_TASK: ([], f"{{prompt}}\n\n{_INSTRUCTION}"),
     "reading": (["contexts"], f"Passages of the documents:\n{{contexts}}\n\nQuestion: {{prompt}}\n\n{_INSTRUCTION}"),
-}
-"""For each task, the columns that its prompt shows besides the question, and the prompt's template."""
+}  # For each task, the columns that its prompt shows besides the question, and the prompt's template
 
 
 def make_shelf_files(info: BundleInfo) -> dict[str, bytes]:

@@ -54,8 +54,7 @@ ADVICE: dict[type[BaseException] | int | None, str] = {
     409: "somebody else has published in the meantime; run the same command again to publish a commit after theirs",
     412: "somebody else has published in the meantime; run the same command again to publish a commit after theirs",
     429: "the Hub reports too many requests; wait a few minutes",
-}
-"""The advice for each error of the Hub's client, by its class or its HTTP status."""
+}  # The advice for each error of the Hub's client, by its class or its HTTP status
 
 
 class HubError(ServiceError):

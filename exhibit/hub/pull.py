@@ -73,7 +73,15 @@ def fetch(repo_id: str, *, revision: str | None = None) -> PulledBundle:
             folder = Path(api.snapshot_download(repo_id, repo_type=KIND, revision=commit, allow_patterns=wanted))
     except ValueError as error:  # a name that leads out of its folder
         raise BundleError(f"{repo_id}: its files cannot be downloaded: {' '.join(str(error).split())[:300]}") from error
-    return PulledBundle(folder, repo_id, info, _verify(repo_id, folder, info))
+    found = {name: describe_file(folder / name) for name in info.files if (folder / name).is_file()}
+    card = (folder / CARD).read_bytes() if CARD in found else b""
+    original = restore_card(card, info.files[CARD].sha256, info.name) if CARD in found else card
+    if CARD in found and original is not None:
+        found[CARD] = info.files[CARD]
+    wrong = list(check_checksums(found, info))
+    advice = "publish it again from its folder, or choose an earlier revision with @REVISION"
+    raise_problems(wrong, f"{repo_id} differs from its own bundle.json: {len(wrong)} files are wrong; {advice}")
+    return PulledBundle(folder, repo_id, info, original or b"")
 
 
 def _download_info(api: HfApi, repo_id: str, revision: str | None) -> tuple[BundleInfo, str]:
@@ -89,22 +97,6 @@ def _download_info(api: HfApi, repo_id: str, revision: str | None) -> tuple[Bund
             raise BundleError(f"{repo_id} is not a bundle: {advice}") from error
         except BundleError as error:
             raise BundleError(f"{repo_id} is not a bundle: {str(error).removeprefix(f'{path}: ')} ({INFO})") from error
-
-
-def _verify(repo_id: str, folder: Path, info: BundleInfo) -> bytes:
-    """Raise if a file is missing or differs from bundle.json; return the card as it was before publication."""
-    found = {name: describe_file(folder / name) for name in info.files if (folder / name).is_file()}
-    card = (folder / CARD).read_bytes() if CARD in found else b""
-    original = restore_card(card, info.files[CARD].sha256, info.name) if CARD in found else card
-    if CARD in found and original is not None:
-        found[CARD] = info.files[CARD]
-    wrong = list(check_checksums(found, info))
-    advice = "publish it again from its folder, or choose an earlier revision with @REVISION"
-    raise_problems(wrong, f"{repo_id} differs from its own bundle.json: {len(wrong)} files are wrong; {advice}")
-    return original or b""
-
-
-# ---------------------------------------------------------------- the command
 
 
 def pull(repo_id: str, revision: str | None, out: Path, *, force: bool) -> None:

@@ -97,9 +97,6 @@ def _infer_type(values: list[Any]) -> Any:
     return _TEXT if kind == pa.null() else kind
 
 
-# ---------------------------------------------------------------- corpus
-
-
 def _write_corpus(bundle: BundleInfo, folder: Path, engine: Engine, texts: Path | None) -> tuple[HubConfig, list[str]]:
     files = [folder / CORPUS / document.filename for document in bundle.documents]
     is_pdf = [b"%PDF-" in read_start(file, 1024) for file in files]

@@ -10,18 +10,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, StrictBool, StrictInt, TypeAdapter, ValidationError
 
 from exhibit.schemas.errors import BundleError
-from exhibit.schemas.layout import CARD as CARD
-from exhibit.schemas.layout import CORPUS as CORPUS
-from exhibit.schemas.layout import GOLD as GOLD
-from exhibit.schemas.layout import INFO as INFO
-from exhibit.schemas.layout import ORIGIN as ORIGIN
-from exhibit.schemas.layout import TRAIN as TRAIN
+from exhibit.schemas.layout import CARD, CORPUS, GOLD, INFO, ORIGIN, TRAIN
 from exhibit.schemas.models import BundleInfo, Gold, Row
-from exhibit.schemas.parsing import format_faults, list_faults, parse_json
-from exhibit.schemas.parsing import numbered_lines as numbered_lines
-from exhibit.schemas.parsing import read_text as read_text
+from exhibit.schemas.parsing import format_faults, list_faults, numbered_lines, parse_json, read_text
 
-# ---------------------------------------------------------------- writing
+__all__ = ["CARD", "CORPUS", "GOLD", "INFO", "ORIGIN", "TRAIN", "numbered_lines", "read_text"]
 
 
 def write_train(rows: Iterable[Row], path: Path) -> None:
@@ -49,9 +42,6 @@ def write_info(info: BundleInfo, path: Path) -> None:
     record = info.model_dump(exclude=left_out)
     text = json.dumps(record, ensure_ascii=False, indent=1)
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
-
-
-# ---------------------------------------------------------------- reading
 
 
 def _refuse_blank(text: str) -> str:

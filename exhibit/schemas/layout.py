@@ -11,8 +11,7 @@ GOLD = "gold.jsonl"
 INFO = "bundle.json"
 CARD = "README.md"
 DRAFTS = "drafts.jsonl"  # the file of a drafted bundle with the questions that a person has not yet reviewed
-ORIGIN = ".exhibit-origin.json"
-"""The file in a cache folder that contains the URL of the cached bundle."""
+ORIGIN = ".exhibit-origin.json"  # The file in a cache folder that contains the URL of the cached bundle
 
 How = Literal["exact", "folded", "parts", "fuzzy", "section", "answer", "absent"]
 """How a gold passage was located, best first.
@@ -37,11 +36,9 @@ HOWS: tuple[How, ...] = get_args(How)
 IMPOSSIBLE_ANSWER = "Not found in provided documents"
 MUST_CONTAIN, MUST_NOT_CONTAIN = "must_contain", "must_not_contain"
 """Labels: JSON lists of texts that an answer must contain or must not contain; one text of a nested list is enough."""
+# a label for questions without an answer in the source: it names the item from which `answer` was made; no reply is
+# compared with such an answer
 ANSWER_FROM = "answer_from"
-"""A label for questions without an answer in the source: it names the item from which `answer` was made.
-
-No reply is compared with such an answer.
-"""
 
 _OMITTED = re.compile(r"<\s*omitted\s*>", re.IGNORECASE)
 

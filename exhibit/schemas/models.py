@@ -4,13 +4,14 @@ These models are the only definition; the JSON Schema files beside this module a
 """
 
 import math
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from exhibit.schemas.layout import HOWS as HOWS
-from exhibit.schemas.layout import IMPOSSIBLE_ANSWER as IMPOSSIBLE_ANSWER
-from exhibit.schemas.layout import How as How
+from exhibit.schemas.layout import HOWS, IMPOSSIBLE_ANSWER, How
+
+__all__ = ["HOWS", "IMPOSSIBLE_ANSWER", "How"]  # used through this module
 
 FORMAT: Literal["exhibit-bundle/1"] = "exhibit-bundle/1"
 
@@ -127,8 +128,7 @@ class DocumentEntry(_Model):
     pages: Natural | None = None
     characters: Natural
     source: str = ""
-    ocr: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
-    """The mean confidence of the words on each page that OCR read, by page number."""
+    ocr: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}  # mean confidence of OCR on each page, by page number
     labels: dict[str, str] = {}  # The source's metadata of the document, such as the dates of a law's version
 
 
@@ -140,6 +140,20 @@ class Licence(_Model):
     url: str = ""
     redistributable: bool = True
     note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardText:
+    """The parts of a dataset card that the bundle's files do not provide, such as tags and known limitations."""
+
+    tags: tuple[str, ...] = ()
+    questions: str = ""  # how the questions were written
+    limits: str = ""  # known limitations, in Markdown
+    annotations: tuple[str, ...] = ()  # who annotated the gold, in the Hub's terms, such as `expert-generated`
+    derived: str = ""  # the dataset that the bundle extends
+    converter: str = ""  # the converter of the bundle, if its name differs from the bundle's
+    command: str = ""  # the command, without flags, that makes the bundle again, if no converter makes it
+    sample: str = ""  # the project's sample from which the bundle is made, as in `samples/cuad`
 
 
 class SourceEntry(_Model):
@@ -186,8 +200,7 @@ class Tool(_Model):
 class Printing(_Model):
     """The programs that printed the documents for which the source has only text or HTML."""
 
-    printer: NonBlank = "unknown"
-    """The programs and their versions; bundles of earlier versions have the field `browser` instead."""
+    printer: NonBlank = "unknown"  # the programs and their versions; earlier bundles have the field `browser` instead
     browser: str | None = None
     fonts: dict[str, Sha256]
 
@@ -254,5 +267,4 @@ class BundleInfo(_Model):
     printing: Printing | None = None
     options: dict[str, str | int | float | bool | None]
     patches: list[PatchEntry] = []  # Corrections by reviewers that were applied to the source's gold, in order
-    draft: DraftInfo | None = None
-    """How a program drafted the questions, if one did, and how many a person has reviewed."""
+    draft: DraftInfo | None = None  # how a program drafted the questions, if one did, and how many were reviewed

@@ -133,8 +133,7 @@ class Correction(_Model):
     was: Sha256  # `digest_gold` of the contexts to replace
     contexts: list[MarkedPassage]
     is_impossible: bool = False
-    answer: NonBlank | None = None
-    """The corrected expected answer; None if it is unchanged. An impossible question has the default refusal."""
+    answer: NonBlank | None = None  # None if it is unchanged; an impossible question has the default refusal
     reviewers: Annotated[list[NonBlank], Field(min_length=1)]
     reason: str = ""
 

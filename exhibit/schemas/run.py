@@ -52,9 +52,6 @@ def _read_interval(ends: Any) -> Any:
     return None if None in ends else tuple(ends)
 
 
-# ---------------------------------------------------------------- means
-
-
 @dataclass(frozen=True)
 class Estimate:
     """A mean over questions; without values the mean and its interval are None."""
@@ -66,8 +63,7 @@ class Estimate:
     """The 95% confidence interval; None with fewer than two documents, from which no variance can be estimated."""
     datasets: int = 1  # The number of datasets whose means are averaged; `n` and `errors` are sums over these datasets
     repeats: int = 1  # The number of replies to every question; a question's value is the mean over its replies
-    spread: FiniteFloat | None = None
-    """The standard deviation between the means of the rounds: how much the figure varies by chance."""
+    spread: FiniteFloat | None = None  # standard deviation between the means of the rounds: variation by chance
     std: FiniteFloat | None = None  # The standard deviation of the questions' values
     pooled: FiniteFloat | None = None  # Document-level retrieval mismatch as the mean over all passages
     macro: FiniteFloat | None = None  # Document-level retrieval mismatch as the mean over documents
@@ -87,9 +83,6 @@ Means = dict[str, Estimate]
 class _Part(BaseModel):
     # ignore fields of a later version; this version writes only the fields of the models
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
-
-
-# ---------------------------------------------------------------- a question
 
 
 class RunGold(_Part):
@@ -118,8 +111,7 @@ class RunPassage(_Part):
     pages: tuple[int, ...] = ()
     """The pages of all its pieces, if they are on several pages; `page` is the page of the longest piece."""
     added: tuple[tuple[int, int], ...] = ()  # The spans of the passage's text that no document contains
-    misnamed: bool = False
-    """Whether the passage's text is in another file of the corpus than the file that the system named."""
+    misnamed: bool = False  # whether its text is in another file of the corpus than the one that the system named
     unplaced: bool = False  # Whether the passage's text was searched for and not found
 
 
@@ -132,8 +124,7 @@ class RunReply(_Part):
     passages: list[RunPassage] = []
     selected: int | None = None
     context: list[int] | None = None  # The numbers of the passages that the answer used, if known
-    reranked: list[int] | None = None
-    """The numbers of the passages that the reranker kept, in its order; None if unknown."""
+    reranked: list[int] | None = None  # the passages that the reranker kept, in its order; None if unknown
     seconds: FiniteFloat | None = None
     error: str
     usage: dict[str, FiniteFloat | None] = {}
@@ -165,8 +156,7 @@ class RunQuestion(_Part):
     scores: dict[str, Score] = {}
     outcome: Outcome
     reason: str = ""  # The reason for the outcome, in a sentence
-    supported: bool | None = None
-    """Whether the passages that the answer cites, or was made from, contain gold; None if unknown."""
+    supported: bool | None = None  # whether the passages cited, or used for the answer, contain gold; None if unknown
     lost_at: str | None = None  # The earliest stage that loses one of the gold passages; None if no known stage does
     gold_stages: list[dict[str, Any]] = []  # The stages that each gold passage reached, as far as they are known
     notes: list[str] = []  # Notes on data that the question or its reply lacks
@@ -188,9 +178,6 @@ class RunQuestion(_Part):
     @property
     def key(self) -> tuple[str, Id]:
         return self.dataset, self.id
-
-
-# ---------------------------------------------------------------- configuration and provenance
 
 
 class RunDataset(_Part):
@@ -240,11 +227,9 @@ class Provenance(_Part):
     version: str = ""
     commit: str | None = None
     changed_files: int | None = None
-    machine: dict[str, str | int | None] | None = None
-    """The computer: operating system, processor, cores and Python version."""
+    machine: dict[str, str | int | None] | None = None  # operating system, processor, cores and Python
     data: dict[str, dict[str, str | None]] = {}  # The sha256 of the dataset files that the run read, by dataset
-    inputs: dict[str, str | None] = {}
-    """The sha256 of other files that determine the replies, such as a predictions file."""
+    inputs: dict[str, str | None] = {}  # sha256 of other files that determine replies, such as a predictions file
 
 
 class Ingestion(_Part):
@@ -269,10 +254,7 @@ class Confidence(_Part):
 
 
 class MissingEvidence(_Part):
-    """`evidence.json`: sentences on the data that questions and passages lack, such as file names, with counts.
-
-    A metric cannot be computed if its data is missing.
-    """
+    """`evidence.json`: sentences that count data, such as file names, without which some metrics cannot be computed."""
 
     lines: list[str] = []
 
@@ -286,5 +268,4 @@ FILES: dict[str, TypeAdapter[Any]] = {
     INGESTION: TypeAdapter(Ingestion),
     CONFIDENCE: TypeAdapter(Confidence),
     EVIDENCE: TypeAdapter(MissingEvidence),
-}
-"""The files of a run other than the rows, in the run's folder or in a dataset's folder."""
+}  # The files of a run other than the rows, in the run's folder or in a dataset's folder

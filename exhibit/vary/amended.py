@@ -137,11 +137,9 @@ def _is_stated_outside(document: RawDocument, row: RawRow, clause: Clause, chang
 
 
 def _list_changes(
-    document: RawDocument,
-    eligible: Sequence[tuple[RawRow, Clause]],
-    versions: Mapping[int, Sequence[ClauseVersion]],
-    result: ValueChanges,
-) -> list[ClauseChange]:
+    document: RawDocument, eligible: Sequence[tuple[RawRow, Clause]],
+    versions: Mapping[int, Sequence[ClauseVersion]], result: ValueChanges,
+) -> list[ClauseChange]:  # fmt: skip
     """Return the changes that an amendment can make, except changes that would repeat an earlier value of a clause."""
     stay = {
         clause.number

@@ -98,9 +98,6 @@ def leave_out_others(corpus: TextCorpus, tally: Tally) -> None:
             tally.leave_out(SEVERAL, row.name)
 
 
-# ---------------------------------------------------------------- reading a bundle
-
-
 def read_corpus(bundle: BundleFolder, tally: Tally, engine: Engine | None = None) -> TextCorpus:
     """Read a bundle's documents; questions without located gold are left out and counted."""
     files = dict(sorted(bundle.files.items()))
@@ -151,9 +148,6 @@ def _remove_layout(document: Document, rows: Sequence[RawRow]) -> list[Edit]:
     """Return the edits that remove running heads, feet and page numbers, which would otherwise end up inside pages."""
     gold = list_gold(rows, document.filename)
     return [Edit(*line, "") for line in document.furniture if not any(line.overlaps(span) for span in gold)]
-
-
-# ---------------------------------------------------------------- edits
 
 
 class EditedText:
@@ -212,18 +206,14 @@ def _move_quote(quote: Quote, edited: EditedText | None) -> Quote | None:
     return replace(quote, spans=main, alternatives=alternatives) if main else None
 
 
-# ---------------------------------------------------------------- numbered clauses
-
 _NUMBER = re.compile(r"(?:(Section|Article|Clause)\s+|§\s?)?(\d{1,2}(?:\.\d{1,2}){0,3})\.?", re.IGNORECASE)
 _STRAY = re.compile(
     r"\bIN WITNESS\b|\bSource: |^[ \t]*(?:Page )?-? ?\d{1,3} ?-?(?: of \d+)?[ \t]*$|_{4}|\.{6}|\[Signature",
     re.MULTILINE | re.IGNORECASE,
-)
-"""Matches text outside clauses: signatures, a page number, a row of a table of contents."""
+)  # Matches text outside clauses: signatures, a page number, a row of a table of contents
 _UNFINISHED = re.compile(r"\n.*(?<!\band)(?<!\bor)(?<![^\w\s])\Z")
 """Matches a clause of several lines without final punctuation: it is cut off, or the next heading follows."""
-_MAX_CLAUSE_CHARS = 4_000
-"""The most characters of a clause: a longer text contains several clauses, or the schedules after the last clause."""
+_MAX_CLAUSE_CHARS = 4_000  # most characters: a longer text has several clauses, or the schedules after the last clause
 NO_CLAUSE = "its gold is not in a numbered clause"
 
 

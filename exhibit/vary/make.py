@@ -16,7 +16,7 @@ from pathlib import Path
 
 from PIL import Image, ImageFilter
 
-from exhibit.converters import Benchmark, Block, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, format_points
+from exhibit.converters import Benchmark, Block, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.build import build
 from exhibit.converters.core.command import format_table
 from exhibit.converters.pages.text_pdf import pdf_of
@@ -136,16 +136,13 @@ def _make_info(bundle: BundleFolder, kinds: str, applied: Sequence[str], seed: i
         tags=("legal", "varied"),
         groups=parent.groups if parent else None,
         questions="The parent's questions; `labels.control` is the id of the parent's row that a question comes from.",
-        limits=format_points(
-            f"The documents are not the publisher's files: they were printed again from their text{ending}",
-            "The effect is the difference between the variant and its control: evaluate both.",
-            *([f"Metrics that show the effect: {', '.join(measured)}."] if measured else []),
-        ),
+        limits=f"""
+            - The documents are not the publisher's files: they were printed again from their text{ending}
+            - The effect is the difference between the variant and its control: evaluate both.
+            - Metrics that show the effect: {", ".join(measured)}.""",
         annotations=("machine-generated",),
     )
 
-
-# ---------------------------------------------------------------- simulated scans
 
 _DPI = 150  # the usual resolution of office scanners
 _MAX_TURN_DEGREES = 1.2  # degrees to either side: a scanner's feeder rotates a sheet by less
@@ -186,9 +183,6 @@ def scan_pages(path: Path, *, seed: int, title: str) -> bytes:
         canvas.showPage()
     canvas.save()
     return file.getvalue()
-
-
-# ---------------------------------------------------------------- the command
 
 
 def make_parser() -> ArgumentParser:

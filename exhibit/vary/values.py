@@ -24,14 +24,11 @@ IN_QUESTION = "the question states the value itself"
 UNSURE_ELSEWHERE = "the same value is elsewhere, and no rule decides whether it must change too"
 STAYS = "the gold would still contain the old value"
 
+# months by which all dates of a document may move: never whole years, so that the month also changes
 _SHIFTS = tuple(months for months in range(5, 32) if months % 12)
-"""The numbers of months by which all dates of a document may move: never whole years, so that the month also changes.
-"""
+# two equal values state the same fact if at least the first share of the words around them is the same, and different
+# facts if less than the second share is. Between them the question is omitted: 14 of 523 on 196 real contracts
 _MIN_SHARE_SAME, _MIN_SHARE_UNSURE = 0.5, 0.3
-"""Two equal values state the same fact if at least the first share of the words around them is the same. They state
-different facts if less than the second share is the same. Between the shares, the question is omitted: 14 of 523
-questions on 196 real contracts.
-"""
 _CONTEXT_CHARS = 70  # characters on either side of a value that show its subject: about a printed line
 _SENTENCE_END = re.compile(r"[.;:]\s")
 _ARTICLE = re.compile(r"\ban?\s+$", re.IGNORECASE)
@@ -212,8 +209,6 @@ class ValueChanger:
         return RowChange(values[0].kind, old, written, EditedText(row.answer, edits).text)
 
 
-# ---------------------------------------------------------------- new values
-
 _CHOICES: dict[str, tuple[int, ...]] = {
     "minute": (10, 15, 20, 30, 45, 60, 90),
     "hour": (6, 12, 24, 36, 48, 72, 96),
@@ -222,8 +217,7 @@ _CHOICES: dict[str, tuple[int, ...]] = {
     "month": (2, 3, 4, 5, 6, 9, 12, 15, 18, 24, 30, 36, 48, 60),
     "quarter": (2, 3, 4, 6, 8),
     "year": (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30),
-}
-"""Numbers that contracts use with each unit."""
+}  # Numbers that contracts use with each unit
 _FACTORS = tuple(map(Decimal, ("0.4", "0.5", "0.6", "0.75", "0.8", "1.2", "1.25", "1.5", "2", "2.5", "3")))
 """Factors for a changed amount or percentage, which keep it plausible."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import RawDocument, cpr
-from exhibit.converters.civil_procedure.corpus import MAX_WHOLE_CHARS, Corpus, RowEvidence, find_citations
+from exhibit.converters.civil_procedure.corpus import MAX_WHOLE_CHARS, Corpus, find_citations
 from exhibit.converters.civil_procedure.documents import blocks_of, make_source
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import CORPUS, INFO, TRAIN
@@ -47,7 +47,7 @@ def corpus(*names: str, texts: dict[str, str] | None = None) -> Corpus:
 def resolve_citation(index: Corpus, cited: str, source_type: str = "", *fields: str):
     """Return the resolution of one citation in brackets, given the other fields of its row."""
     (citation,) = find_citations(f"It is so. [{cited}]")
-    return index.resolve(citation, RowEvidence(source_type, fields))
+    return index.resolve(citation, source_type, fields)
 
 
 RULES = (
@@ -190,11 +190,11 @@ def test_resolve_all_splits_bracketed_citations_at_semicolons_outside_headings()
         *RULES, texts={"The Circuit Commercial Court Guide": "---\n\nB.1 Listing; reading; costs\n\nB.1.1 X."}
     )
     (citation,) = find_citations("So. [Part 36; PD 34A; Part 99]")
-    pairs = index.resolve_all(citation, RowEvidence())
+    pairs = index.resolve_all(citation)
     assert [part.text for part, _ in pairs] == ["Part 36", "PD 34A", "Part 99"]
     assert [bool(found.source) for _, found in pairs] == [True, True, False]
     (citation,) = find_citations("So. [B.1 Listing; reading; costs]")
-    assert [found.heading for _, found in index.resolve_all(citation, RowEvidence())] == ["B.1 Listing; reading; costs"]
+    assert [found.heading for _, found in index.resolve_all(citation)] == ["B.1 Listing; reading; costs"]
 
 
 @pytest.mark.parametrize(

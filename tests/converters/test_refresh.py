@@ -78,7 +78,7 @@ def test_refresh_reports_questions_of_changed_and_missing_pages(site, bundle, tm
 
 
 def test_refresh_reports_an_unreachable_page_as_unknown(bundle, monkeypatch, capsys):
-    monkeypatch.setattr("exhibit.converters.web.read_policy", lambda options: Policy(delay=0, retries=0))
+    monkeypatch.setattr("exhibit.converters.pages.fetch.read_policy", lambda options: Policy(delay=0, retries=0))
     assert web.run(["--refresh", str(bundle)]) == 1  # without --allow-private, no request is sent to this machine
     out = capsys.readouterr().out
     assert out.count("unknown: ") == 3 and "0 gone, 3 could not be fetched" in out

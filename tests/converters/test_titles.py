@@ -8,7 +8,7 @@ import pytest
 
 from exhibit.converters.core import titles
 from exhibit.converters.core.titles import choose_unique_titles, join_names, pair_files
-from exhibit.evidence.fold import edit_distance
+from exhibit.evidence.fold import align
 from tests.models.openai_server import KEY, serve_openai
 
 
@@ -34,7 +34,7 @@ def test_choose_unique_titles_uses_the_least_precise_title_that_is_unique():
 
 def test_pair_files_compares_only_names_with_nearly_the_same_letters(monkeypatch):
     compared = []
-    monkeypatch.setattr(titles, "edit_distance", lambda *names: compared.append(names) or edit_distance(*names))
+    monkeypatch.setattr(titles, "align", lambda *names, most: compared.append(names) or align(*names, most=most))
     paths = [Path("Verre-Élor agreement of 2019.pdf"), *(Path(f"Harbour lease of berth {n}.pdf") for n in range(99))]
     names = ["Verre-_lor agreement of 2019.pdf", "Verre agreement of 2019.pdf"]
     assert (pair_files(names, paths), len(compared)) == (({0: paths[0]}, [0]), 1)

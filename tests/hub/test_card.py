@@ -17,7 +17,6 @@ from exhibit.hub import card as cards
 from exhibit.hub import tables
 from exhibit.hub.card import (
     LICENCES,
-    CardText,
     escape_cell,
     find_size_category,
     format_code,
@@ -27,7 +26,7 @@ from exhibit.hub.card import (
 )
 from exhibit.hub.tables import make_gold_table
 from exhibit.schemas.bundle import read_info
-from exhibit.schemas.models import Gold, Licence, Row
+from exhibit.schemas.models import CardText, Gold, Licence, Row
 from exhibit.storage.bundle import open_bundle
 from tests.hostile.files import page_pdf
 from tests.hub.bundles import write

@@ -103,10 +103,7 @@ class Layout:
     headings: Sequence[RuleHeading] = ()
 
     def find_meant(self, text: str) -> list[tuple[RuleHeading, float]]:
-        """Return the headings that a citation can mean, each with its similarity.
-
-        A section that is cited with its number needs no chapter, because a chapter's title may be misspelt or missing.
-        """
+        """Return the headings that a citation can mean, each with its similarity; a numbered one needs no chapter."""
         whole = read_name(text)
         matches = self._find_alike(whole)
         if whole.number and whole.title and any(like == 1 for _, like in matches):
@@ -231,14 +228,6 @@ def find_courts(text: str) -> set[str]:
 # ---------------------------------------------------------------- resolving
 
 
-@dataclass(frozen=True)
-class RowEvidence:
-    """The texts of a row besides the citation, which help to resolve the citation."""
-
-    source_type: str = ""
-    fields: tuple[str, ...] = ()  # all texts of the row except question and answer: category, court …
-
-
 class Resolution(NamedTuple):
     """The document and the section to which a citation refers, or the reason why it was not resolved."""
 
@@ -252,7 +241,7 @@ class Resolution(NamedTuple):
 
 
 class Corpus:
-    """Resolves citations to documents and sections."""
+    """Resolves citations; a row's `kind` is its source type, its `fields` are all other texts: category, court …"""
 
     def __init__(self, sources: Sequence[RulesFile]) -> None:
         self.sources = sources
@@ -263,14 +252,16 @@ class Corpus:
         self._guides = {source: find_courts(" / ".join(source.names)) for source in sources if source.kind == GUIDE}
         self._read_layout = cache(layout_of)
 
-    def resolve_all(self, citation: RuleCitation, row: RowEvidence) -> list[tuple[RuleCitation, Resolution]]:
+    def resolve_all(
+        self, citation: RuleCitation, kind: str = "", fields: Sequence[str] = ()
+    ) -> list[tuple[RuleCitation, Resolution]]:
         """Return the citations in a bracket of an answer, each with the document and section to which it refers."""
-        whole = self.resolve(citation, row)
+        whole = self.resolve(citation, kind, fields)
         pieces = re.split(r"\s*;\s*", citation.text) if whole.source is None else []
-        parts = [(part, self.resolve(part, row)) for part in map(read_citation, pieces)]
+        parts = [(part, self.resolve(part, kind, fields)) for part in map(read_citation, pieces)]
         return parts if any(resolution.source for _, resolution in parts) else [(citation, whole)]
 
-    def resolve(self, citation: RuleCitation, row: RowEvidence) -> Resolution:
+    def resolve(self, citation: RuleCitation, kind: str = "", fields: Sequence[str] = ()) -> Resolution:
         """Resolve a citation to one document and, if possible, to a section of it."""
         parts = [(citation.document, citation.section)]
         if not citation.section:
@@ -278,7 +269,7 @@ class Corpus:
         for name, section in parts:
             sources = self._find_documents(name)
             if len(sources) > 1:
-                sources = [source for source in sources if source.kind == row.source_type] or sources
+                sources = [source for source in sources if source.kind == kind] or sources
             if len(sources) > 1:
                 return Resolution(None, reason=_list_names(sources))
             if sources:
@@ -286,7 +277,9 @@ class Corpus:
                 resolution = self._resolve_section(sources, section, citation, "exact" if exact else "normalised")
                 if resolution.span or citation.section or not section or re.search(r"\d|[Gg]uide", name):
                     return resolution
-        return Resolution(None, reason=_NO_DOCUMENT) if citation.section else self._resolve_heading(citation, row)
+        if citation.section:
+            return Resolution(None, reason=_NO_DOCUMENT)
+        return self._resolve_heading(citation, kind, fields)
 
     def _find_documents(self, name: str) -> list[RulesFile]:
         """Return the documents that a name can mean.
@@ -307,16 +300,16 @@ class Corpus:
     def _list_guides(self, courts: set[str]) -> list[RulesFile]:
         return [guide for guide, own_courts in self._guides.items() if courts & own_courts]
 
-    def _resolve_heading(self, citation: RuleCitation, row: RowEvidence) -> Resolution:
+    def _resolve_heading(self, citation: RuleCitation, kind: str, fields: Sequence[str]) -> Resolution:
         """Resolve a heading without a document: in the guide of the row's court, or the only document that has it."""
         name = read_name(citation.document)
-        texts = (citation.document if "uide" in citation.document else "", " / ".join(row.fields), row.source_type)
+        texts = (citation.document if "uide" in citation.document else "", " / ".join(fields), kind)
         courts = next(filter(None, map(find_courts, texts)), set())
-        phrases = [f"{normalise_name(field)} guide" for field in row.fields]  # also for courts that are not in the map
+        phrases = [f"{normalise_name(field)} guide" for field in fields]  # also for courts that are not in the map
         named = [source for source in self.sources if any(p in normalise_name(source.raw.title) for p in phrases)]
         guides = self._list_guides(courts) or named
-        if not guides and (courts or (row.source_type == GUIDE and row.fields)):
-            missing = ", ".join(sorted(courts)) or f"the guide of {row.fields[0]}"
+        if not guides and (courts or (kind == GUIDE and fields)):
+            missing = ", ".join(sorted(courts)) or f"the guide of {fields[0]}"
             return Resolution(None, reason=f"{_NO_DOCUMENT}: {missing} is not in it")
         resolution = self._resolve_section(guides or self.sources, citation.document, citation, "section")
         if resolution.source and not guides and not name.number:

@@ -5,10 +5,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from textwrap import shorten
 
 from exhibit.converters import PAST_A_LIMIT, UNREADABLE, Block, Item, RawDocument, Tally
+from exhibit.converters.core.source import key_by_name
 from exhibit.converters.core.titles import choose_unique_titles, read_own_title
 from exhibit.converters.pages.fetch import Policy, fetch_all, report
 from exhibit.converters.pages.text_pdf import make_printable
@@ -109,19 +111,12 @@ def make_source(raw: RawDocument, names: Iterable[str], origin: str) -> RulesFil
 
 
 def _choose_titles(sources: Sequence[RulesFile]) -> list[RulesFile]:
-    """Return the documents by file name, each with a different title."""
+    """Return the documents by file name, each with a different title; raise if two have the same name."""
     ordered = sorted(sources, key=lambda source: source.raw.filename)
-    first: dict[str, RulesFile] = {}
-    for source in ordered:
-        known = first.setdefault(source.raw.filename.casefold(), source)
-        if known is not source:
-            origins = f"{known.origin} and {source.origin}"
-            raise SourceError(f"two documents would be named {source.raw.filename!r}: {origins}; remove one")
+    key_by_name((source.raw.filename.casefold(), source) for source in ordered)
     titles = choose_unique_titles({s.raw.filename: [s.raw.title, f"{s.raw.title} ({s.origin})"] for s in ordered})
     return [replace(s, raw=replace(s.raw, title=titles[s.raw.filename])) for s in ordered]
 
-
-# ---------------------------------------------------------------- exports of a search index
 
 _CHUNK_ID = re.compile(r"_chunk_(\d{1,9})$")
 # lines that the exporter added: "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule
@@ -252,6 +247,7 @@ def restore_full_name(name: str, section: str) -> str:
 
 _MAX_HEADING_CHARS = 150  # a longer line is a sentence
 _OPEN_END = re.compile(r"[.;:,–-]$|\b(and|or)$")
+_SEPARATOR = "---"  # the exporter's mark before each heading
 
 
 def blocks_of(title: str, text: str) -> list[Block]:
@@ -261,12 +257,13 @@ def blocks_of(title: str, text: str) -> list[Block]:
     if paragraphs and make_file_key(heading_of(text)).startswith(make_file_key(title)):
         # the text begins with its own title; printing both would repeat it
         blocks = [Block("h1", paragraphs.pop(0))]
-    after_separator = False
-    for paragraph in paragraphs:
-        separator = paragraph == "---"  # the exporter's mark before each heading
-        if not separator:
-            blocks.append(Block("h2" if _is_heading(paragraph, after_separator) else "p", paragraph))
-        after_separator = separator
+    for before, paragraph in pairwise(["", *paragraphs]):
+        short = len(paragraph) <= _MAX_HEADING_CHARS and "\n" not in paragraph and not _OPEN_END.search(paragraph)
+        # exports in chunks have no separators; there a line in capitals is a heading
+        shouted = paragraph.isupper() and len(paragraph) > 8
+        named = before == _SEPARATOR and not re.match(r"[\d(•£]", paragraph)
+        if paragraph != _SEPARATOR:
+            blocks.append(Block("h2" if short and (shouted or named) else "p", paragraph))
     return blocks
 
 
@@ -274,17 +271,6 @@ def heading_of(text: str) -> str:
     """Return the first paragraph of a text if it is a single line that is short enough for a title; else empty."""
     first = re.split(r"\n\s*\n", text.strip(), maxsplit=1)[0].strip()
     return first if len(first) <= 2 * _MAX_HEADING_CHARS and "\n" not in first else ""
-
-
-def _is_heading(paragraph: str, after_separator: bool) -> bool:
-    if len(paragraph) > _MAX_HEADING_CHARS or "\n" in paragraph or _OPEN_END.search(paragraph):
-        return False
-    # exports in chunks have no separators; there a line in capitals is a heading
-    shouted = paragraph.isupper() and len(paragraph) > 8
-    return shouted or (after_separator and not re.match(r"[\d(•£]", paragraph))
-
-
-# ---------------------------------------------------------------- files and links
 
 
 def read_pdf_title(path: Path) -> str:

@@ -10,7 +10,6 @@ from exhibit.converters import (
     UNREADABLE,
     Benchmark,
     DatasetInfo,
-    Item,
     Label,
     Quote,
     RawDocument,
@@ -22,12 +21,12 @@ from exhibit.converters.pages.print import describe_printing, start_printing
 from exhibit.engine import Engine, open_engine, read_limits, track
 from exhibit.evidence.locate import is_ambiguous
 from exhibit.evidence.scan import read_ocr_flags
-from exhibit.hub.card import CardText, find_sample, write_card
+from exhibit.hub.card import find_sample, write_card
 from exhibit.schemas import IMPOSSIBLE_ANSWER, __version__
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, drafts_text, write_gold, write_info, write_train
 from exhibit.schemas.errors import LimitError, ServiceError, SourceError, escape_surrogates
 from exhibit.schemas.layout import DRAFTS
-from exhibit.schemas.models import FORMAT, HOWS, BundleInfo, Context, Gold, Row, SourceEntry, Tool
+from exhibit.schemas.models import FORMAT, HOWS, BundleInfo, CardText, Context, Gold, Row, SourceEntry, Tool
 from exhibit.schemas.validate import count_gold, describe_file, raise_problems, validate
 from exhibit.storage.atomic import make_scratch_folder, remove_below
 
@@ -62,7 +61,24 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
                 _note_gold(row, quote, done[quote.filename].places[quote], tally)
         owners: list[RawDocument | RawRow] = [*rows, *(raw for raw in benchmark.documents if raw.filename in done)]
         account = tally.account(item for owner in owners for item in owner.items)
-        bundle = _describe(info, benchmark, tally, options, done).model_copy(update={"account": account})
+        # only benchmarks that cite headings have sections, and only tables have answers that replace quotes
+        hows = [how for how in HOWS if how not in ("section", "answer")]
+        same = ("name", "title", "summary", "licence", "citation", "groups", "headline")
+        bundle = BundleInfo(
+            **{name: getattr(info, name) for name in same},
+            format=FORMAT,
+            source=SourceEntry(name=info.benchmark, url=info.url, version=info.version, sha256=benchmark.sha256),
+            counts=count_gold([], [], documents=len(done), hows=hows),
+            left_out=tally.left_out,
+            noted=tally.noted,
+            account=account,
+            documents=[done[name].entry for name in sorted(done)],
+            files={},
+            tool=Tool(name="exhibit-rag", version=__version__),
+            options=list_content_options(options),
+            draft=benchmark.draft,
+            printing=describe_printing(document.printer for document in done.values()),
+        )
         return write_bundle(bundle, asked, waiting, folder, engine=engine, text=text, texts=texts)
 
 
@@ -70,7 +86,7 @@ def write_bundle(
     info: BundleInfo, asked: Sequence[Asked], waiting: Sequence[Asked], folder: Path, *, engine: Engine,
     text: CardText, texts: Path | None = None,
 ) -> BundleInfo:  # fmt: skip
-    """Write questions, card, bundle.json and any drafts into a folder with a corpus, and validate the bundle."""
+    """Write questions, drafts, card and at last bundle.json, which lists the other files; then validate the bundle."""
     rows, gold = [row for row, _ in asked], [line for _, lines in asked for line in lines]
     write_train(rows, folder / TRAIN)
     write_gold(gold, folder / GOLD)
@@ -81,10 +97,8 @@ def write_bundle(
         draft = info.draft.model_copy(update={"sure": len(rows), "unsure": len(waiting)})
         info = info.model_copy(update={"draft": draft})
     info = write_card(info, folder, rows=rows, gold=gold, engine=engine, text=text, texts=texts)
-    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    files = {name: describe_file(path) for name, path in paths.items()}
-    ordered = dict(sorted(files.items(), key=lambda item: PurePosixPath(item[0])))
-    info = info.model_copy(update={"files": ordered})
+    paths = sorted((path.relative_to(folder) for path in folder.rglob("*") if path.is_file()), key=PurePosixPath)
+    info = info.model_copy(update={"files": {path.as_posix(): describe_file(folder / path) for path in paths}})
     write_info(info, folder / INFO)
     problems = validate(folder)
     raise_problems(problems, f"the new bundle has {len(problems)} problems; please report this bug")
@@ -94,7 +108,12 @@ def write_bundle(
 def _materialise_all(
     benchmark: Benchmark, corpus: Path, texts: Path, engine: Engine, tally: Tally, options: Namespace
 ) -> dict[str, Done]:
-    documents = [raw for raw in benchmark.documents if _is_writable(raw, tally)]
+    documents = []
+    for raw in benchmark.documents:
+        if escape_surrogates(raw.filename) == raw.filename:
+            documents.append(raw)
+        else:
+            tally.fault("document's name is not UTF-8; rename it", escape_surrogates(raw.filename), item=raw.file)
     done: dict[str, Done] = {}
     with start_printing(read_limits(options)) as press:
         ocr = read_ocr_flags(options)
@@ -107,7 +126,7 @@ def _materialise_all(
             if error is not None:
                 reason = PAST_A_LIMIT if isinstance(error, LimitError) else UNREADABLE
                 line = f"{name}: {str(error).removeprefix(f'{raw.original or raw.path or name}: ')}"
-                tally.fault(reason, line, item=_file_of(raw))
+                tally.fault(reason, line, item=raw.file)
                 tally.leave_out_all(reason, [item for item in raw.items if item.kind == "rows"], more=line)
                 remove_below(corpus, name)
                 continue
@@ -118,21 +137,6 @@ def _materialise_all(
         reasons = "; ".join(f"{reason}: {', '.join(names[:3])}" for reason, names in tally.left_out.items())
         raise SourceError(f"no document can be used; correct the source: {reasons}")
     return done
-
-
-def _file_of(raw: RawDocument) -> Item | None:
-    return next((item for item in raw.items if item.kind == "files"), None)
-
-
-# ---------------------------------------------------------------- which documents and rows are written
-
-
-def _is_writable(raw: RawDocument, tally: Tally) -> bool:
-    """Return whether a document's name can be written in train.json; if not, count the document as left out."""
-    if escape_surrogates(raw.filename) == raw.filename:
-        return True
-    tally.fault("document's name is not UTF-8; rename it", escape_surrogates(raw.filename), item=_file_of(raw))
-    return False
 
 
 def _is_usable(row: RawRow, benchmark: Benchmark, done: dict[str, Done], tally: Tally) -> bool:
@@ -152,9 +156,6 @@ def _is_usable(row: RawRow, benchmark: Benchmark, done: dict[str, Done], tally: 
         return True
     tally.leave_out_all(reason, row.items, name=row.name, more=missing, fault=reason == NOT_UTF8)
     return False
-
-
-# ---------------------------------------------------------------- train.json and gold.jsonl
 
 
 def _find_text(quote: Quote, where: QuotePlace) -> str | None:
@@ -202,31 +203,6 @@ def _note_gold(row: RawRow, quote: Quote, where: QuotePlace, tally: Tally) -> No
         tally.note("accepted provision is not located, or is ambiguous", f"{row.name}: {accepted} in {quote.filename}")
 
 
-# ---------------------------------------------------------------- bundle.json and the card
-
-
-def _describe(
-    info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, done: dict[str, Done]
-) -> BundleInfo:
-    # only benchmarks that cite headings have sections, and only tables have answers that replace quotes
-    hows = [how for how in HOWS if how not in ("section", "answer")]
-    same = ("name", "title", "summary", "licence", "citation", "groups", "headline")
-    return BundleInfo(
-        **{name: getattr(info, name) for name in same},
-        format=FORMAT,
-        source=SourceEntry(name=info.benchmark, url=info.url, version=info.version, sha256=benchmark.sha256),
-        counts=count_gold([], [], documents=len(done), hows=hows),
-        left_out=tally.left_out,
-        noted=tally.noted,
-        documents=[done[name].entry for name in sorted(done)],
-        files={},
-        tool=Tool(name="exhibit-rag", version=__version__),
-        options=list_content_options(options),
-        draft=benchmark.draft,
-        printing=describe_printing(document.printer for document in done.values()),
-    )
-
-
 def list_content_options(options: Namespace) -> dict[str, Label]:
     """Return the options of a conversion that affect the bundle's content, to record them in bundle.json."""
     chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
@@ -246,5 +222,4 @@ def make_card_text(info: DatasetInfo, converter: str, options: Namespace | None 
     command = [f"exhibit convert {converter}", *([f"--source {source}"] if source else [])]
     command += ["--documents DIR"] if given.get("documents") else []
     command += [f"--patch {' '.join(Path(name).name for name in given['patch'])}"] if given.get("patch") else []
-    texts = {name: getattr(info, name) for name in ("tags", "questions", "limits", "annotations", "derived")}
-    return CardText(converter=converter, command=info.command or " ".join(command), sample=sample, **texts)
+    return replace(info, converter=converter, command=info.command or " ".join(command), sample=sample)

@@ -117,7 +117,11 @@ def materialise(task: Task) -> Done:
     scanned = read_scan(document, task.target, task.ocr) if task.ocr is not None else None
     document = scanned.document if scanned else document
     if not document.has_text:
-        raise DocumentError(_explain_wordless(task))
+        file = raw.original or task.path
+        if file.suffix.lower() not in {".pdf", *picture.SUFFIXES}:
+            raise DocumentError(f"{file}: no words in it")
+        hint = "OCR found no words in it either" if task.ocr else "add --ocr to read it"
+        raise DocumentError(f"{file}: no text in it, only pictures; {hint}")
     if not scanned and task.path != task.target:
         shutil.copyfile(task.path, task.target)
     finder = Finder(document.text if raw.own_text else raw.text or "", document)
@@ -166,17 +170,6 @@ def _choose_page(quote: Quote, where: QuotePlace, document: Document, page: int)
     return replace(where, spans=places[0], alternatives=places[1:], pages=document.pages_of(*places[0]))
 
 
-def _explain_wordless(task: Task) -> str:
-    file = task.document.original or task.path
-    if file.suffix.lower() not in {".pdf", *picture.SUFFIXES}:
-        return f"{file}: no words in it; is the file empty?"
-    hint = "OCR found no words in it either" if task.ocr else "add --ocr to read it"
-    return f"{file}: no text in it, only pictures; {hint}"
-
-
-# ---------------------------------------------------------------- locating quotes
-
-
 @dataclass(frozen=True)
 class Finder:
     """Locates quotes in a document; offsets in the source's text are converted to offsets in the document."""
@@ -190,7 +183,11 @@ class Finder:
         else:
             where = self._find_words(quote)
             if quote.answer:
-                where = _check_answer(where, quote)
+                # an answer is gold if it is a clause, or occurs exactly once
+                letters = len(fold(quote.text or "", loose=True))
+                once = where.score == 1.0 and not where.alternatives and letters >= MIN_ANSWER_LETTERS
+                is_gold = once or (letters >= MIN_CLAUSE_LETTERS and where.spans)
+                where = replace(where, how="answer") if is_gold else NOWHERE
             elif quote.section and where.spans:
                 where = replace(where, how="section", score=quote.score)
         return self._accept_provisions(where, quote.acceptable) if quote.acceptable else where
@@ -261,13 +258,6 @@ class Finder:
         accepted: list[Spans] = [spans for found in once.values() for spans in found if where.spans]
         lost = tuple(text for text, found in once.items() if not found)
         return replace(where, alternatives=[*where.alternatives, *map(list, accepted)], not_accepted=lost)
-
-
-def _check_answer(where: QuotePlace, quote: Quote) -> QuotePlace:
-    """Return the location of an answer that is a clause or occurs exactly once; otherwise an empty location."""
-    letters = len(fold(quote.text or "", loose=True))
-    once = where.score == 1.0 and not where.alternatives and letters >= MIN_ANSWER_LETTERS
-    return replace(where, how="answer") if once or (letters >= MIN_CLAUSE_LETTERS and where.spans) else NOWHERE
 
 
 def _find_marked(quote: Quote, document: Document) -> QuotePlace | None:

@@ -10,12 +10,11 @@ from exhibit.converters.core.build import Asked, make_card_text, write_bundle
 from exhibit.converters.core.documents import NOWHERE, Finder
 from exhibit.engine import open_engine, track
 from exhibit.evidence.read import read_within
-from exhibit.hub.card import CardText
 from exhibit.runtime.plugins import list_plugins, load_plugin
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.bundle import CORPUS, INFO
 from exhibit.schemas.errors import BundleError, SourceError
-from exhibit.schemas.models import BundleInfo, Context, Gold, PatchEntry, Row
+from exhibit.schemas.models import BundleInfo, CardText, Context, Gold, PatchEntry, Row
 from exhibit.schemas.review import MarkedPassage, Patch, digest_gold, read_patch
 from exhibit.schemas.validate import read_drafts
 from exhibit.storage.atomic import replace_folder
@@ -55,10 +54,7 @@ def apply_patches(
     paths: Sequence[Path], root: Path, out: Path, *, force: bool = False, strict: bool = False,
     must_fit: bool = False, text: CardText | None = None,
 ) -> BundleInfo:  # fmt: skip
-    """Write the bundle `root` to `out`, with patches applied in order to its questions and drafts.
-
-    With `must_fit`, a patch that changes nothing raises an error.
-    """
+    """Write a bundle with patches applied in order; with `must_fit`, a patch that changes nothing raises an error."""
     bundle = open_bundle(root)
     info = bundle.info
     if info is None:
@@ -122,13 +118,9 @@ def _correct(
 
 
 def replace_gold(
-    row: Row,
-    lines: Sequence[Gold],
-    passages: Sequence[MarkedPassage],
-    answer: str,
-    labels: dict[str, Label],
+    row: Row, lines: Sequence[Gold], passages: Sequence[MarkedPassage], answer: str, labels: dict[str, Label],
     bundle: BundleFolder,
-) -> Asked:
+) -> Asked:  # fmt: skip
     """Return a row with corrected gold, and its lines of gold.jsonl; without passages, it becomes impossible."""
     if not passages:
         name = next((line.filename for line in lines if line.filename), None)

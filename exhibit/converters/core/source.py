@@ -31,6 +31,7 @@ MAX_BYTES = 8 << 30  # most bytes after unpacking: a benchmark of PDFs takes a f
 MAX_CELL_CHARS = 1 << 30  # enough for a whole contract; the csv module's own limit is 128 kB
 
 Record = TypeVar("Record", bound=BaseModel)
+Source = TypeVar("Source")  # a file, an address or a document of the source
 
 
 @contextmanager
@@ -162,16 +163,13 @@ def check_record(
         return None
 
 
-def key_by_name(paths: Iterable[Path]) -> dict[str, Path]:
-    """Return files by their names; raise if two files have the same name."""
-    files: dict[str, Path] = {}
-    for path in paths:
-        if files.setdefault(path.name, path) != path:
-            raise SourceError(f"two files named {path.name!r}: {files[path.name]} and {path}; remove one")
-    return files
-
-
-# ---------------------------------------------------------------- archives
+def key_by_name(named: Iterable[tuple[str, Source]]) -> dict[str, Source]:
+    """Return sources by the names of their documents; raise if two have the same name."""
+    sources: dict[str, Source] = {}
+    for name, source in named:
+        if (other := sources.setdefault(name, source)) != source:
+            raise SourceError(f"{other} and {source}: both would be {name!r} in the corpus; leave one of them out")
+    return sources
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -208,9 +206,6 @@ def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
                 "rename one of the files, and pack the archive again"
             )
         files[key] = name
-
-
-# ---------------------------------------------------------------- downloads
 
 
 def fetch(info: DatasetInfo) -> Path:

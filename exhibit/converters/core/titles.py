@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from exhibit.evidence.fold import edit_distance
+from exhibit.evidence.fold import align
 from exhibit.evidence.readers import pdf
 from exhibit.law.names import make_file_key
 from exhibit.models.llms import LLM, Prompt
@@ -66,16 +66,15 @@ def _find_similar(key: str, left: Mapping[Path, str]) -> list[Path]:
         return []
     most = len(key) // LETTERS_PER_SLIP
     # count letters first, which excludes most pairs: the edit distances of a thousand names would take minutes
-    near = [path for path, other in left.items() if _count_other_letters(key, other) <= most]
-    distances = {path: edit_distance(key, left[path]) for path in near}
+    letters, others = Counter(key), {path: Counter(other) for path, other in left.items()}
+    near = [p for p, other in others.items() if max((letters - other).total(), (other - letters).total()) <= most]
+    distances = {}
+    for path in near:
+        if part := align(key, left[path], most=most):
+            # the letters outside the best alignment are edits, too
+            distances[path] = part.distance + len(left[path]) - (part.end - part.start)
     least = min(distances.values(), default=0)
     return [path for path, distance in distances.items() if distance == least <= most]
-
-
-def _count_other_letters(name: str, other_name: str) -> int:
-    """Return a lower bound of the edit distance: the number of letters that one name has and the other lacks."""
-    letters, others = Counter(name), Counter(other_name)
-    return max((letters - others).total(), (others - letters).total())
 
 
 def join_names(names: Sequence[str], *, most: int = 3) -> str:

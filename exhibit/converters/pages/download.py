@@ -20,20 +20,7 @@ import httpx
 
 from exhibit.evidence.files import decode_page
 from exhibit.schemas import __version__
-from exhibit.storage.http import (
-    REDIRECTS,
-    TRANSIENT,
-    AddressPolicy,
-    BodyError,
-    Deadline,
-    HttpClient,
-    HttpError,
-    LateError,
-    Retries,
-    Rules,
-    TooLargeError,
-    parse_retry_after,
-)
+from exhibit.storage import http
 
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
@@ -45,7 +32,8 @@ HEAD_BYTES = 1024  # bytes that show the kind of a file
 Kind = Literal["pdf", "html", "text"]
 DISALLOWED = "robots.txt forbids this page (--ignore-robots)"
 TOO_LARGE = "too large (--max-bytes)"
-_REASONS = {TooLargeError: TOO_LARGE, BodyError: "the reply cannot be decompressed", LateError: "timed out"}
+_UNREADABLE = "the reply cannot be decompressed"
+_REASONS = {http.TooLargeError: TOO_LARGE, http.BodyError: _UNREADABLE, http.LateError: "timed out"}
 _BROKEN = "the connection failed"
 
 _HTML = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
@@ -76,7 +64,7 @@ class Policy:
     refetch: bool = False
 
 
-class FetchError(HttpError):
+class FetchError(http.HttpError):
     """The error for a URL that gave no page: a reason by which failures are counted, and the details."""
 
     def __init__(self, reason: str, detail: str = "", **more: Any) -> None:
@@ -141,8 +129,8 @@ class Host:
     """One server: its robots.txt rules, and the earliest time of the next request."""
 
     def __init__(self, policy: Policy, stopped: threading.Event) -> None:
-        self.retries = Retries(policy.retries, 1.0, stopped=stopped)
-        self.robots: dict[str, Rules | FetchError] = {}  # the rules, or the error, by the address of robots.txt
+        self.retries = http.Retries(policy.retries, 1.0, stopped=stopped)
+        self.robots: dict[str, http.Rules | FetchError] = {}  # the rules, or the error, by the address of robots.txt
         self.lock = threading.Lock()  # locked while robots.txt is requested
         self.delay = policy.delay
         self._next, self._turns, self._stopped = 0.0, threading.Lock(), stopped
@@ -162,9 +150,9 @@ class Downloader:
     def __init__(self, policy: Policy) -> None:
         self._policy, self._stopped = policy, threading.Event()
         look_up = cache(partial(_addresses_of, allow_private=policy.allow_private))  # resolve each host once
-        self._addresses: AddressPolicy = lambda host, port: look_up(host.strip("[]").lower(), port)
+        self._addresses: http.AddressPolicy = lambda host, port: look_up(host.strip("[]").lower(), port)
         headers = {"User-Agent": USER_AGENT, "Accept": _ACCEPT}
-        self._http = HttpClient(headers, connections=_CONNECTIONS, policy=self._addresses)
+        self._http = http.HttpClient(headers, connections=_CONNECTIONS, policy=self._addresses)
         self._hosts: dict[str, Host] = {}
 
     def close(self) -> None:
@@ -183,7 +171,7 @@ class Downloader:
         """Send a request that a page makes in the browser; return the status, headers and body of the reply."""
         # compare names without case, or our own header would be sent as well
         sent = {name.title(): value for name, value in headers.items() if name not in _OURS}
-        deadline, most = Deadline(self._policy.timeout), self._policy.max_bytes
+        deadline, most = http.Deadline(self._policy.timeout), self._policy.max_bytes
         hops = MAX_REDIRECTS if follow else 0
         with self._http.send(
             method, url, content=body, headers=sent, deadline=deadline, most=most, follow=hops
@@ -204,24 +192,26 @@ class Downloader:
             if robots and not self._fetch_rules(host, urljoin(url, "/robots.txt")).allow(path):
                 raise FetchError(DISALLOWED)
             reply = host.retries(partial(self._ask, url, host, limit))
-            target = reply.headers.get("location", "") if reply.status in REDIRECTS else ""
+            target = reply.headers.get("location", "") if reply.status in http.REDIRECTS else ""
             if not target:
                 return reply
             url = urljoin(url, target)
         raise FetchError("redirects endlessly", f"more than {MAX_REDIRECTS}")
 
-    def _fetch_rules(self, host: Host, url: str) -> Rules:
+    def _fetch_rules(self, host: Host, url: str) -> http.Rules:
         """Return the robots.txt rules of a site, which are requested only once."""
         with host.lock:
             if url not in host.robots:
                 try:
                     text = self._follow(url, limit=MAX_ROBOTS_BYTES, robots=False).text
-                    host.robots[url] = rules = Rules(ROBOT, text)
+                    host.robots[url] = rules = http.Rules(ROBOT, text)
                     host.delay = max(host.delay, min(rules.delay, MAX_CRAWL_DELAY_SECONDS))
                 except FetchError as error:
                     # robots.txt is missing or too large
                     missing = error.reason == TOO_LARGE or (error.status or 500) < 500
-                    host.robots[url] = Rules() if missing else FetchError(error.reason, error.detail or "robots.txt")
+                    host.robots[url] = (
+                        http.Rules() if missing else FetchError(error.reason, error.detail or "robots.txt")
+                    )
         known = host.robots[url]
         if isinstance(known, FetchError):
             raise known
@@ -230,18 +220,18 @@ class Downloader:
     def _ask(self, url: str, host: Host, limit: int) -> PageReply:
         """Send a request; a failure gets one of the fixed reasons by which failures are counted."""
         host.turn()
-        deadline = Deadline(self._policy.timeout)
+        deadline = http.Deadline(self._policy.timeout)
         try:
             with self._http.send("GET", str(httpx.URL(url)), deadline=deadline, most=limit) as response:
                 status = response.status
                 if status < 400:
                     return PageReply(url, status, response.headers, data=response.read())
-                wait = parse_retry_after(response.headers.get("retry-after", ""))
-        except HttpError as error:  # do not retry a late reply: an endless page would take as long every time
+                wait = http.parse_retry_after(response.headers.get("retry-after", ""))
+        except http.HttpError as error:  # do not retry a late reply: an endless page would take as long every time
             reason = next((reason for kind, reason in _REASONS.items() if isinstance(error, kind)), _BROKEN)
             raise FetchError(reason, str(error), transient=error.transient) from error
         reason = f"HTTP {status} {responses.get(status, '').lower()}".rstrip()
-        raise FetchError(reason, status=status, wait=wait, transient=status in TRANSIENT)
+        raise FetchError(reason, status=status, wait=wait, transient=status in http.TRANSIENT)
 
 
 def _kind_of(reply: PageReply) -> Kind:

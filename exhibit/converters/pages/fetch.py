@@ -26,6 +26,7 @@ from urllib.parse import urldefrag, urljoin, urlparse, urlsplit
 from tqdm import tqdm
 
 from exhibit.converters import Item, Tally
+from exhibit.converters.core.source import key_by_name
 from exhibit.converters.pages.chromium import import_browser_error, run_browser
 from exhibit.converters.pages.download import DISALLOWED, USER_AGENT, Downloader, FetchError, PageReply, Policy, flaw_of
 from exhibit.converters.pages.print import fix_dates, make_html, make_pdf_options
@@ -70,10 +71,7 @@ class UrlLine:
 
 
 def filename_of(url: str) -> str:
-    """Return the name of a URL's PDF in the corpus: the last segment of its path and its fragment, as written.
-
-    Raise SourceError if the URL gives no name.
-    """
+    """Return the name of a URL's PDF: the last segment of its path and its fragment, as written; raise without one."""
     parts = urlparse(url)
     stem = parts.path.rpartition("/")[2] + (f"#{parts.fragment}" if parts.fragment else "")
     if not stem:
@@ -89,13 +87,7 @@ def filename_of(url: str) -> str:
 
 def make_corpus_names(urls: Iterable[str]) -> dict[str, str]:
     """Return the file name of each URL; raise a SourceError that names two URLs with the same file name."""
-    owners: dict[str, str] = {}
-    for url in dict.fromkeys(urls):
-        owner = owners.setdefault(filename_of(url), url)
-        if owner != url:
-            name = filename_of(url)
-            raise SourceError(f"{owner} and {url}: both would be named {name!r} in the corpus; remove one of them")
-    return {url: name for name, url in owners.items()}
+    return {url: name for name, url in key_by_name((filename_of(url), url) for url in urls).items()}
 
 
 def _load(folder: Path, url: str, filename: str) -> UrlLine | None:

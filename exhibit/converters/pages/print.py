@@ -15,16 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exhibit.converters import Block, RawDocument
+from exhibit.converters.pages import text_pdf
 from exhibit.converters.pages.chromium import HERE, import_browser_error, run_browser
-from exhibit.converters.pages.text_pdf import (
-    PAGE_BREAK,
-    make_printable,
-    name_printer,
-    needs_browser,
-    print_blocks,
-    read_font_hashes,
-    read_style,
-)
 from exhibit.engine import Limits, Worker
 from exhibit.engine.limits import lift_memory_limit, watch_programs
 from exhibit.evidence.files import decode_page
@@ -144,10 +136,7 @@ def fix_dates(data: bytes) -> bytes:
 def describe_printing(printers: Iterable[str]) -> Printing | None:
     """Return the programs that printed documents, for `bundle.json`; None if none was printed."""
     names = sorted(set(printers) - {""})
-    return Printing(printer=", ".join(names), fonts=read_font_hashes()) if names else None
-
-
-# ---------------------------------------------------------------- the printing process
+    return Printing(printer=", ".join(names), fonts=text_pdf.read_font_hashes()) if names else None
 
 
 def needs_missing_browser(document: RawDocument) -> bool:
@@ -187,7 +176,7 @@ def start_printing(limits: Limits) -> Iterator[Press]:
             nonlocal browserless
             before, browserless = browserless, False  # a document that fails may leave a browser
             printed = worker.run(_Sheet(raw, corpus.absolute(), folder, limits))
-            browserless = before and printed.printer == name_printer()
+            browserless = before and printed.printer == text_pdf.name_printer()
             return printed
 
         try:
@@ -212,9 +201,9 @@ def _print_sheet(sheet: _Sheet) -> Printed:
         if raw.original is not None:
             document = read_document(raw.original)
             blocks, notes = [Block("p", document.text)], document.notes
-        if not any(needs_browser(block.text) for block in blocks):
-            print_blocks(blocks, path, title=raw.title, subject=raw.subject)
-            return Printed(name_printer(), notes)
+        if not any(text_pdf.needs_browser(block.text) for block in blocks):
+            text_pdf.print_blocks(blocks, path, title=raw.title, subject=raw.subject)
+            return Printed(text_pdf.name_printer(), notes)
         page = Printable(make_html("\n\n".join(block.text for block in blocks)), notes)
     printer = _start_printer(sheet.folder)
     with watch_programs(sheet.limits, str(sheet)):
@@ -222,14 +211,11 @@ def _print_sheet(sheet: _Sheet) -> Printed:
     return Printed(f"Chromium {printer.browser}", page.notes)
 
 
-# ---------------------------------------------------------------- pages for the browser
-
-
 def make_html(text: str) -> str:
     """Return an HTML page with the unchanged text."""
     return (
-        f"<!doctype html><html lang='en'><meta charset='utf-8'><style>{read_style('text')}</style>"
-        f"<body><pre>{html.escape(make_printable(text), quote=False)}</pre></body></html>"
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><style>{text_pdf.read_style('text')}</style>"
+        f"<body><pre>{html.escape(text_pdf.make_printable(text), quote=False)}</pre></body></html>"
     )
 
 
@@ -242,9 +228,9 @@ def _read_page(raw: RawDocument) -> Printable | None:
     page = read_printable(raw.original)
     if page is None:
         return None
-    css = read_style("office") + (_WHOLE_PAGE if 'class="scan"' in page.html[:200] else "")
+    css = text_pdf.read_style("office") + (_WHOLE_PAGE if 'class="scan"' in page.html[:200] else "")
     head = make_html("").partition("<body>")[0]  # the same fonts as in every other print
-    return Printable(f"{head}<style>{css}</style><body>{make_printable(page.html)}</body></html>", page.notes)
+    return Printable(f"{head}<style>{css}</style><body>{text_pdf.make_printable(page.html)}</body></html>", page.notes)
 
 
 def strip_filing(data: bytes) -> str:
@@ -254,4 +240,4 @@ def strip_filing(data: bytes) -> str:
 
 def split_filed_text(page: str) -> tuple[Block, ...]:
     """Return the blocks to print for a plain-text filing: monospaced, 80 columns by 66 lines."""
-    return (Block("pre", page.replace("<PAGE>", PAGE_BREAK)),)
+    return (Block("pre", page.replace("<PAGE>", text_pdf.PAGE_BREAK)),)

@@ -221,9 +221,6 @@ def _split_runs(line: str, font: str) -> Iterator[tuple[str, str]]:
         yield SIGNS if signs else font, "".join(run)
 
 
-# ---------------------------------------------------------------- the fonts of all prints
-
-
 @cache
 def read_style(name: str) -> str:
     """Return the CSS of pages that this project prints: `text`, or `office` for Word documents and similar files."""

@@ -152,8 +152,10 @@ class Shelf:
     def _make_document(self, file: NamedFile, tally: Tally) -> RawDocument | None:
         """Return the document to copy or to print; if no reader can read the file, count it and return None."""
         path, item = file.path, _make_item(file)
-        named_pdf = path.suffix.lower() == ".pdf"
-        pdf = named_pdf or _looks_like_pdf(path)
+        head, named_pdf = b"", path.suffix.lower() == ".pdf"
+        with suppress(OSError):  # the code that reads the file reports the error
+            head = read_start(path, 5)
+        pdf = named_pdf or head == b"%PDF-"
         if not pdf and not is_readable(path):
             tally.leave_out(NO_READER, f"{file.name}: {path.suffix or 'a file without ending'}", item=item)
             return None
@@ -262,10 +264,3 @@ def _cut_folder(name: str) -> str:
 
 def _make_item(file: NamedFile) -> Item:
     return Item("files", file.name)
-
-
-def _looks_like_pdf(path: Path) -> bool:
-    try:
-        return read_start(path, 5) == b"%PDF-"
-    except OSError:
-        return False  # the code that reads the file reports the error

@@ -97,17 +97,19 @@ class Record:
 def read_records(
     path: Path, data: bytes, tally: Tally, *, sheet: str | None = None, accounted: bool = True
 ) -> list[Record]:
-    """Return the rows of a table; count unreadable rows, and raise if the table is unreadable.
-
-    With `accounted`, the tally later checks that each row was kept or left out.
-    """
+    """Return the rows of a table, which the tally checks if `accounted`; count unreadable rows, raise if all are."""
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         records = _number_rows(_read_unpacked(read_parquet, path))
     elif suffix in EXCEL:
         records = list(_read_workbook(path, sheet, tally))
     else:
-        text = decode_table(path, data, tally)
+        decoded = decode_bytes(data)
+        if decoded is None:
+            raise SourceError(f"{path}: no text in any known encoding; save it as UTF-8 and try again")
+        if decoded.encoding != "utf-8":
+            tally.note("table is not UTF-8", f"{path.name}: read as {decoded.encoding}")
+        text = decoded.text.removeprefix("\ufeff")
         if suffix in (".jsonl", ".ndjson"):
             records = list(_read_lines(path, text, tally))
         elif suffix in (".json", ".yaml", ".yml"):
@@ -144,19 +146,6 @@ def open_record(record: Record, tally: Tally) -> Record:
 def columns_of(records: Sequence[Record]) -> list[str]:
     """Return the names of all columns, in order of first appearance."""
     return list(dict.fromkeys(name for record in records for name in record.cells))
-
-
-def decode_table(path: Path, data: bytes, tally: Tally) -> str:
-    """Return a table's text without its BOM; an encoding other than UTF-8 is detected and noted."""
-    decoded = decode_bytes(data)
-    if decoded is None:
-        raise SourceError(f"{path}: no text in any known encoding; save it as UTF-8 and try again")
-    if decoded.encoding != "utf-8":
-        tally.note("table is not UTF-8", f"{path.name}: read as {decoded.encoding}")
-    return decoded.text.removeprefix("\ufeff")
-
-
-# ---------------------------------------------------------------- CSV and spreadsheets
 
 
 def _read_delimited(path: Path, text: str, tally: Tally) -> Iterator[Record]:
@@ -263,10 +252,8 @@ def _read_workbook(path: Path, name: str | None, tally: Tally) -> Iterator[Recor
 def _read_sheets(path: Path, name: str | None) -> dict[str, list[Numbered] | None]:
     """Return the rows of each sheet by its name, with None for sheets that are not requested; called in a worker."""
     with limit_reading(str(path), path.stat().st_size), open_workbook(path, merged=True) as book:
-        return {
-            title: _keep_filled_rows(_unmerge_cells(book[title])) if name in (None, title) else None
-            for title in book.sheetnames
-        }
+        wanted = [title for title in book.sheetnames if name in (None, title)]
+        return dict.fromkeys(book.sheetnames) | {t: _keep_filled_rows(_unmerge_cells(book[t])) for t in wanted}
 
 
 def _unmerge_cells(sheet: Any) -> list[list[Any]]:
@@ -276,9 +263,6 @@ def _unmerge_cells(sheet: Any) -> list[list[Any]]:
         for row in range(area.min_row, min(area.max_row, len(rows))):
             rows[row][area.min_col - 1] = rows[area.min_row - 1][area.min_col - 1]
     return rows
-
-
-# ---------------------------------------------------------------- JSON, YAML and Parquet
 
 
 def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -44,12 +43,10 @@ def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
             raise DocumentError(f"RapidOCR could not read a page ({reason[0][:200]})") from error
         if result.boxes is None or result.txts is None:
             return []
-        return [_make_line(*entry) for entry in zip(result.boxes, result.txts, result.scores, strict=True)]
+        lines = []
+        for box, text, confidence in zip(result.boxes, result.txts, result.scores, strict=True):
+            left, top, right, bottom = map(float, (*np.min(box, axis=0), *np.max(box, axis=0)))
+            lines.append(TextLine(left, top, right, bottom, text, float(confidence)))
+        return lines
 
     return read
-
-
-def _make_line(box: Any, text: str, confidence: Any) -> TextLine:
-    corners = np.asarray(box, dtype=float)
-    (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
-    return TextLine(float(left), float(top), float(right), float(bottom), text, float(confidence))

@@ -85,9 +85,6 @@ def parse_html(page: str) -> Any | None:
     return root
 
 
-# ---------------------------------------------------------------- pages to print
-
-
 class Printable(NamedTuple):
     """The HTML body of a page to print, and notes about it, such as the number of accepted tracked changes."""
 

@@ -27,8 +27,7 @@ SUFFIXES = tuple(_TARGETS)
 _COMMANDS = ("soffice", "libreoffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice")
 _MISSING = "needs LibreOffice, which is not installed: apt-get install libreoffice, or libreoffice.org"
 _SECONDS = 180  # timeout in seconds for one file, including the start of LibreOffice: 300 pages take a tenth of it
-_PROFILE = Path(__file__).with_suffix(".xcu")
-"""The settings of a profile that loads nothing from outside the document and runs no macros."""
+_PROFILE = Path(__file__).with_suffix(".xcu")  # this profile loads nothing from outside the document and runs no macros
 _HEADS = (b"\xd0\xcf\x11\xe0", b"{\\rtf", b"PK\x03\x04", b"\xffWPC")
 
 
@@ -49,30 +48,25 @@ def page(path: Path) -> Printable:
     if program is None:
         raise DocumentError(f"{path}: {_MISSING}")
     with make_scratch_folder() as folder:
-        target = convert_file(path, suffix, ending, folder, program)
+        # a separate profile: a second LibreOffice with the same profile would only pass the file to the first
+        profile, source, out = folder / "profile", folder / f"document{suffix}", folder / "out"
+        (profile / "user").mkdir(parents=True)
+        shutil.copyfile(_PROFILE, profile / "user" / "registrymodifications.xcu")
+        shutil.copyfile(path, source)
+        flags = ["--headless", "--norestore", f"-env:UserInstallation={profile.as_uri()}", "--convert-to", ending]
+        command = [program, *flags, "--outdir", str(out), str(source)]
+        try:
+            done = run_program(command, seconds=_SECONDS, environment={**os.environ, "HOME": str(folder)})
+        except subprocess.TimeoutExpired as error:
+            raise DocumentError(f"{path}: LibreOffice did not finish within {_SECONDS} s; is it damaged?") from error
+        target = out / f"document.{ending}"
+        if not target.is_file():
+            lines = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
+            reason = f" ({lines[-1][:120]})" if lines else ""
+            raise DocumentError(f"{path}: LibreOffice cannot convert this file{reason}")
         try:
             made = Printable(cut_fragment(decode_file(target).text)) if ending == "html" else _READERS[ending](target)
         except DocumentError as error:
             reason = str(error).removeprefix(f"{target}: ")
             raise DocumentError(f"{path}: LibreOffice's conversion cannot be read: {reason}") from error
     return made._replace(notes=("converted by LibreOffice", *made.notes))
-
-
-def convert_file(path: Path, suffix: str, ending: str, folder: Path, program: str) -> Path:
-    # a separate profile: a second LibreOffice with the same profile would only pass the file to the first
-    profile = folder / "profile"
-    (profile / "user").mkdir(parents=True)
-    shutil.copyfile(_PROFILE, profile / "user" / "registrymodifications.xcu")
-    source = folder / f"document{suffix}"
-    shutil.copyfile(path, source)
-    flags = ["--headless", "--norestore", f"-env:UserInstallation={profile.as_uri()}", "--convert-to", ending]
-    command = [program, *flags, "--outdir", str(folder / "out"), str(source)]
-    try:
-        done = run_program(command, seconds=_SECONDS, environment={**os.environ, "HOME": str(folder)})
-    except subprocess.TimeoutExpired as error:
-        raise DocumentError(f"{path}: LibreOffice did not finish within {_SECONDS} s; is the file damaged?") from error
-    target = folder / "out" / f"document.{ending}"
-    if not target.is_file():
-        lines = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
-        raise DocumentError(f"{path}: LibreOffice cannot convert this file{f' ({lines[-1][:120]})' if lines else ''}")
-    return target

@@ -68,9 +68,6 @@ def _format_mail(heads: Sequence[tuple[str, str]], *, plain: str, html: str, att
     return f"{head}<hr>{body}{format_section('Attachments', [file.name for file in attached])}"
 
 
-# ---------------------------------------------------------------- .eml
-
-
 def _read_body(part: object) -> str:
     if not isinstance(part, EmailMessage):
         return ""
@@ -94,8 +91,6 @@ def _list_attachments(message: EmailMessage) -> list[Attachment]:
             listed.append(Attachment(name or f"attachment {number}", payload if isinstance(payload, bytes) else b""))
     return listed
 
-
-# ---------------------------------------------------------------- .msg: an OLE file with properties
 
 _FIXED = "__properties_version1.0"
 _SENT, _DELIVERED = b"\x40\0\x39\0", b"\x40\0\x06\x0e"  # tags of the entries with the two times

@@ -133,8 +133,6 @@ def _read_words(element: Any) -> str:
     return "".join((node.text or "") if node.tag == f"{W}t" else pieces.get(node.tag, "") for node in element.iter())
 
 
-# ---------------------------------------------------------------- tracked changes
-
 _GONE = ("del", "moveFrom")
 _KEPT = ("ins", "moveTo")
 _MARKS = ("rPrChange", "pPrChange", "sectPrChange", "tblPrChange", "trPrChange", "tcPrChange", "numberingChange")
@@ -166,8 +164,6 @@ def _join_paragraphs(root: Any) -> None:
             following[start:start] = [child for child in struck if child.tag != f"{W}pPr"]
             struck.getparent().remove(struck)
 
-
-# ---------------------------------------------------------------- the numbers of paragraphs
 
 MAX_LEVELS = 9
 MAX_NUMBER = 9999  # highest number of a clause: with a larger limit, a file of a few bytes could print without end
