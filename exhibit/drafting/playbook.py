@@ -30,8 +30,7 @@ class PlaybookQuestion(_Model):
     name: Words
     ask: Words
     seek: Words | None = None  # The wording for the models, if the wording for people is not precise enough
-    trained: str = ""
-    """The name of a wording in the reader's training data, such as `maud/No-Shop`; `seek` is set to that wording."""
+    trained: str = ""  # a wording in the reader's training data, such as `maud/No-Shop`, that replaces `seek`
 
     @property
     def wordings(self) -> list[str]:
@@ -55,8 +54,7 @@ class Playbook(_Model):
     and the confidence below which an absence is certain (`absent`).
     """
     again: bool = True  # whether a reranker checks apparent absences, which is unnecessary for some kinds
-    trained: str = ""
-    """A dataset of the reader's training data: each question's `seek` is the dataset's wording for its name."""
+    trained: str = ""  # dataset of the reader's training data whose wording for its name is each question's `seek`
     questions: Annotated[list[PlaybookQuestion], Field(min_length=1)]
 
     @model_validator(mode="after")

@@ -35,8 +35,7 @@ _MIN_PART = 2  # fewest characters of a part between omissions: a full stop has 
 
 _MIN_PARAGRAPH = 20  # fewest characters of a paragraph; paragraphs are searched only if the quote is not in one piece
 
-_MAX_COMPARISONS = 1_000_000_000
-"""The most comparisons for one quote, in characters of the quote times characters of the windows: about ten seconds."""
+_MAX_COMPARISONS = 1_000_000_000  # most characters of a quote times those of the windows: ten seconds
 
 _MIN_LETTERS = 12  # fewest letters and digits of a quote that is searched without punctuation, unless it is a table row
 _SPREAD = 3  # all pieces of a quote must lie within this many times the quote's length,

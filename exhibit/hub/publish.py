@@ -109,9 +109,6 @@ def _find_cause(error: BaseException) -> BaseException | None:
     return None
 
 
-# ---------------------------------------------------------------- publishing
-
-
 class Published(NamedTuple):
     """The address of a bundle on the Hub; after a dry run, it is the address that the bundle would get."""
 
@@ -169,9 +166,6 @@ def publish(
     return Published(repo_id, address, commit.oid)
 
 
-# ---------------------------------------------------------------- before anything is sent
-
-
 def check_bundle(root: Path, *, rights: bool, as_drafted: bool) -> BundleInfo:
     """Return the content of bundle.json; raise if the bundle is invalid, not reviewed, or not redistributable."""
     problems = validate(root)
@@ -207,9 +201,6 @@ def restore_card(card: bytes, sha256: str, name: str) -> bytes | None:
         if hashlib.sha256(candidate).hexdigest() == sha256:
             return candidate
     return None
-
-
-# ---------------------------------------------------------------- the repository
 
 
 def read_remote(api: huggingface_hub.HfApi, repo_id: str) -> huggingface_hub.DatasetInfo | None:
@@ -283,9 +274,6 @@ def _print_plan(info: BundleInfo, contents: dict[str, Path | bytes], removed: Se
     print("\n".join(lines[:_SHOWN]))
     if len(lines) > _SHOWN:
         print(f"  … and {len(lines) - _SHOWN:,} more")
-
-
-# ---------------------------------------------------------------- the command
 
 
 @guarded("stopped; run the same command again: uploaded files are not sent twice")

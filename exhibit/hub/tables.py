@@ -24,8 +24,7 @@ from exhibit.schemas.models import BundleInfo, Gold, Row
 from exhibit.storage.locations import read_start
 
 PARQUET = "parquet"
-_GROUP_BYTES = 32 << 20
-"""The size of a row group: a writer holds a whole group in memory, and the Hub's viewer downloads whole groups."""
+_GROUP_BYTES = 32 << 20  # bytes of a row group, which a writer holds in memory and the Hub's viewer downloads whole
 _LANGUAGE_CHARS = 4000  # characters of a document from which its language is detected
 _LANGUAGE_SHARE = 0.1  # least share of documents in a listed language; a lower share may be a wrong guess
 

@@ -66,8 +66,7 @@ class ReviewedCase(_Model):
     answer: Judgment | None = None
     comment: str = ""
     better: Better = Better()
-    was: Sha256 | None = None
-    """`digest_gold` of the judged gold: if a draft now proposes other passages, the judgment is void."""
+    was: Sha256 | None = None  # `digest_gold` of the judged gold; if a draft has other passages, the judgment is void
 
 
 class AddedQuestion(_Model):

@@ -108,8 +108,7 @@ class RunPassage(_Part):
     also_in: tuple[str, ...] = ()  # a tuple, because a list would be copied for each of 64 passages
     """Other files that contain the same text: the passage may come from any of them."""
     more: tuple[tuple[int, int], ...] = ()  # The spans of the passage's other pieces; `span` is the longest piece
-    pages: tuple[int, ...] = ()
-    """The pages of all its pieces, if they are on several pages; `page` is the page of the longest piece."""
+    pages: tuple[int, ...] = ()  # the pages of all its pieces, if several; `page` is that of the longest piece
     added: tuple[tuple[int, int], ...] = ()  # The spans of the passage's text that no document contains
     misnamed: bool = False  # whether its text is in another file of the corpus than the one that the system named
     unplaced: bool = False  # Whether the passage's text was searched for and not found

@@ -67,9 +67,6 @@ class UrlLine:
     printer: str = ""  # empty if the PDF is the publisher's
 
 
-# ---------------------------------------------------------------- names
-
-
 def filename_of(url: str) -> str:
     """Return the name of a URL's PDF: the last segment of its path and its fragment, as written; raise without one."""
     parts = urlparse(url)
@@ -115,9 +112,6 @@ def _find_files(folder: Path, url: str) -> tuple[Path, Path]:
     return folder / f"{key}.pdf", folder / f"{key}.json"
 
 
-# ---------------------------------------------------------------- flags and reports
-
-
 def add_fetch_arguments(parser: ArgumentParser) -> None:
     """Add the flags for fetching pages; `read_policy` reads them."""
     add = parser.add_argument_group("fetching").add_argument
@@ -148,9 +142,6 @@ def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, 
                 leave(line.reason, name, item=item)
         elif line.note:
             tally.note(line.note, name)
-
-
-# ---------------------------------------------------------------- fetching
 
 
 def fetch_all(urls: Sequence[str], *, policy: Policy, folder: Path | None = None) -> dict[str, UrlLine]:
@@ -223,8 +214,6 @@ async def _store_reply(
 def _make_failed_line(url: str, name: str, error: FetchError) -> UrlLine:
     return UrlLine(url, name, reason=error.reason, detail=error.detail, status=error.status)
 
-
-# ---------------------------------------------------------------- printing with Chromium
 
 UNFINISHED = "printed before everything on the page had loaded"
 _NOWHERE = "leads to an address that cannot be reached"

@@ -94,8 +94,7 @@ def _list_attachments(message: EmailMessage) -> list[Attachment]:
 
 _FIXED = "__properties_version1.0"
 _SENT, _DELIVERED = b"\x40\0\x39\0", b"\x40\0\x06\x0e"  # tags of the entries with the two times
-MAX_ATTACHED_BYTES, MAX_ATTACHED_RATIO = 1 << 20, 4
-"""The most bytes of all attachments together: a megabyte or, if larger, a multiple of the mail's size."""
+MAX_ATTACHED_BYTES, MAX_ATTACHED_RATIO = 1 << 20, 4  # 1 MB, or 4 times the mail's size if larger
 
 
 def _read_data(mail: Any, folder: tuple[str, ...], name: str) -> bytes | None:
