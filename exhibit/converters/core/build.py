@@ -86,7 +86,7 @@ def write_bundle(
     info: BundleInfo, asked: Sequence[Asked], waiting: Sequence[Asked], folder: Path, *, engine: Engine,
     text: CardText, texts: Path | None = None,
 ) -> BundleInfo:  # fmt: skip
-    """Write questions, drafts, card and at last bundle.json, which lists the other files; then validate the bundle."""
+    """Write questions, drafts, card and finally bundle.json, which lists the other files; then validate the bundle."""
     rows, gold = [row for row, _ in asked], [line for _, lines in asked for line in lines]
     write_train(rows, folder / TRAIN)
     write_gold(gold, folder / GOLD)
