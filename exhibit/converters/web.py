@@ -70,7 +70,7 @@ _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|
 
 def add_arguments(parser: ArgumentParser) -> None:
     fetch.add_fetch_arguments(parser)
-    refresh_help = "only report changes of a bundle's pages, and exit with 4 if there are any (--refresh --help)"
+    refresh_help = "report which pages of a bundle have changed, and write nothing; see --refresh --help"
     parser.add_argument("--refresh", default=SUPPRESS, metavar="BUNDLE", help=refresh_help)
     parser.epilog = _EPILOG
 

@@ -119,7 +119,7 @@ def materialise(task: Task) -> Done:
     if not document.has_text:
         file = raw.original or task.path
         if file.suffix.lower() not in {".pdf", *picture.SUFFIXES}:
-            raise DocumentError(f"{file}: no words in it")
+            raise DocumentError(f"{file}: no words in it; is the file empty?")
         hint = "OCR found no words in it either" if task.ocr else "add --ocr to read it"
         raise DocumentError(f"{file}: no text in it, only pictures; {hint}")
     if not scanned and task.path != task.target:

@@ -168,7 +168,7 @@ def key_by_name(named: Iterable[tuple[str, Source]]) -> dict[str, Source]:
     sources: dict[str, Source] = {}
     for name, source in named:
         if (other := sources.setdefault(name, source)) != source:
-            raise SourceError(f"{other} and {source}: both would be {name!r} in the corpus; leave one of them out")
+            raise SourceError(f"{other} and {source}: both would be named {name!r} in the corpus; remove one of them")
     return sources
 
 
