@@ -10,8 +10,7 @@ from typing import Any
 from exhibit.evidence import Span
 from exhibit.schemas.models import How
 
-Place = tuple[Span, ...]
-"""The location of a passage in a document: several spans if the passage is interrupted."""
+Place = tuple[Span, ...]  # the location of a passage in a document: several spans if the passage is interrupted
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +19,11 @@ class GoldPassage:
 
     filename: str | None
     text: str | None
-    places: tuple[Place, ...] = ()
-    """Empty if the source quotes no words, or if the words were not located."""
-    pages: tuple[int, ...] = ()
-    """The pages of the passage, if the document has pages."""
+    places: tuple[Place, ...] = ()  # empty if the source quotes no words, or if the words were not located
+    pages: tuple[int, ...] = ()  # the pages of the passage, if the document has pages
     absent: bool = False
     """Whether the document was searched for the words and lacks them; then no passage is compared with this gold."""
-    how: How | None = None
-    """How the passage was located; None if the source quotes no words."""
+    how: How | None = None  # how the passage was located; None if the source quotes no words
     ambiguous: bool = False
     """Whether the passage is so short that it occurs many times, and nothing shows which occurrence is meant."""
 
@@ -48,26 +44,20 @@ class Passage:
     """A passage that a system retrieved; a reply lists its passages by rank."""
 
     text: str = ""
-    filename: str | None = None
-    """The corpus file of the passage; None if it is unknown."""
+    filename: str | None = None  # the corpus file of the passage; None if it is unknown
     span: Span | None = None
     score: float | None = None
-    page: int | None = None
-    """The page on which the passage begins, if the document has pages."""
-    told_page: int | None = None
-    """The page that the system reports for the passage, right or wrong."""
-    pages: tuple[int, ...] = ()
-    """The pages that really contain the words of the passage, if known."""
+    page: int | None = None  # the page on which the passage begins, if the document has pages
+    told_page: int | None = None  # the page that the system reports for the passage, right or wrong
+    pages: tuple[int, ...] = ()  # the pages that really contain the words of the passage, if known
     told_filename: str | None = None
     """The file name that the system reports; empty if it reports none, None if it equals `filename`."""
     also_in: tuple[str, ...] = ()
     """The files that contain the words, if there are several and no file name decides between them."""
-    more: tuple[Span, ...] = ()
-    """The spans of the passage's other pieces; `span` is the longest piece."""
+    more: tuple[Span, ...] = ()  # the spans of the passage's other pieces; `span` is the longest piece
     added: tuple[Span, ...] = ()
     """The ranges of the passage's text that no document has: a summary before it, a frame, a repeated heading."""
-    misnamed: bool = False
-    """Whether the system names another corpus file than the one that contains the words."""
+    misnamed: bool = False  # whether the system names another corpus file than the one that contains the words
     unplaced: bool = False
     """Whether a search for the words gave no definite location: they occur nowhere, or almost everywhere."""
 
@@ -94,8 +84,7 @@ class Reply:
 
     answer: str | None = None
     passages: tuple[Passage, ...] = ()
-    selected: int | None = None
-    """The number of passages from which the answer was made, if known."""
+    selected: int | None = None  # the number of passages from which the answer was made, if known
     context: tuple[int, ...] | None = None
     """The numbers, from 1, of the passages used for the answer; if unknown, the first `selected` passages were used."""
     reranked: tuple[int, ...] | None = None
@@ -108,8 +97,7 @@ class Reply:
     error: str = ""
     usage: dict[str, float] = field(default_factory=dict)
     """The usage that the system reports: `tokens_in`, `tokens_out`, `cost`."""
-    confidence: float | None = None
-    """The probability that an answer exists, from 0 to 1, if the system reports one."""
+    confidence: float | None = None  # the probability that an answer exists, from 0 to 1, if the system reports one
 
     def list_numbers_read(self, k: int) -> list[int]:
         """Return the numbers, from 1, of the passages from which the answer was made."""
@@ -122,8 +110,7 @@ class Reply:
         return [self.passages[number - 1] for number in self.list_numbers_read(k)]
 
 
-NO_REPLY = Reply()
-"""The reply of a question that has not been asked yet."""
+NO_REPLY = Reply()  # the reply of a question that has not been asked yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +122,13 @@ class Case:
     truth: str
     gold: tuple[GoldPassage, ...] = ()
     is_impossible: bool = False
-    filename: str | None = None
-    """The document that the question is about, if it is known."""
+    filename: str | None = None  # the document that the question is about, if it is known
     labels: dict[str, Any] = field(default_factory=dict)
     reply: Reply = NO_REPLY
     grades: dict[str, int] = field(default_factory=dict)
     """The relevance grade of each judged file, 0 to 4; empty if the source has no grades."""
-    choices: tuple[str, ...] = ()
-    """The labels that the system must choose from; empty if no label is requested."""
-    label: str | None = None
-    """The label that the source gives."""
+    choices: tuple[str, ...] = ()  # the labels that the system must choose from; empty if no label is requested
+    label: str | None = None  # the label that the source gives
 
     @property
     def document(self) -> str:
@@ -162,11 +146,9 @@ class Case:
         return ends
 
 
-Values = list[float | None]
-"""One value for each case; None, never 0, if the metric does not apply."""
+Values = list[float | None]  # one value for each case; None, never 0, if the metric does not apply
 
-_MARK = "\n\n"
-"""The text between a question and the labels that it offers."""
+_MARK = "\n\n"  # the text between a question and the labels that it offers
 
 
 def with_choices(question: str, choices: Sequence[str], subject: str = "") -> str:

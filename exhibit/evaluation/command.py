@@ -32,8 +32,7 @@ from exhibit.schemas.bundle import load_json
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import CONFIDENCE, EVIDENCE
 
-FAILED = 3
-"""The exit code of a run in which too many questions failed."""
+FAILED = 3  # the exit code of a run in which too many questions failed
 
 
 @command.guarded("stopped; continue with the same command and --resume")
@@ -124,9 +123,6 @@ def _report_failures(run: RunResults, settings: Settings) -> int:
     for error in errors:
         command.print_error(ToolkitError(error))
     return FAILED if errors else 0
-
-
-# ---------------------------------------------------------------- flags
 
 
 def _parse_flags(words: list[str]) -> dict[str, Any]:

@@ -15,14 +15,10 @@ from exhibit.evaluation.statistics import Difference, Table, compare
 from exhibit.schemas.run import ANSWERED_RIGHTLY, Outcome
 
 MAX_FALL = 0.1
-"""The largest tolerated fall if there are too few documents for an interval: ten percentage points of a share, or a
-tenth of another metric.
-
-Of ten questions, one may get another outcome by chance; two rarely do.
-"""
+"""The largest tolerated fall of a share, or relative fall of another metric, if there are too few documents for an
+interval. Of ten questions, one may get another outcome by chance; two rarely do."""
 ALPHA = 0.05
-NAMED = (ANSWERED_RIGHTLY, f"recall@{K}")
-"""The metrics that are tested separately, unless the user names others."""
+NAMED = (ANSWERED_RIGHTLY, f"recall@{K}")  # the metrics that are tested separately, unless the user names others
 
 
 def with_outcomes(table: Table) -> Table:
@@ -80,7 +76,7 @@ def measure_fall(name: str, difference: Difference) -> float:
 def find_regressions(
     differences: Mapping[str, Difference], requested: Sequence[str] = (), *, max_fall: float = MAX_FALL
 ) -> list[str]:
-    """Return the names of the metrics and outcomes that are worse; `asked` limits the test to some metrics."""
+    """Return the names of the metrics and outcomes that are worse; `requested` limits the test to some metrics."""
     named = [name for name in differences if name in (requested or NAMED)]
     others = [] if requested else [n for n in differences if n not in named and describe_metric(n).gate]
     beyond = _apply_holm({name: p for name in others if (p := differences[name].p) is not None})
@@ -108,8 +104,7 @@ def describe_regressions(
 def describe_better(names: Sequence[str], differences: Mapping[str, Difference], worse: Sequence[str] = ()) -> str:
     """Return a sentence that states which of two runs is better.
 
-    One metric decides: the share of right answers or, if a run lacks it, recall or another main metric. If this
-    metric does not change and another figure is worse, the sentence names that figure.
+    The first known main metric decides; if another figure is worse, the sentence names that figure.
     """
     first, second = names
     known = [name for name, delta in differences.items() if delta.mean is not None]

@@ -67,14 +67,11 @@ class Dataset:
     files: Mapping[str, Location]
     documents: Documents = field(compare=False)
     groups: str | None = None
-    headline: str | None = None
-    """The main metric of the benchmark."""
-    origin: str = ""
-    """The address `hf://OWNER/NAME@COMMIT` of a bundle from the Hub."""
+    headline: str | None = None  # the main metric of the benchmark
+    origin: str = ""  # the address `hf://OWNER/NAME@COMMIT` of a bundle from the Hub
     refused: Mapping[Id, str] = field(default_factory=dict)
     """The questions that fail before they are asked, by id with the reason."""
-    changed: tuple[str, ...] = ()
-    """Files that differ from the record in bundle.json."""
+    changed: tuple[str, ...] = ()  # files that differ from the record in bundle.json
     digests: Mapping[str, str] = field(default_factory=dict)
     """The sha256 of every file that was read, by its path in the bundle."""
 
@@ -82,8 +79,7 @@ class Dataset:
 # ---------------------------------------------------------------- which folders
 
 
-Folder = tuple[Path, str]
-"""The folder of a dataset and, for a bundle from the Hub, its address."""
+Folder = tuple[Path, str]  # the folder of a dataset and, for a bundle from the Hub, its address
 
 
 def find_datasets(patterns: Iterable[str | Path], notes: list[str], problems: list[str]) -> dict[str, Folder]:
@@ -217,9 +213,6 @@ def find_lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
     ]
 
 
-# ---------------------------------------------------------------- which files and questions
-
-
 def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Location]:
     """Return the files of the selected types; the content decides on the type of a file without an extension."""
     if selection.file_type and selection.file_type != (ALL_TYPES,):
@@ -333,8 +326,6 @@ def _find_quoted_answer(answer: str, gold: GoldPassage, documents: Documents) ->
     return [replace(quoted, text=answer) if quoted.places and quoted.how in ("exact", "folded") else gold]
 
 
-# ---------------------------------------------------------------- grades
-
 GRADE, GRADES = "grade", "grades"
 """Labels of gold: `grade` is the grade of a line's file; `grades`, on one line of a question, are all its grades."""
 _GRADES = TypeAdapter(dict[str, Annotated[int, Field(strict=True, ge=0, le=4)]])
@@ -364,10 +355,7 @@ def read_grades(lines: Iterable[Gold], *, where: str) -> dict[Id, dict[str, int]
 def _check_files(
     bundle: BundleFolder, files: dict[str, Location], selection: Selection, warnings: list[str], problems: list[str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the sha256 of each file, and the documents that differ from bundle.json.
-
-    A changed file is a problem unless it is allowed; a document that bundle.json does not list is removed from `files`.
-    """
+    """Return each file's sha256, and the documents that differ from bundle.json; remove unlisted files from `files`."""
     recorded = {name: entry.sha256 for name, entry in bundle.info.files.items()} if bundle.info else {}
     recorded = {f"{CORPUS}/{name.rpartition('/')[2]}" if "/" in name else name: sha for name, sha in recorded.items()}
     stray = [name for name in files if recorded and f"{CORPUS}/{name}" not in recorded]
@@ -434,15 +422,11 @@ class Offer(NamedTuple):
 
     choices: tuple[str, ...]
     label: str
-    asked: str = ""
-    """The subject of the choice, if the label names one."""
+    asked: str = ""  # the subject of the choice, if the label names one
 
 
 def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) -> dict[Any, Offer]:
-    """Return, for each question that has the label, the choices to offer and the right choice.
-
-    A label may have several choices, each with its subject: `SUBJECT: CHOICE; SUBJECT: CHOICE`.
-    """
+    """Return the choices to offer for each question with the label, which may be `SUBJECT: CHOICE; SUBJECT: CHOICE`."""
     labels = {id: str(row[label]) for id, row in rows.items() if row.get(label) is not None}
     pairs = {id: [pair.split(": ", 1) for pair in text.split("; ") if ": " in pair] for id, text in labels.items()}
     if not all(pairs.values()):
@@ -461,8 +445,6 @@ def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) 
         raise BundleError(f"{where}: --ask-label {label}: it has {counts} different values, {possible}")
     return offered
 
-
-# ---------------------------------------------------------------- a bundle of questions alone
 
 _TRUTHS = ("truth", "ground_truth", "answer")
 

@@ -41,8 +41,7 @@ from exhibit.storage.locations import origin_of
 from exhibit.storage.programs import count_changes, is_git_repository, open_repository
 
 Warn = Callable[[str], None]
-Draw = Callable[..., Path]
-"""The function that writes the report of a finished run: `exhibit.viewer.write_report`."""
+Draw = Callable[..., Path]  # the function that writes the report of a finished run: `exhibit.viewer.write_report`
 
 
 def evaluate(
@@ -53,11 +52,7 @@ def evaluate(
     warn: Warn | None = None,
     draw: Draw | None = None,
 ) -> RunResults:
-    """Run an evaluation.
-
-    `parts` replaces the objects `cache`, `embedder`, `llm` and `function` of the settings. `judge` is the model that
-    marks answers. `warn` is called with each note. `draw` writes the report.
-    """
+    """Run an evaluation; `parts` replaces the objects `cache`, `embedder`, `llm` and `function` of the settings."""
     say = warn or (lambda _: None)
     with apply_limits(settings.limits):
         run = _Evaluation(settings, dict(parts or {}), judge, say)
@@ -119,7 +114,9 @@ class _Evaluation:
             warnings.append("--repeat has no effect: the built-in pipeline gives the same answer each time")
         for warning in warnings:
             say(warning)
-        self.inputs = hash_inputs(settings.target_name)
+        # the file that the target names, if any: predictions or a server's description
+        named = filter(None, {settings.target_name, settings.target_name.partition(":")[2]})
+        self.inputs = {path.name: sha256_of(path) for path in map(Path, named) if path.is_file()}
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -302,12 +299,6 @@ def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], started
         "data": {dataset.name: dict(dataset.digests) for dataset in datasets},
         "inputs": dict(inputs),
     }  # fmt: skip
-
-
-def hash_inputs(target: str) -> dict[str, str]:
-    """Return the sha256 of the file that a target reads, if any, such as predictions or a server's description."""
-    named = {target, target.partition(":")[2]}
-    return {path.name: sha256_of(path) for path in map(Path, filter(None, named)) if path.is_file()}
 
 
 def find_changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:

@@ -20,8 +20,7 @@ from exhibit.law.citations import find_citations
 from exhibit.law.refusals import is_refusal
 from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST, Outcome
 
-MARK = "answer_correctness"
-"""The metric with the judge's marks of answers."""
+MARK = "answer_correctness"  # the metric with the judge's marks of answers
 GOOD_MARK = 4.0  # the judge's 4 means that only details are missing; 3, that something important is missing
 """An answer with at least this mark from the judge is right."""
 GOOD = frozenset({Outcome.RIGHT, Outcome.RIGHTLY_REFUSED, Outcome.FOUND})
@@ -34,10 +33,9 @@ class Finding(NamedTuple):
 
 
 def find_outcome(case: Case, *, mark: float | None = None, answers: bool = True) -> Finding:
-    """Return the outcome of a question.
+    """Return the outcome of a question; `mark` is the judge's mark of the answer.
 
-    `mark` is the judge's mark of the answer. `answers` is whether the system answers at all: if it does, a missing
-    answer is a refusal; if it never does, only its passages are judged.
+    If the system ever `answers`, a missing answer is a refusal; if it never does, only its passages are judged.
     """
     reply = case.reply
     if reply.error:
@@ -94,9 +92,6 @@ def _judge_passages(case: Case) -> Finding:
     return Finding(Outcome.MISSED, f"None of the first {len(numbers)} passages has half of the gold.")
 
 
-# ---------------------------------------------------------------- support
-
-
 def find_cited(case: Case) -> list[int]:
     """Return the numbers of the passages that an answer cites, each once; numbers without a passage are omitted."""
     numbers = (number for citation in find_citations(case.reply.answer or "") for number in citation.numbers)
@@ -104,11 +99,7 @@ def find_cited(case: Case) -> list[int]:
 
 
 def find_support(case: Case) -> bool | None:
-    """Return whether the passages that an answer rests on contain gold.
-
-    These are the cited passages, of which one must overlap gold or, without citations, the passages that the answer
-    used. None if the question is impossible, or if the content of its gold or its passages is unknown.
-    """
+    """Return whether a cited passage overlaps gold or, without citations, the used passages contain it, if known."""
     golds = [gold for gold in case.gold if gold.worded]
     passages = case.reply.passages
     if case.reply.error or case.is_impossible or not golds or not any(passage.has_content for passage in passages):
@@ -185,13 +176,9 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
 
 
 def score_outcome(outcome: Outcome, *, impossible: bool) -> dict[str, float | None]:
-    """Return a question's value (0 or 1) in each outcome share; None if the share does not apply to the question.
-
-    `answered_rightly` and `answered_rightly_at_most` have a value for every question that the documents answer, even
-    if the reply failed, so that no system gains by not replying.
-    """
+    """Return a question's value (0 or 1) in each outcome share; None if the share does not apply to the question."""
     replied = outcome is not Outcome.FAILED
-    return {
+    return {  # a failed reply to an answerable question counts, so that no system gains by not replying
         ANSWERED_RIGHTLY: None if impossible else float(outcome is Outcome.RIGHT),
         AT_MOST: None if impossible else float(outcome in (Outcome.RIGHT, Outcome.NOT_JUDGED)),
         "abstention_accuracy": float(outcome is Outcome.RIGHTLY_REFUSED) if impossible and replied else None,
@@ -209,8 +196,7 @@ def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]
 def describe_result(tables: Iterable[Table]) -> str:
     """Return a run's result in words, the same everywhere: `153 to 198 of 243 answered correctly, 63 to 81%`.
 
-    The first number counts the answers that are certainly right; the second number adds the answers that are not
-    judged. For a system without answers, the result is how often it found the gold.
+    The second number adds the answers that are not judged; for a system without answers, it is how often gold is found.
     """
     counts = Counter[Outcome]()
     for table in tables:

@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 
@@ -72,13 +72,10 @@ class Documents:
             if document is not None:
                 yield document
 
-    def named(self, name: str) -> str | None:
-        """Return the corpus file that a system's spelling of a file name refers to (see `law.names.FileNames`)."""
-        return self._names.find(name)
-
     @cached_property
-    def _names(self) -> FileNames:
-        return FileNames(sorted(self.files))
+    def named(self) -> Callable[[str], str | None]:
+        """Returns the corpus file that a system's spelling of a file name refers to (see `law.names.FileNames`)."""
+        return FileNames(sorted(self.files)).find
 
     def find_matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
         """Return a quote's best matches, with file names, in a file or in the files that contain most of the quote."""
@@ -241,8 +238,7 @@ def touches(span: Span, gold: GoldPassage) -> bool:
 
 _NEAR_CHARS = 600
 """Two gold passages of a question are in one paragraph if at most this many characters are between them."""
-_SENTENCE_CHARS = 1000
-"""The ends of a sentence are sought within this many characters."""
+_SENTENCE_CHARS = 1000  # the ends of a sentence are sought within this many characters
 _SENTENCE_END = re.compile(r"[.;!?][\"'”’)]?\s|\n\s{0,20}\n")
 
 
@@ -286,8 +282,7 @@ def _find_sentence(place: Place, text: str) -> Span:
 _MIN_EDGE_CHARS = 16
 """A truncated passage is recognised by at least this many characters at its end; fewer would match by accident."""
 
-Held = tuple[int, Span]
-"""A rank, and the characters of the passage at this rank."""
+Held = tuple[int, Span]  # a rank, and the characters of the passage at this rank
 
 
 def golds_of(case: Case) -> list[GoldPassage]:

@@ -293,9 +293,6 @@ def _parse_path(address: str) -> str | None:
     return match["path"] if match else None
 
 
-# ---------------------------------------------------------------- the references of a run
-
-
 def write_account(run: RunFolder, register: Register, *, say: Callable[[str], None]) -> None:
     """Write each answer's legal references to `references.jsonl` beside the results; report unchecked references."""
     for name in run.datasets:

@@ -19,17 +19,12 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import ANSWERED_RIGHTLY, Estimate, RunQuestion
 from exhibit.storage.atomic import write_whole
 
-SCHEMA_VERSION = "0.3.0"
-"""The version of Every Eval Ever's schema whose fields are written."""
+SCHEMA_VERSION = "0.3.0"  # the version of Every Eval Ever's schema whose fields are written
 FORMS = ("eval-results", "every-eval-ever")
 
 
 def export_results(run: RunResults, form: str, out: Path, *, model: str, dataset: str = "") -> list[Path]:
-    """Write a run's results in one of FORMS and return the files.
-
-    `model` is the tested system as OWNER/NAME; `dataset` is the bundle's repository on the Hub; a run on a published
-    bundle needs no `dataset`.
-    """
+    """Write the results of the system `model` in one of FORMS; a run on a published bundle needs no `dataset`."""
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", model):
         raise ToolkitError(f"--model {model}: write OWNER/NAME, such as my-firm/contract-rag")
     paths: list[Path] = []

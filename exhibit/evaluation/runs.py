@@ -17,10 +17,6 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import COUNTS_FAILED, REPORT, RESULTS, SUMMARY, Means, RunQuestion, RunReply
 from exhibit.schemas.run_folder import RunFolder, find_difference
 
-_OTHER_SETTINGS = ("format", "version", "datasets.")
-"""Settings that do not describe the system, or that are reported as the version of the data."""
-
-
 ALL = "ALL"  # the name of the means over all datasets of a run
 
 
@@ -86,7 +82,9 @@ class RunResults(RunFolder):
 
     @property
     def system_settings(self) -> dict[str, str]:
-        return {name: value for name, value in self.settings.items() if not name.startswith(_OTHER_SETTINGS)}
+        """The settings that describe the system; the version of the data is reported apart from them."""
+        other = ("format", "version", "datasets.")
+        return {name: value for name, value in self.settings.items() if not name.startswith(other)}
 
     @property
     def commit(self) -> str:
@@ -124,9 +122,6 @@ class RunResults(RunFolder):
         return next(filter(None, errors), "")
 
 
-# ---------------------------------------------------------------- means
-
-
 def make_summary_json(means: Means) -> dict[str, Any]:
     return {name: estimate.as_json() for name, estimate in means.items()}
 
@@ -142,9 +137,6 @@ def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
     grouped = [table.groups] if table.groups and any(table.groups in labels for labels in table.labels) else []
     names = dict.fromkeys([*kinds_of(table.labels), *grouped])
     return {name: summarise_by(table, name) for name in names}
-
-
-# ---------------------------------------------------------------- tables
 
 
 def read_tables(folder: RunFolder) -> list[Table]:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import islice, repeat
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
@@ -19,7 +19,7 @@ from exhibit.evaluation.metrics import CEILING, Options, describe_metric, find_n
 from exhibit.evaluation.metrics.retrieval import count_wrong_files, ranking_of
 from exhibit.evaluation.runs import compute_breakdown, make_summary_json
 from exhibit.evaluation.stages import FindPrepared, GoldStages, ceilings_of, find_first_loss, stages_of
-from exhibit.evaluation.statistics import Table, Values
+from exhibit.evaluation.statistics import Table
 from exhibit.evidence.place import MIN_SHARED_LETTERS, letters_of
 from exhibit.law.names import FileNames
 from exhibit.law.refusals import is_refusal
@@ -27,18 +27,13 @@ from exhibit.schemas import run as files
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import replace_file, write_whole
 
-PREDICTIONS = "predictions.json"
-"""The first ten passages of each question, in the format that score.py reads."""
+PREDICTIONS = "predictions.json"  # the first ten passages of each question, in the format that score.py reads
 PARAMETERS = "evaluate_parameters.json"
-RUN, QRELS = "run.trec", "qrels.trec"
-"""The rankings for `ir_measures`, `ranx` and `trec_eval`."""
+RUN, QRELS = "run.trec", "qrels.trec"  # the rankings for `ir_measures`, `ranx` and `trec_eval`
 _OURS = ("format", "version", "datasets", "measured", "target")
-_QUOTED = 10
-"""The number of passages that are written with their text."""
-BATCH = 64
-"""The number of cases that are scored together."""
-JUDGED = 256
-"""The number of cases that a judge gets in one batch."""
+_QUOTED = 10  # the number of passages that are written with their text
+BATCH = 64  # the number of cases that are scored together
+JUDGED = 256  # the number of cases that a judge gets in one batch
 
 
 class Scored:
@@ -51,9 +46,7 @@ class Scored:
     ) -> None:  # fmt: skip
         """Score the replied cases with the metrics `names` or, if empty, with all metrics.
 
-        `answers` is whether any reply has an answer. `tag` names the run in files for other tools. `find_prepared`
-        searches the system's texts and chunks, if known. `repeats` are the scores of further replies to the same
-        questions.
+        `answers` is whether any reply has an answer; `repeats` are the scores of further replies to the questions.
         """
         self.name, self.evidence = dataset.name, Evidence()
         self._rounds = (self, *repeats)
@@ -151,8 +144,7 @@ class Scored:
 # ---------------------------------------------------------------- missing data
 
 _EXAMPLES = 3  # example names: enough to recognise their form
-_MUCH = 0.1
-"""The run's last line mentions missing data when more than this share of the questions lacks it."""
+_MUCH = 0.1  # the run's last line mentions missing data when more than this share of the questions lacks it
 _FOREIGN, _ADDED, _WORDLESS = (
     "name files that the bundle lacks", "have words that their document lacks", "have no words",
 )  # fmt: skip
@@ -201,8 +193,7 @@ class Evidence:
     def __init__(self) -> None:
         self.questions = self.passages = 0
         self._of_questions, self._of_passages = Counter[str](), Counter[str]()
-        self._examples = dict[str, None]()
-        """Some file names that the bundle does not have."""
+        self._examples = dict[str, None]()  # some file names that the bundle does not have
 
     def add(self, case: Case) -> list[str]:
         """Count what a question and its reply lack, and return it as notes; a failed reply is not counted."""
@@ -263,25 +254,20 @@ def format_row(
 
 
 def format_trec(case: Case, *, tag: str) -> tuple[str, str]:
-    """Return a question's lines for TREC's run and qrels files; percent-encoding removes the spaces from names.
-
-    A score is derived from the rank, because the system's own scores may have ties.
-    """
+    """Return a question's lines for TREC's run and qrels files; percent-encoding removes the spaces from names."""
     known = limit_gold(case, describe_metric("ndcg").needs, Options())
     ranking = ranking_of(known) if known else None
     if ranking is None:
         return "", ""
     query, name, order = quote(str(case.id), safe=""), quote(tag, safe=""), list(enumerate(ranking.order, 1))
+    # the score is derived from the rank, because the system's own scores may have ties
     run = (f"{query} Q0 {quote(unit, safe='')} {rank} {len(order) - rank + 1} {name}\n" for rank, unit in order)
     judged = (f"{query} 0 {quote(unit, safe='')} {grade}\n" for unit, grade in ranking.grades.items())
     return "".join(run), "".join(judged)
 
 
 def write_rows(folder: Path, rows: Iterable[Sequence[bytes]], table: Table, *, failed: float | None = None) -> None:
-    """Write the results of a dataset, one JSON object per question, with TREC files and a predictions file.
-
-    Each question has a row for each of its replies; the first reply that is not an error is written completely.
-    """
+    """Write a dataset's results, TREC files and predictions; `rows` has the rows of all replies to each question."""
     trec: dict[str, list[str]] = {RUN: [], QRELS: []}
     predictions: list[str] = []
     with replace_file(folder / files.RESULTS) as partial, partial.open("wb") as out:
@@ -293,7 +279,11 @@ def write_rows(folder: Path, rows: Iterable[Sequence[bytes]], table: Table, *, f
             other = {name: failed for name in scores if error and name not in files.COUNTS_FAILED}
             fields["scores"] = scores | other
             if table.rounds:
-                fields["repeats"] = list(map(_make_repeat, replies, table.rounds, repeat(number)))
+                fields["repeats"] = [
+                    {"outcome": reply["outcome"], "scores": {name: column[number] for name, column in columns.items()}}
+                    | {name: reply["reply"][name] for name in ("answer", "seconds", "error")}
+                    for reply, columns in zip(replies, table.rounds, strict=True)
+                ]
             for written, lines in zip(trec.values(), fields.pop("trec"), strict=True):
                 written.append(lines)
             row = files.QUESTION.validate_json(json.dumps(fields), strict=True)
@@ -305,12 +295,6 @@ def write_rows(folder: Path, rows: Iterable[Sequence[bytes]], table: Table, *, f
     write_whole(folder / PREDICTIONS, f"[{','.join(predictions)}\n]\n" if predictions else "[]\n")
     for name, written in trec.items():
         write_whole(folder / name, "".join(written))
-
-
-def _make_repeat(row: Mapping[str, Any], columns: Mapping[str, Values], number: int) -> dict[str, Any]:
-    """Return one of several replies to a question, with its outcome and its scores."""
-    fields = {name: row["reply"][name] for name in ("answer", "seconds", "error")}
-    return {**fields, "outcome": row["outcome"], "scores": {name: column[number] for name, column in columns.items()}}
 
 
 def format_reply(case: Case) -> dict[str, Any]:

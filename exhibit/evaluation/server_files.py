@@ -29,16 +29,13 @@ def list_systems() -> list[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
-# ---------------------------------------------------------------- placeholders
-
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """Return a template with its placeholders replaced by values.
+    """Return a template with its placeholders replaced by values, which may have any type.
 
-    A text that is only a placeholder becomes the value itself, of any type; a field with the value None or {} is
-    omitted. The fields of an object under the key `...` are merged.
+    A field with the value None or {} is omitted; the fields of an object under the key `...` are merged.
     """
     if isinstance(template, str):
         whole = _PLACEHOLDER.fullmatch(template)
@@ -67,9 +64,6 @@ def fill_path(template: str, values: Mapping[str, Any]) -> str:
 def _format_value(values: Mapping[str, Any], match: re.Match[str]) -> str:
     value = values.get(match[1], match[0])
     return "" if value is None else str(value)
-
-
-# ---------------------------------------------------------------- paths
 
 
 def _check_path(path: str) -> str:

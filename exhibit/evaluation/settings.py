@@ -28,11 +28,9 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.models import Positive
 from exhibit.schemas.parsing import format_faults, parse_json, parse_pair, parse_toml, read_text
 
-TARGET = "target_"
-"""The prefix of the keys of a target's own settings."""
+TARGET = "target_"  # the prefix of the keys of a target's own settings
 _DECIDING = {"file_type", "ask_label", "where", "limit", "sample_seed", "allow_changed_corpus", "preset", "llm"}
-"""Settings that determine the replies, like all settings of pipeline and target; a resumed run must not change them.
-"""
+"""Settings that, like those of pipeline and target, determine the replies; a resumed run must not change them."""
 OTHER_SETTINGS = {
     "requested_metrics": "metrics", "results_dir": "output_dir", "num_questions": "limit", "top_k": "k",
 }  # fmt: skip
@@ -133,8 +131,6 @@ class Settings(Selection):
             raise ToolkitError("ask_label: only a language model can choose a label; name one with --llm")
         return self
 
-    # ---------------------------------------------------------------- derived values
-
     @property
     def writes_answers(self) -> bool:
         """Whether a language model writes the answers, in the pipeline or from the passages of a search server."""
@@ -183,10 +179,7 @@ class Settings(Selection):
 def parse_settings(
     given: Mapping[str, Any], *, where: str = "settings", flags: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings of a run, its pipeline and its target; raise one error that lists every invalid setting.
-
-    `flags` are the settings that `--set` gives; an error about one of them names that flag.
-    """
+    """Return the settings of a run, its pipeline and its target; an error names the flag of a setting in `flags`."""
     values: dict[str, Any] = {"pipeline": {}, "target_settings": {}}
     for key, value in given.items():
         name = OTHER_SETTINGS.get(key, key)
@@ -236,13 +229,11 @@ class Setting(NamedTuple):
     """A setting in the list that `exhibit evaluate --settings` prints."""
 
     name: str
-    group: str
-    """`run`, `pipeline`, `server`, or the target that has the setting."""
+    group: str  # `run`, `pipeline`, `server`, or the target that has the setting
     default: str
     values: str
     meaning: str
-    many: bool = False
-    """Whether the setting can be given several times."""
+    many: bool = False  # whether the setting can be given several times
 
 
 @cache
@@ -272,9 +263,6 @@ def _list_model_settings(model: type[BaseModel], group: str, prefix: str) -> Ite
             choices = [part.replace("_", "-") for part in list_plugins(PLUGINS[name])]
         values = "may be repeated" if many else "|".join(map(str, dict.fromkeys(choices)))
         yield Setting(prefix + name, group, shown, values, meaning, many)
-
-
-# ---------------------------------------------------------------- the command line
 
 
 def parse_set(pairs: Sequence[str]) -> dict[str, Any]:

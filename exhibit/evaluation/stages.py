@@ -32,8 +32,7 @@ from exhibit.storage.atomic import list_files
 
 # ---------------------------------------------------------------- the system's text and its chunks
 
-MAX_PLACES = 8
-"""The most locations of one gold passage that are searched; a source rarely names more than three."""
+MAX_PLACES = 8  # the most locations of one gold passage that are searched; a source rarely names more than three
 
 
 class InText(NamedTuple):
@@ -44,10 +43,7 @@ class InText(NamedTuple):
 
 
 def find_in_text(gold: GoldPassage, document: Document, parsed: Document) -> InText | None:
-    """Return how much of a gold passage a system's text (`parsed`) contains; None if that is unknown.
-
-    If the passage occurs several times in the document, the occurrence with the best result counts.
-    """
+    """Return how much of a gold passage, at its best occurrence, a system's text (`parsed`) has; None if unknown."""
     parts = [_place_in_text(place, document, parsed) for place in gold.places[:MAX_PLACES]]
     known = [part for part in parts if part is not None]
     share = max((part.share for part in known), default=0.0)
@@ -73,10 +69,9 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
 
 
 def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) -> float | None:
-    """Return the share of a gold passage's letters and digits that the best chunk contains; 1 if it has them all.
+    """Return the share of a gold passage's letters and digits, at its best occurrence, that the best chunk contains.
 
-    `places` are the occurrences of the passage, and `chunks` are the chunks, both as spans of `text`. The
-    occurrence with the best result counts; None without an occurrence.
+    `places` are the occurrences of the passage, and `chunks` are the chunks, both as spans of `text`.
     """
     shares = []
     for place in places[:MAX_PLACES]:
@@ -238,11 +233,9 @@ def follow_gold(
     gold: GoldPassage, lists: PassageLists, *, in_text: float | None = None, in_chunks: float | None = None,
     outcome: Outcome | None = None, cut_by: str = "",
 ) -> GoldStages:  # fmt: skip
-    """Return the result of each stage of a system for one gold passage.
+    """Return the result of each stage of a system for one gold passage, which is found by the same rule as in recall.
 
-    In a list of passages, the gold passage is found at the first rank up to which the passages contain at least half of
-    it, as in recall. `in_text` and `in_chunks` are its shares in the system's text and in the best chunk. `cut_by`
-    names the limit that shortened the context.
+    `in_text` and `in_chunks` are its shares in the system's text and in the best chunk; `cut_by` is as in `Reply`.
     """
     stages: GoldStages = {"lost_at": None, "reason": ""}
 
@@ -315,26 +308,19 @@ def find_first_loss(stages: Iterable[GoldStages]) -> str | None:
 
 def ceilings_of(stages: Sequence[GoldStages]) -> dict[str, float | None]:
     """Return, by metric name such as `ceiling_retrieved`, the share of a question's gold that is left after a stage."""
-    return {f"{CEILING}{stage}": _compute_gold_left(stages, stage) for stage in GOLD_STAGES if stage != "answered"}
-
-
-def _compute_gold_left(stages: Iterable[GoldStages], stage: str) -> float | None:
-    """Return the share of gold passages that survive up to and including a stage; None if unknown.
-
-    A gold passage that an earlier stage lost counts as lost, even if its result at this stage is unknown. A
-    gold passage that does not occur in its document counts only at the stage `page`, because no retrieval
-    metric uses it.
-    """
-    upto = GOLD_STAGES[: GOLD_STAGES.index(stage) + 1]
-    counted = [passage for passage in stages if stage == "page" or passage["lost_at"] != "page"]
-    lost = [passage["lost_at"] in upto for passage in counted if stage in passage or passage["lost_at"] in upto]
-    return 1 - sum(lost) / len(lost) if lost else None
+    left: dict[str, float | None] = {}
+    for number, stage in enumerate(GOLD_STAGES[:-1], 1):  # without `answered`
+        upto = GOLD_STAGES[:number]
+        # no retrieval metric uses gold that does not occur in its document
+        counted = [passage for passage in stages if stage == "page" or passage["lost_at"] != "page"]
+        lost = [passage["lost_at"] in upto for passage in counted if stage in passage or passage["lost_at"] in upto]
+        left[f"{CEILING}{stage}"] = 1 - sum(lost) / len(lost) if lost else None
+    return left
 
 
 # ---------------------------------------------------------------- the questions of a run
 
-KEPT = "nowhere"
-"""The value of `lost_at` for gold that no known stage loses."""
+KEPT = "nowhere"  # the value of `lost_at` for gold that no known stage loses
 
 
 def find_loss(row: RunQuestion) -> str:
@@ -347,10 +333,8 @@ class StageCounts:
     """Counts a run's questions by the first stage that loses some of their gold, and by the reason."""
 
     questions: int = 0
-    lost: dict[str, Counter[str]] = field(default_factory=dict)
-    """The counts by stage and reason."""
-    known: set[str] = field(default_factory=set)
-    """The stages with known results."""
+    lost: dict[str, Counter[str]] = field(default_factory=dict)  # the counts by stage and reason
+    known: set[str] = field(default_factory=set)  # the stages with known results
 
     def add(self, row: RunQuestion) -> None:
         """Count one question; a question without known stages is not counted."""
@@ -363,7 +347,6 @@ class StageCounts:
             self.lost.setdefault(row.lost_at, Counter())[str(first.get("reason") or row.lost_at)] += 1
 
     def list_stages(self) -> list[str]:
-        """Return the stages for which at least one question has a known result, in the order of the stages."""
         return [stage for stage in GOLD_STAGES if stage in self.known]
 
 

@@ -19,21 +19,16 @@ import numpy.typing as npt
 
 from exhibit.schemas.run import Estimate, Outcome
 
-MIN_DOCUMENTS = 10
-"""An interval needs at least this many documents; with fewer, the bootstrap's interval is too narrow."""
+MIN_DOCUMENTS = 10  # an interval needs at least this many documents; with fewer, the bootstrap's interval is too narrow
 RESAMPLES = 1000  # the usual number for a 95% interval
 BLOCK = 100  # resamples drawn at once: enough for speed, few enough for the memory
-SEED = 20240819
-"""An arbitrary number, always the same, so that the same values always have the same interval."""
+SEED = 20240819  # an arbitrary number, always the same, so that the same values always have the same interval
 
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 
 
-# ---------------------------------------------------------------- the scores of a dataset
-
-Values = Sequence[float | None]
-"""One value for each case; None, never 0, if the metric does not apply."""
+Values = Sequence[float | None]  # one value for each case; None, never 0, if the metric does not apply
 
 
 @dataclass(frozen=True)
@@ -42,14 +37,11 @@ class Table:
 
     name: str
     ids: Sequence[int | str]
-    documents: Sequence[str]
-    """The document of each case; cases of the same document are resampled together."""
+    documents: Sequence[str]  # the document of each case; cases of the same document are resampled together
     values: Mapping[str, Values]
-    failed: Sequence[bool] = ()
-    """Whether a reply to each case failed; empty if none did."""
+    failed: Sequence[bool] = ()  # whether a reply to each case failed; empty if none did
     labels: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    groups: str | None = None
-    """The label whose groups are averaged first, from `bundle.json`."""
+    groups: str | None = None  # the label whose groups are averaged first, from `bundle.json`
     contents: Sequence[str] = field(default=(), repr=False)
     """A digest of each question with its expected answer, gold and documents; empty if unknown."""
     outcomes: Sequence[Outcome] = field(default=(), repr=False)
@@ -155,10 +147,8 @@ class Difference:
     second: float | None
     n: int
     ci95: Interval | None = None
-    p: float | None = None
-    """The probability of so large a difference by chance; None without an interval."""
-    lost: int = 0
-    """The number of cases that have a value in the first run only."""
+    p: float | None = None  # the probability of so large a difference by chance; None without an interval
+    lost: int = 0  # the number of cases that have a value in the first run only
 
     @property
     def mean(self) -> float | None:
@@ -212,22 +202,17 @@ def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many questions two runs have in common, how many failed in each run, and how many only one run has.
-
-    A question whose words, expected answer, gold or documents differ is another question.
-    """
+    """The numbers of questions that two runs share, that failed in each run, and that only one run has."""
 
     asked: int
     failed_before: int
     failed_after: int
-    answered: int
-    """Questions that failed in neither run; only these are compared."""
+    answered: int  # questions that failed in neither run; only these are compared
     only_before: int = 0
     only_after: int = 0
 
 
 def count_overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
-    """Count the questions that are in both runs, that failed in each run, and that are in only one run."""
     pairs = _pair_by_name(first, second)
     failed = [(old.has_failed(a), new.has_failed(b)) for old, new in pairs for a, b in _match_rows(old, new)]
     return Overlap(
@@ -256,8 +241,7 @@ def _keep_common(first: Table, second: Table) -> tuple[Table, Table]:
 def _match_rows(first: Table, second: Table) -> list[tuple[int, int]]:
     """Return the row numbers of the common questions in both tables.
 
-    Questions are matched by content (words, expected answer, gold, documents) if both tables have it, else by id.
-    The questions of a variant and of its control are matched by their common original.
+    Questions are matched by content if both tables have it, else by id; a variant's, by their originals in the control.
     """
     by_content = bool(first.contents) and bool(second.contents)
     if first.name != second.name and first.pair:
@@ -318,35 +302,24 @@ def _find_interval(means: Floats | None) -> Interval | None:
 
 
 def _bootstrap(strata: Sequence[_Stratum]) -> Floats | None:
-    """Return the mean of each bootstrap resample; None if there are too few documents."""
+    """Return the mean of each resample, which draws documents with all their rows; None with too few documents."""
     documents = {(number, name) for number, stratum in enumerate(strata) for name in stratum.documents}
     if len(documents) < MIN_DOCUMENTS or any(len(set(stratum.documents)) < 2 for stratum in strata):
         return None
-    means: Floats = np.sum([stratum.weight * _draw(stratum, number) for number, stratum in enumerate(strata)], axis=0)
+    means = np.zeros(RESAMPLES)
+    for number, stratum in enumerate(strata):
+        # sorted by name, so that the order of the rows does not matter
+        _, owner = np.unique(stratum.documents, return_inverse=True)
+        sums, counts = np.bincount(owner, stratum.values).astype(float), np.bincount(owner).astype(float)
+        chance = np.random.default_rng((SEED, number))
+        for start in range(0, RESAMPLES, BLOCK):
+            drawn = chance.integers(len(sums), size=(BLOCK, len(sums)))
+            means[start : start + BLOCK] += stratum.weight * (sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1))
     return means
 
 
-def _draw(stratum: _Stratum, number: int) -> Floats:
-    """Return the mean of each bootstrap resample; a resample consists of whole documents, each with all its rows."""
-    # sorted by name, so that the order of the rows does not matter
-    _, owner = np.unique(stratum.documents, return_inverse=True)
-    sums, counts = np.bincount(owner, stratum.values).astype(float), np.bincount(owner).astype(float)
-    chance = np.random.default_rng((SEED, number))
-    means = []
-    for _ in range(0, RESAMPLES, BLOCK):
-        drawn = chance.integers(len(sums), size=(BLOCK, len(sums)))
-        means.append(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1))
-    return np.concatenate(means)
-
-
-# ---------------------------------------------------------------- the confidence of replies
-
-
 def summarise_confidences(sure: Values, answerable: Sequence[bool], values: Mapping[str, Values]) -> dict[str, Any]:
-    """Return statistics on the confidences of replies; empty if no reply has a confidence.
-
-    `weighted` has the mean of each metric in `values`, each question weighted by the confidence of its reply.
-    """
+    """Return statistics on the confidences of replies, and means weighted by them; empty without confidences."""
     pairs = [(weight, exists) for weight, exists in zip(sure, answerable, strict=True) if weight is not None]
     if not pairs:
         return {}
@@ -360,10 +333,7 @@ def summarise_confidences(sure: Values, answerable: Sequence[bool], values: Mapp
 
 
 def compute_auroc(pairs: Sequence[tuple[float, bool]]) -> float | None:
-    """Return the AUROC: how often an answerable question has a higher confidence than an unanswerable one.
-
-    Each pair is the confidence of a reply and whether its question is answerable.
-    """
+    """Return the AUROC of pairs of a confidence and whether the question is answerable; None without both kinds."""
     yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
     if not len(yes) or not len(no):
         return None

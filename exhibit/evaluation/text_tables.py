@@ -18,8 +18,7 @@ from exhibit.schemas.run import Confidence, Estimate, Outcome
 
 NARROW = 80  # columns that every terminal has
 
-Columns = Mapping[str, Mapping[str, Estimate]]
-"""Means by dataset, run or group of questions."""
+Columns = Mapping[str, Mapping[str, Estimate]]  # means by dataset, run or group of questions
 
 
 # ---------------------------------------------------------------- bands: good, acceptable or poor
@@ -50,8 +49,7 @@ def _holds(bound: str, value: float) -> bool:
     return value > number if bound.startswith(">") else value < number
 
 
-Scale = Mapping[str, Bands]
-"""The bands of each metric that has bands."""
+Scale = Mapping[str, Bands]  # the bands of each metric that has bands
 _SCALE = TypeAdapter(dict[str, Bands])
 
 
@@ -142,8 +140,7 @@ def _format_title(name: str) -> str:
 # ---------------------------------------------------------------- groups of questions
 
 _WITHOUT = "none"
-_MAX_KINDS = 20
-"""A label with more values than this identifies single questions, not kinds of questions."""
+_MAX_KINDS = 20  # a label with more values than this identifies single questions, not kinds of questions
 
 
 def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
@@ -236,9 +233,7 @@ def _count(number: int, noun: str) -> str:
 def diff_lines(differences: Mapping[str, Difference], metrics: Sequence[str], overlap: Overlap) -> list[str]:
     """Return the lines of a table that compares two runs, and notes on the questions that are not compared.
 
-    A row has the values before and after, the paired change with its interval and p, n, and an arrow if the change is
-    significant. The first row below the header has the numbers of failed questions, because more failures are worse
-    even if the means improve.
+    The failed questions come first, because more failures are worse even if the means improve.
     """
     before, after = overlap.failed_before, overlap.failed_after
     direction = "=" if before == after else "▲ worse" if after > before else "▼ better"

@@ -106,7 +106,7 @@ def test_run_results_reads_stored_intervals_without_bootstrap(folder, monkeypatc
     def refuse(*_):
         raise AssertionError("a bootstrap was drawn")
 
-    monkeypatch.setattr(statistics, "_draw", refuse)
+    monkeypatch.setattr(statistics, "_bootstrap", refuse)
     assert RunResults(folder).means["recall@10"] == before
 
 

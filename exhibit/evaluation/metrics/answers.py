@@ -129,19 +129,15 @@ def answer_must_not(case: Case) -> float | None:
 
 
 def _share_stated(case: Case, label: str, *, strict: bool) -> float | None:
-    """Return the share of a label's items that the answer states; for an item, one of its alternatives is enough."""
-    lists = [item if isinstance(item, list) else [item] for item in _read_items(str(case.labels.get(label) or "[]"))]
-    stated = [any(_says_item(str(text), case.reply.answer or "", strict=strict) for text in items) for items in lists]
-    return sum(stated) / len(stated) if stated else None
-
-
-def _read_items(text: str) -> list[Any]:
-    """Return the items of a label, which is a JSON list or one text."""
+    """Return the share of a label's items (a JSON list, or one text) of which the answer states an alternative."""
+    text = str(case.labels.get(label) or "[]")
     try:
         items = json.loads(text)
     except ValueError:
-        return [text]
-    return items if isinstance(items, list) else [text]
+        items = text
+    lists = [item if isinstance(item, list) else [item] for item in (items if isinstance(items, list) else [text])]
+    stated = [any(_says_item(str(words), case.reply.answer or "", strict=strict) for words in item) for item in lists]
+    return sum(stated) / len(stated) if stated else None
 
 
 def _says_item(item: str, answer: str, *, strict: bool) -> bool:
@@ -156,8 +152,7 @@ def _says_item(item: str, answer: str, *, strict: bool) -> bool:
 # ---------------------------------------------------------------- a judge's marks
 
 _MAX_SOURCE_CHARS = 24_000  # the judge reads at most this many characters of the passages, best first
-_PROMPTS_VERSION = 1
-"""The version of the instructions in answers.toml."""
+_PROMPTS_VERSION = 1  # the version of the instructions in answers.toml
 _MAX_TOKENS = 300  # enough for a mark and a reason of two sentences
 _SHOWN_CHARS = 80  # characters of an unreadable reply that the error message shows
 _OBJECT = re.compile(r"\{[^{}]*\}")
@@ -166,8 +161,7 @@ _SCORE = re.compile(
 )
 _ALONE = re.compile(r"[^\w-]*([1-4](?:\.\d+)?|5(?:\.0+)?)(?:\s*(?:/|out of)\s*5)?[^\w%]*", re.IGNORECASE)
 _PROMPTS = read_beside(__file__)
-Texts = dict[str, str]
-"""The texts of a judge's prompt by their titles."""
+Texts = dict[str, str]  # the texts of a judge's prompt by their titles
 
 
 def _fence_text(title: str, text: str) -> str:

@@ -126,8 +126,7 @@ def _normalise_both(name: str) -> set[str]:
 
 _PAGES = re.compile(r"(?<!\s)\s*\(pp?\.\s*+[\d\s,–-]+\)\s*$")
 CONTAINED = 0.95  # the similarity of two names where one contains the other
-_SHARED = 0.9
-"""The similarity of two names with the same words in another order; with fewer common words it is lower."""
+_SHARED = 0.9  # the similarity of two names with the same words in another order; with fewer common words it is lower
 _SEED = 0.75
 """The similarity of names of the same topic in the seed project; also its minimum for names that share a word."""
 _TOPICS = (("hearings", "open justice", "media"), ("disclosure", "documents", "inspection"))
@@ -182,18 +181,11 @@ _LIST_NUMBER = re.compile(r"^[^\S\n]*\d{1,3}[.)]\s", re.MULTILINE)
 
 @metric("Citations well formed", "share of the answer's citations that are valid", short=False)
 def citation_format_compliance(case: Case) -> float | None:
-    good, bad = count_citations(case.reply.answer or "")
-    return good / (good + bad) if good + bad else None
-
-
-def count_citations(text: str) -> tuple[int, int]:
-    text = _PINPOINT.sub(r"\1", text)
-    documents = len(_CITED_DOCUMENT.findall(text))
-    text, ranges = _RANGE.subn(" ", _CITED_DOCUMENT.sub(" ", text))
-    cited = find_citations(text)
-    good = sum(citation.well_formed for citation in cited)
-    bare = len(_BARE.findall(_LIST_NUMBER.sub("", text)))
-    return documents + good, len(cited) - good + ranges + bare
+    text, documents = _CITED_DOCUMENT.subn(" ", _PINPOINT.sub(r"\1", case.reply.answer or ""))
+    text, ranges = _RANGE.subn(" ", text)
+    cited, bare = find_citations(text), len(_BARE.findall(_LIST_NUMBER.sub("", text)))
+    good, count = documents + sum(citation.well_formed for citation in cited), documents + len(cited) + ranges + bare
+    return good / count if count else None
 
 
 # ---------------------------------------------------------------- terminology

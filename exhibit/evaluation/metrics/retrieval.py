@@ -83,11 +83,7 @@ def _score_union(case: Case, k: int) -> tuple[float, float]:
 
 
 def _score_as_published(case: Case, k: int) -> tuple[float, float]:
-    """Return precision and recall as LegalBench-RAG publishes them.
-
-    Passages are not merged, the overlaps of each retrieved snippet with each gold snippet are added up, and only the
-    first location of a gold passage counts.
-    """
+    """Return precision and recall as LegalBench-RAG publishes them: without merging, and by gold's first location."""
     passages, unplaced = _collect_spans(case, k)
     golds = [(gold.filename or "", gold.places[0]) for gold in case.gold if gold.located]
     shared = sum(_count_overlap(place, passages.get(file, ())) for file, place in golds)
@@ -145,11 +141,7 @@ def count_wrong_files(case: Case, k: int) -> tuple[int, int]:
 
 
 def _is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
-    """Return whether a passage is from a file other than `files`; None if its file is unknown.
-
-    If the bundle contains neither the passage's file name nor its text, the passage is from a wrong file. If
-    several files contain its text, the result is None.
-    """
+    """Return whether a passage is from a file other than `files`, in the bundle or not; None if its file is unknown."""
     if passage.filename is not None:
         return passage.filename not in files
     return True if passage.told_filename and passage.text.strip() and not passage.also_in else None
@@ -164,10 +156,7 @@ def page_hit(case: Case, k: int) -> float | None:
 
 
 def _is_on_page(passage: Passage, pages: set[tuple[str | None, int]]) -> bool | None:
-    """Return whether a passage is on one of the pages.
-
-    The page that the system reports counts only if the words were not located.
-    """
+    """Return whether a passage is on one of the pages; a reported page counts only if the words were not located."""
     passage_pages = passage.pages or ((passage.page,) if passage.span and passage.page else ())
     passage_pages = passage_pages or ((passage.told_page,) if passage.told_page and passage.filename else ())
     if not passage_pages:
@@ -200,10 +189,7 @@ class Ranking(NamedTuple):
 
 @once_per_case
 def ranking_of(case: Case) -> Ranking | None:
-    """Return the ranked items of a case with their grades: files if the case has grades, else gold passages.
-
-    None if the case has neither grades nor a gold passage with a position or a text to compare.
-    """
+    """Return the ranked items of a case with their grades: files or, without grades, gold passages; or None."""
     if case.grades:
         files = [passage.source or f"passage-{rank}" for rank, passage in enumerate(case.reply.passages, 1)]
         judged = [file for file in dict.fromkeys(files) if file in case.grades or 0 not in case.grades.values()]
@@ -233,8 +219,9 @@ def recall(case: Case, options: Options, k: int) -> float | None:
 
 @on_text("Ranking quality (nDCG)", "gold passages found; those at higher ranks count more", at=(5, "k"))
 def ndcg(case: Case, options: Options, k: int) -> float | None:
-    if options.parity == "seed":
-        return score_seed_ndcg(case, k)
+    if options.parity == "seed":  # every passage that matches any gold adds gain, so that the value can exceed 1
+        matched, golds = match_seed(case, k)
+        return _sum_gains([int(bool(there)) for there in matched]) / _sum_gains([1] * min(golds, k)) if golds else None
     ranking = ranking_of(case)
     ideal = _sum_gains(sorted(ranking.grades.values(), reverse=True)[:k]) if ranking else 0.0
     if ranking is None or not ideal:
@@ -273,20 +260,9 @@ def match_seed(case: Case, k: int) -> tuple[list[list[int]], int]:
 
     Two texts match if one contains the other, ignoring case: a single word is enough.
     """
-
-    def matches(passage: str, gold: str) -> bool:
-        text, other = passage.strip().lower(), gold.strip().lower()
-        return text in other or other in text
-
-    golds = list_gold_texts(case)
-    passages = [passage.text for passage in case.reply.passages[:k]]
-    return [[i for i, gold in enumerate(golds) if matches(passage, gold)] for passage in passages], len(golds)
-
-
-def score_seed_ndcg(case: Case, k: int) -> float | None:
-    """Return an nDCG in which each passage that matches some gold adds gain, so that the value can exceed 1."""
-    matched, golds = match_seed(case, k)
-    return _sum_gains([int(bool(there)) for there in matched]) / _sum_gains([1] * min(golds, k)) if golds else None
+    golds = [text.strip().lower() for text in list_gold_texts(case)]
+    passages = [passage.text.strip().lower() for passage in case.reply.passages[:k]]
+    return [[i for i, gold in enumerate(golds) if text in gold or gold in text] for text in passages], len(golds)
 
 
 # ---------------------------------------------------------------- the first passage
@@ -325,8 +301,6 @@ def _score_top(case: Case, score: Callable[[str, str], float]) -> float | None:
     return max((score(top.text, gold) for top in tops for gold in golds), default=0.0) if golds else None
 
 
-# ---------------------------------------------------------------- chunk economy
-
 NEAR_CHARS = 500
 """A passage within this many characters of gold, the size of a chunk, is a neighbour. A passage is essential if it
 overlaps gold, and unnecessary if it is not even a neighbour."""
@@ -357,9 +331,6 @@ def _measure_gaps(case: Case, k: int) -> list[float]:
     return gaps
 
 
-# ---------------------------------------------------------------- versions of laws
-
-
 @on_spans(
     "Right law and paragraph first", "questions whose first passage is from the right law and paragraph, in any version"
 )
@@ -381,10 +352,7 @@ _VERSION_SPAN = re.compile(r"#(\d+)-(\d+)(?= |$)")
 
 
 def has_right_version(passage: Passage, case: Case) -> bool | None:
-    """Return True if a passage overlaps gold, False if it overlaps another version of the provision, otherwise None.
-
-    The label `other_versions` has the provision's spans in the other versions.
-    """
+    """Return True if a passage overlaps gold, False if it overlaps another version of the provision, otherwise None."""
     spans = passage.spans
     if any(passage.source == gold.filename and touches(span, gold) for gold in case.gold for span in spans):
         return True

@@ -59,8 +59,6 @@ class Builtin:
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         return []
 
-    # ---------------------------------------------------------------- the index
-
     def ingest(self, dataset: Dataset) -> Ingestion:
         folder = self.index_folder(dataset)
         # the lock file is beside the folder, because the folder is replaced as a whole; the second of two runs with the
@@ -105,8 +103,6 @@ class Builtin:
             index = open_index(folder, self._options.config)
         pages = sum(entry.pages or 0 for entry in index.documents)
         return Ingestion(files=len(dataset.files), pages=pages, chunks=len(index), set_aside=aside)
-
-    # ---------------------------------------------------------------- questions
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
         self._pipeline.open(self.index_folder(dataset))

@@ -252,8 +252,6 @@ class Server:
         fault = f"passages without text, of the form {form}: name their fields in a target file (docs/targets.md)"
         raise ToolkitError(f"{self._place}: Sent: {_shorten(self._bodies[0])}. Received: {fault}")
 
-    # ---------------------------------------------------------------- documents
-
     def collection(self, dataset: Dataset) -> str:
         # vector stores accept no other characters
         return str(self.values.get("collection") or re.sub(r"\W", "_", dataset.name))
@@ -268,8 +266,6 @@ class Server:
             raise ToolkitError(f"{dataset.name}: its documents cannot be uploaded to the system: {error}") from error
         notes = [] if self._options.ingest == "never" else self._ask_some(dataset, dataset.cases)
         return done.model_copy(update={"notes": notes})
-
-    # ---------------------------------------------------------------- requests
 
     def _send(
         self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", url: str, **given: Any
@@ -292,9 +288,6 @@ class Server:
         """Send a request and return the reply's JSON; None if the reply is empty."""
         _, data = self._send(path, body, **given)
         return self._parse(data) if data.strip() else None
-
-
-# ---------------------------------------------------------------- the answers of a search server
 
 
 def _make_answerer(options: TargetOptions) -> Callable[[Case, Reply], Reply]:
@@ -403,10 +396,7 @@ class _Collection:
         return Ingestion(files=count, pages=pages, pages_per_second=speed, seconds=seconds, set_aside=aside)
 
     def _upload(self, path: Path, name: str) -> str:
-        """Upload a file; return why the server refused it, or an empty text.
-
-        Raise an error if the server is unreachable or refuses the API key, because then every upload would fail.
-        """
+        """Upload a file; return why the server refused it, or raise an error if every upload would fail."""
         step = self._interface.add
         try:
             reply = self._call(step, file=path, name=name)

@@ -25,8 +25,6 @@ from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, 
 from exhibit.schemas.bundle import INFO, read_text
 from exhibit.schemas.errors import ToolkitError
 
-_MIN_COPIED = 3
-"""A file is considered a copy of the bundle if it has at least this many answers and all are the expected ones."""
 _MIN_CONTAINED_WORDS = 4
 """A question of at least this many words is searched inside prompts; a shorter one may be part of another question."""
 
@@ -59,10 +57,7 @@ class Predictions:
         return match_rows(self._rows, dataset.cases, dataset.name, prompts=self.prompts)
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Return notes on how the file is read, and on the number of questions without a row.
-
-        Raise an error if no row fits the dataset, or if the rows are copies of the bundle with its expected answers.
-        """
+        """Return notes on how the file is read, and on questions without a row; raise an error if no row fits."""
         where = f"{self._path.name}: "
         sealed = {row["sealed"] for row in self._rows if row.get("sealed")}
         if sealed and dataset.digests.get(INFO) not in sealed:
@@ -73,9 +68,6 @@ class Predictions:
         if not rows:
             first = f"question {cases[0].id!r} ({cases[0].question:.80}); is the file for another bundle?"
             raise ToolkitError(f"{where}no row answers a question of {dataset.name}, such as {first}")
-        if len(rows) >= _MIN_COPIED and all(_is_copied(case, row) for case, row in rows):
-            fault = f"contains the questions of {dataset.name} with the expected answers"
-            raise ToolkitError(f"{where}{fault}; give a file with the system's replies")
         notes = [f"{where}{replies.describe_parts(rows[0][1])}"]
         if left := len(cases) - len(rows):
             notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
@@ -111,27 +103,14 @@ def _check_rows(path: Path, rows: Sequence[Row]) -> None:
             raise ToolkitError(f"{path}: rows {first} and {number} both answer {key[1]!r}; remove one of them")
 
 
-def _is_copied(case: Case, row: Row) -> bool:
-    """Return whether a row's `answer` is the expected answer and its `contexts` are the gold passages."""
-    contexts = row.get("contexts")
-    if row.get("answer") != case.truth or not isinstance(contexts, list) or "passages" in row:
-        return False
-    texts = [item.get("text") or "" if isinstance(item, Mapping) else item for item in contexts]
-    return texts == [gold.text or "" for gold in case.gold] and any(isinstance(item, Mapping) for item in contexts)
-
-
-# ---------------------------------------------------------------- the questions of rows
-
-
 def match_rows(
     rows: Sequence[Row], cases: Sequence[Case], dataset: str, *, prompts: bool = False
 ) -> dict[int | str, int]:
     """Return the number of the row that matches each question, by the question's id.
 
     A row is matched by id or, if the question with its id differs, by the text of its question; rows that name the
-    dataset come first. If several questions or rows have the same text, an error is raised. With `prompts`, a row's
-    text is a prompt, which matches the longest question that it contains; the first matching row is used, and a
-    repeated question has no match.
+    dataset come first. A text of several questions or rows is an error. With `prompts` it is not: the first row counts,
+    and a prompt is matched to the longest question that it contains.
     """
     ids = {str(case.id): case for case in cases}
     texts = Counter(normalise_question(case.question) for case in cases)
@@ -175,9 +154,6 @@ def id_of(row: Row) -> str | None:
 
 def normalise_question(question: str) -> str:
     return " ".join(question.split()).casefold()
-
-
-# ---------------------------------------------------------------- the file
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

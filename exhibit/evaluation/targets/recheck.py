@@ -34,10 +34,7 @@ _MAX_MEMBER_BYTES = 256 << 20  # most bytes of a sample in Inspect's archive
 
 
 def read_finished_run(path: Path) -> tuple[str, list[Row]]:
-    """Return the tool that made the run in a file, and the run's rows; raise ToolkitError for an unknown kind of file.
-
-    A row has the fields `question`, `answer`, `passages`, `reference`, `golds`, `error` and `scores`.
-    """
+    """Return the tool that made the run in a file, and the run's rows, with the fields that `_make_row` gives them."""
     content = _read_content(path)
     table = _list_rows(content)
     forms = [(tool, _list_objects(records, content), _list_marks) for tool, records in _RECORDS.items()]
@@ -49,9 +46,6 @@ def read_finished_run(path: Path) -> tuple[str, list[Row]]:
     advice = "a file with a question and an answer per row is evaluated with --target predictions:FILE"
     tools = "ragas, DeepEval, promptfoo, Inspect, Langfuse or LangSmith"
     raise ToolkitError(f"{path}: not recognised as a finished run of {tools}; {advice}")
-
-
-# ---------------------------------------------------------------- the target
 
 
 def open(argument: str | None, options: TargetOptions) -> "Recheck":
@@ -161,8 +155,6 @@ def _make_question(number: int, row: Row, texts: Mapping[str, Document]) -> Row:
     return {**question, "contexts": contexts}
 
 
-# ---------------------------------------------------------------- rows
-
 _FIELDS = {
     "question": (
         "user_input", "question", "input.question", "inputs.question", "input.query", "inputs.query", "vars.question",
@@ -213,8 +205,9 @@ def _read_mark(value: Any) -> float | None:
 def _list_marks(record: Row) -> Row:
     """Return the marks of DeepEval (a list), promptfoo, Inspect, and LangSmith or Langfuse (`feedback.NAME`)."""
     listed = _list_objects("metricsData || metrics_data", record)
-    scores = {**_find_object(record, "scores"), **_find_object(record, "namedScores")}
-    scores = {name: mark.get("value") if isinstance(mark, Mapping) else mark for name, mark in scores.items()}
+    objects = [record[key] for key in ("scores", "namedScores") if isinstance(record.get(key), Mapping)]
+    pairs = ((str(name), mark) for marks in objects for name, mark in marks.items())
+    scores = {name: mark.get("value") if isinstance(mark, Mapping) else mark for name, mark in pairs}
     parts = [(str(key).partition("."), value) for key, value in record.items()]
     columns = {name: value for (prefix, _, name), value in parts if name and prefix in _MARK_COLUMNS}
     marks = {str(mark["name"]): mark.get("score") for mark in listed if "name" in mark}
@@ -237,11 +230,6 @@ _RECORDS = {
     "DeepEval": "testCases || test_results", "promptfoo": "results.results[?vars]", "Inspect": "samples",
 }  # fmt: skip
 """The JMESPath of each tool's records; the other tools write tables."""
-
-
-def _find_object(record: Row, name: str) -> Row:
-    value = record.get(name)
-    return value if isinstance(value, Mapping) else {}
 
 
 def _list_objects(path: str, content: Any) -> list[Row]:
