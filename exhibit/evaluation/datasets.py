@@ -76,9 +76,6 @@ class Dataset:
     """The sha256 of every file that was read, by its path in the bundle."""
 
 
-# ---------------------------------------------------------------- which folders
-
-
 Folder = tuple[Path, str]  # the folder of a dataset and, for a bundle from the Hub, its address
 
 

@@ -280,8 +280,6 @@ def _look_up_references(dataset: Dataset, target: Target) -> Callable[[Reference
     return lambda reference: read_corpus().contains(reference)
 
 
-# ---------------------------------------------------------------- the origin of a run
-
 _COMMITS = ("EXHIBIT_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA")
 """The variables in which a CI names the tested commit; set the first to test a server that is built elsewhere."""
 _GIT_SECONDS = 10.0  # git answers in milliseconds, unless its disk is unavailable

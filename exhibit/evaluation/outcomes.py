@@ -117,8 +117,6 @@ def _touches(passage: Passage, gold: GoldPassage) -> bool:
     return rank_found(gold, [passage]) is not None
 
 
-# ---------------------------------------------------------------- labels
-
 LABELS = "labels.json"
 _ABOUT = ("hypothesis", "deal_point")
 """Labels that name the subject of a choice: each subject has a separate confusion table."""
@@ -170,9 +168,6 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
         "macro_f1": sum(2 * hits[label] / (right[label] + chosen[label]) for label in right) / len(right),
         "confusion": by,
     }
-
-
-# ---------------------------------------------------------------- figures
 
 
 def score_outcome(outcome: Outcome, *, impossible: bool) -> dict[str, float | None]:

@@ -341,9 +341,6 @@ def _find_half(place: Sequence[Span], held: Iterable[Held]) -> int | None:
     return None
 
 
-# ---------------------------------------------------------------- by words
-
-
 def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
     """Find the parts of a gold quote in passages; `passages` has the rank and the text of each passage."""
     line: list[Span] = []

@@ -220,8 +220,6 @@ class Register:
         entries = feed.list_elements("entry")
         return _find_title(source, [(entry.findtext("{*}id", ""), entry.findtext("{*}title", "")) for entry in entries])
 
-    # ---------------------------------------------------------------- requests
-
     def _ask(self, url: str, *, body: bool = False) -> _Page:
         """Return the page at an address, from the cache or from the register; redirects stay on the same host."""
         key = key_of(url, str(body))

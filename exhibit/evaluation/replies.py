@@ -392,8 +392,6 @@ def read_reply(row: Mapping[str, Any], names: FileNamer) -> Reply:
     return replace(reply, selected=_read_count(fields.get("selected")), seconds=seconds)
 
 
-# ---------------------------------------------------------------- a streamed reply
-
 _PIECES = ("delta.content", "delta.text", "delta", *ANSWERS, "token", "content", "data")
 """The paths at which a stream's event may have a piece of the answer."""
 _ANSWER_EVENTS = frozenset(

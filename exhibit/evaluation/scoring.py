@@ -365,8 +365,6 @@ def list_passages_read(row: files.RunQuestion) -> list[files.RunPassage]:
     return [passages[number - 1] for number in read if number in numbers and passages[number - 1].text]
 
 
-# ---------------------------------------------------------------- direct evaluation
-
 DIRECT = "direct_evaluation_results.json"
 """The file of the third seed about a search server whose answers a language model writes."""
 

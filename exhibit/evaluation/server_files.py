@@ -84,8 +84,6 @@ Paths = Annotated[tuple[JmesPath, ...], BeforeValidator(lambda given: [given] if
 UrlPath = Annotated[str, Field(pattern=r"^(/|\?|$)")]
 """The path after the server's address; the leading slash prevents a change of the host."""
 
-# ---------------------------------------------------------------- the file
-
 
 class TargetSetting(BaseModel, extra="forbid", frozen=True):
     default: Any = ""
@@ -299,9 +297,6 @@ def _resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
         else:
             break
     return schema if isinstance(schema, Mapping) else {}
-
-
-# ---------------------------------------------------------------- secrets
 
 
 def read_headers(system: System, settings: ServerSettings) -> dict[str, str]:

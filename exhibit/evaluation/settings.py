@@ -222,9 +222,6 @@ def read_config_file(path: Path) -> dict[str, Any]:
     return {OTHER_SETTINGS.get(key, key): value for key, value in content.items()}
 
 
-# ---------------------------------------------------------------- every setting
-
-
 class Setting(NamedTuple):
     """A setting in the list that `exhibit evaluate --settings` prints."""
 

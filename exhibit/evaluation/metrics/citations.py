@@ -162,8 +162,6 @@ def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:
     return _SEED + (_SHARED - _SEED) * shared if shared or same_topic else 0.0
 
 
-# ---------------------------------------------------------------- the form of citations
-
 _CITED_DOCUMENT = re.compile(
     r"\[[^\[\]\n]*[^\[\]\n\s]#page=[^\[\]\n]+\]|\[[^\[\]\n]*\w\.(?:pdf|txt|html?|docx?|json|md)\]", re.I
 )

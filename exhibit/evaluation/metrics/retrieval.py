@@ -265,9 +265,6 @@ def match_seed(case: Case, k: int) -> tuple[list[list[int]], int]:
     return [[i for i, gold in enumerate(golds) if text in gold or gold in text] for text in passages], len(golds)
 
 
-# ---------------------------------------------------------------- the first passage
-
-
 def split_words(text: str) -> list[str]:
     return list_word_runs(text.lower())
 

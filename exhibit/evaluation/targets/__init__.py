@@ -129,8 +129,6 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
         raise ToolkitError(format_faults(error, under="target_")) from error
 
 
-# ---------------------------------------------------------------- asking in several threads
-
 AskOne = Callable[[Case, Deadline], Reply]  # ask one question once; raise HttpError if there is no reply
 _MAX_FAILED_IN_ROW = 3
 """After this many consecutive questions have failed with all retries, later questions are asked only once."""

@@ -121,9 +121,6 @@ def describe_account(folder: Path) -> list[str]:
     return lines
 
 
-# ---------------------------------------------------------------- a bundle from the run
-
-
 def make_bundle(path: Path, documents: Path | None) -> Path:
     """Make a bundle in `datasets_out` from the run's questions and reference answers, located in the documents."""
     if documents is None:
@@ -199,9 +196,6 @@ def _read_mark(value: Any) -> float | None:
     return float(value) if isinstance(value, bool) else read_number(value)
 
 
-# ---------------------------------------------------------------- the tools
-
-
 def _list_marks(record: Row) -> Row:
     """Return the marks of DeepEval (a list), promptfoo, Inspect, and LangSmith or Langfuse (`feedback.NAME`)."""
     listed = _list_objects("metricsData || metrics_data", record)
@@ -243,9 +237,6 @@ def _list_rows(content: Any) -> list[Row]:
         numbers = dict.fromkeys(number for column in content.values() for number in column)
         return [{name: column.get(number) for name, column in content.items()} for number in numbers]
     return _list_objects("@", content)
-
-
-# ---------------------------------------------------------------- files
 
 
 def _read_content(path: Path) -> Any:
