@@ -12,6 +12,7 @@ from exhibit.converters.web import CHANGED, list_changes
 from exhibit.evidence import read_document
 from tests.converters.site import Site, serve
 from tests.evidence import files
+from tests.hub.bundles import files_of
 
 FLAGS = ("--allow-private", "--delay", "0")
 FEE = "The fee for an appeal is forty pounds."
@@ -49,10 +50,6 @@ def bundle(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def read_files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
 def test_refresh_reports_questions_of_changed_and_missing_pages(site, bundle, tmp_path, capsys):
     capsys.readouterr()
     assert web.run(["--refresh", str(bundle), *FLAGS]) == 0
@@ -61,7 +58,7 @@ def test_refresh_reports_questions_of_changed_and_missing_pages(site, bundle, tm
         files.pdf("The fee for an appeal is fifty-five pounds. Cheques are not taken.")
     )
     (site.root / "time.pdf").unlink()
-    before = read_files(tmp_path)
+    before = files_of(tmp_path)
     assert web.run([f"--refresh={bundle}", *FLAGS]) == CHANGED == 4
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
@@ -74,7 +71,7 @@ def test_refresh_reports_questions_of_changed_and_missing_pages(site, bundle, tm
         f"  question 1: its gold is no longer on the page: {TIME}",
         "3 pages: 1 unchanged, 1 changed, 1 gone",
     ]
-    assert read_files(tmp_path) == before, "--refresh must write no file"
+    assert files_of(tmp_path) == before, "--refresh must write no file"
 
 
 def test_refresh_reports_an_unreachable_page_as_unknown(bundle, monkeypatch, capsys):

@@ -17,10 +17,11 @@ from exhibit.converters.tables.questions import NO_LAW
 from exhibit.evidence import read_document
 from exhibit.evidence.check import check_gold
 from exhibit.evidence.fold import fold
-from exhibit.schemas.bundle import GOLD, INFO, TRAIN
+from exhibit.schemas.bundle import INFO, TRAIN
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.validate import validate
 from tests.conversion import options_of
+from tests.converters.account import read_gold, read_rows
 from tests.converters.site import Site, serve
 from tests.evidence.files import pdf, xlsx
 
@@ -73,19 +74,15 @@ def quotes(benchmark: Benchmark) -> list[list[tuple[str, str | None]]]:
     return [[(quote.filename, quote.text) for quote in row.quotes] for row in benchmark.rows]
 
 
-def json_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 # ---------------------------------------------------------------- the sample
 
 
 def test_table_locates_passages_in_printed_and_copied_documents(bundle):
-    rows = {row["id"]: row for row in json.loads((bundle / TRAIN).read_text(encoding="utf-8"))}
+    rows = read_rows(bundle)
     documents = {path.name: read_document(path).text for path in (bundle / "corpus").iterdir()}
     printed = {"harbour-lease.txt.pdf", "staff-handbook.md.pdf", "mooring-terms.html.pdf"}
     assert set(documents) == {*printed, "Notice of 12 September.PDF"}
-    found = [line for line in json_lines(bundle / GOLD) if line["spans"]]
+    found = [line for line in read_gold(bundle) if line["spans"]]
     assert len(found) == 9
     for line in found:
         (span,) = line["spans"]
@@ -485,17 +482,13 @@ def convert_content(convert, documents: Path, tmp_path: Path):
     return run
 
 
-def gold_of(bundle: Path) -> list[dict[str, Any]]:
-    return json_lines(bundle / GOLD)
-
-
 def list_gold(bundle: Path) -> list[tuple[str | None, str, str]]:
     """Return the file, the way of matching and the text of each line of gold that belongs to a context."""
-    rows = {row["id"]: row for row in json.loads((bundle / TRAIN).read_text(encoding="utf-8"))}
+    rows = read_rows(bundle)
     assert validate(bundle) == []
     return [
         (line["filename"], line["how"], rows[line["id"]]["contexts"][line["context"]].get("text") or "")
-        for line in gold_of(bundle)
+        for line in read_gold(bundle)
         if line["context"] is not None
     ]
 
@@ -573,7 +566,7 @@ def test_table_locates_named_provisions_with_their_text(shape, convert_content):
     assert [(file, how) for file, how, _ in found] == [(file, "section") for file, _ in expected]
     for (_, _, text), (_, begins) in zip(found, expected, strict=True):
         assert text.startswith(begins)
-    assert all(line["labels"]["provision"] for line in gold_of(bundle))
+    assert all(line["labels"]["provision"] for line in read_gold(bundle))
 
 
 def test_table_notes_cited_provisions_that_no_document_contains(convert_content):
@@ -608,7 +601,7 @@ def test_table_infers_whether_page_numbers_start_at_0_or_1(first, convert_conten
         for words, page in stated.items()
     ]
     bundle = convert_content("t.jsonl", rows)
-    assert [(line["pages"], line["alternatives"]) for line in gold_of(bundle)] == [([n], []) for n in (2, 3, 3, 2)]
+    assert [(line["pages"], line["alternatives"]) for line in read_gold(bundle)] == [([n], []) for n in (2, 3, 3, 2)]
     (note,) = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]["page numbers of the source"]
     assert note.startswith(f"the first page is {first}: ")
 
@@ -629,7 +622,7 @@ tests:
     assert: [{type: is-refusal}]
 """
     bundle = convert_content("promptfooconfig.yaml", text)
-    first, _ = gold_of(bundle)
+    first, _ = read_gold(bundle)
     assert json.loads(first["labels"]["must_contain"]) == ["ninety days", ["in writing", "written"]]
     assert json.loads(first["labels"]["must_not_contain"]) == ["thirty days"]
     assert first["labels"]["vars.since"] == "2024-05-01"
@@ -672,7 +665,7 @@ def test_table_reads_grades_and_alternative_sections(convert_content):
         {"question": ASK, "answer": "x", "document": LEASED, "text": RENT, "acceptable_sections": ["Section 1.02"]},
     ]
     bundle = convert_content("t.jsonl", rows)
-    line, quoted = gold_of(bundle)
+    line, quoted = read_gold(bundle)
     assert (quoted["how"], quoted["labels"]["accepted"], len(quoted["alternatives"])) == ("exact", "Section 1.02", 1)
     assert line["labels"]["grade"] == 3 and line["labels"]["provision"] == "§ 2"
     assert json.loads(line["labels"]["acceptable"]) == ["ports_act.txt"]
@@ -693,7 +686,7 @@ def test_table_reads_beir_folder_as_documents_and_graded_gold(tmp_path, convert)
     write_content(folder / "queries.jsonl", [{"_id": "q1", "text": ASK}, {"_id": "q2", "text": "Pets?"}])
     write_content(folder / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\nq1\tc1\t3\nq1\tc2\t0\nq2\tc9\t1\n")
     bundle = convert("table", "--source", folder)
-    (line,) = gold_of(bundle)
+    (line,) = read_gold(bundle)
     assert (line["filename"], line["labels"]["grade"], line["labels"]["id"]) == ("c1.pdf", 3, "q1")
     assert json.loads((bundle / INFO).read_text(encoding="utf-8"))["left_out"] == {
         "query whose judged documents are all missing": ["q2"]

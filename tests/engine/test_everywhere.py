@@ -10,6 +10,7 @@ import pytest
 import evaluate_rag
 from exhibit.conversion import main as convert
 from exhibit.rag.__main__ import main as rag
+from tests.hub.bundles import files_of
 
 TIMED = ("seconds", "pages_per_second", "latency", "started", "ended")
 
@@ -19,10 +20,6 @@ def shut_ray_down():
     yield
     if "ray" in sys.modules:
         sys.modules["ray"].shutdown()
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def drop_times(value: Any) -> Any:
@@ -54,8 +51,8 @@ def test_ray_and_local_engines_give_identical_bundle_index_and_results(samples, 
         flags = ["--dataset-paths", str(bundle), "--embedder", "hashing", "--report-cases", "0"]
         assert evaluate_rag.main([*flags, "--output-dir", str(tmp_path / engine), "--run-name", "results", *run]) == 0
     local, ray = tmp_path / "local", tmp_path / "ray"
-    assert files(local / "cuad") == files(ray / "cuad")
-    assert files(local / "index") == files(ray / "index")
+    assert files_of(local / "cuad") == files_of(ray / "cuad")
+    assert files_of(local / "index") == files_of(ray / "index")
     ours, theirs = read_results(local / "results"), read_results(ray / "results")
     assert ours.keys() == theirs.keys() and len(ours) > 5
     for name in ours:

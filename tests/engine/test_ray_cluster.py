@@ -19,6 +19,7 @@ from exhibit.engine.limits import Limits
 from exhibit.rag import Config, Pipeline
 from exhibit.storage.locations import Remote
 from tests.engine.test_ray import wait_until
+from tests.hub.bundles import files_of
 from tests.object_stores import moto
 from tests.storage.memory import put
 from tests.test_object_stores import set_s3_environment
@@ -130,10 +131,6 @@ def test_map_repeats_items_of_a_killed_node_on_other_nodes(three_nodes, tmp_path
     assert again, "the item of the killed node was not repeated"
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
 @pytest.fixture(scope="module")
 def documents(bucket, tmp_path_factory) -> Remote:
     """Nine contracts in the bucket, and nowhere else."""
@@ -156,4 +153,4 @@ def test_index_of_bucket_documents_is_identical_when_node_is_killed(three_nodes,
     three_nodes.kill(0)
     thread.join(PATIENCE)
     assert results == [9]
-    assert contents(tmp_path / "there" / "index") == contents(tmp_path / "here" / "index")
+    assert files_of(tmp_path / "there" / "index") == files_of(tmp_path / "here" / "index")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 
 import pytest
 
@@ -17,16 +18,17 @@ from exhibit.schemas.run import Confidence
 from exhibit.viewer.results import main as results
 from tests.evaluation.loopback import SECRET, chat, imitating
 from tests.models.openai_server import KEY, serve_openai
-from tests.rag.bundles import row, rows_of, write_bundle
+from tests.rag.bundles import gold_line, row, rows_of, write_bundle, write_files
 
 
 @pytest.fixture
 def run_command(tmp_path, monkeypatch):
+    """A function that runs the command with a separate cache and returns its exit code."""
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
 
-    def run(*flags):
-        fixed = ["--embedder", "hashing", "--output-dir", str(tmp_path / "results"), "--set", "report_cases=0"]
-        return evaluate_rag.main([*fixed, "--run-name", "r", "--threads", "1", *map(str, flags)])
+    def run(*flags, name="r"):
+        fixed = ["--output-dir", tmp_path / "results", "--run-name", name, "--embedder", "hashing", "--report-cases", 0]
+        return evaluate_rag.main([*map(str, (*fixed, *flags))])
 
     return run
 
@@ -83,15 +85,12 @@ def test_evaluate_rag_suggests_resume_after_keyboard_interrupt(run_command, tmp_
 
 
 @pytest.fixture
-def start(dataset, tmp_path, capsys):
+def start(run_command, dataset, tmp_path, capsys):
     """A function that runs the command and returns its exit code, stdout, stderr and the run's folder."""
 
     def run(*flags, name="run"):
-        out = tmp_path / "results"
-        common = ["--dataset-paths", str(dataset.root), "--output-dir", str(out), "--run-name", name]
-        code = evaluate_rag.main([*common, "--report-cases", "0", *map(str, flags)])
-        told = capsys.readouterr()
-        return code, told.out, told.err, out / name
+        code = run_command(dataset.root, *flags, name=name)
+        return code, *capsys.readouterr(), tmp_path / "results" / name
 
     return run
 
@@ -141,32 +140,19 @@ def test_evaluate_measures_only_retrieval_when_replies_have_no_answers(start, se
     assert "answer_f1" not in summary(folder) and summary(folder)["recall@10"]["n"] == 6
 
 
-def test_evaluate_counts_a_null_or_blank_answer_as_wrongly_refused(start, server, dataset):
-    mute = {dataset.cases[3].question: None, dataset.cases[4].question: ""}
-    server.reply = lambda question: {"answer": mute.get(question, "fine"), "passages": ["words"]}
-    code, _, _, folder = start("--target-url", server.url)
-    rows = rows_of(folder / "leases" / "eval_results.jsonl")
-    assert code == 0 and [row["id"] for row in rows if row["outcome"] == "wrongly refused"] == [3, 4]
-    assert summary(folder)["answer_length"]["errors"] == 0, "an empty reply is a refusal, not a failure"
-
-
 # ---------------------------------------------------------------- undecided questions are not counted
 
 
-def test_report_counts_outcomes_when_gold_has_no_quotes(server, tmp_path, capsys):
-    rows = [
-        row(number, f"Which part governs offer {number}?", "Part 36", {"filename": "alder.txt"}) for number in (0, 1)
-    ]
+def test_report_counts_outcomes_when_gold_has_no_quotes(run_command, server, tmp_path):
+    rows = [row(n, f"Which part governs offer {n}?", "Part 36", {"filename": "alder.txt"}) for n in (0, 1)]
     bundle = write_bundle(tmp_path / "cpr", rows=rows, gold=False)
     words = {"Which part governs offer 0?": "alder.txt: governed by the law of Norway"}
     server.reply = lambda question: chat("Part 36 [1].", [words.get(question, "birch.txt: the law of Ohio")])
-    flags = ["--target-url", server.url, "--output-dir", str(tmp_path), "--run-name", "r", "--report-cases", "0"]
-    assert evaluate_rag.main([str(bundle), *flags]) == 0
-    found = rows_of(tmp_path / "r" / "cpr" / "eval_results.jsonl")
+    assert run_command(bundle, "--target-url", server.url) == 0
+    found = rows_of(tmp_path / "results" / "r" / "cpr" / "eval_results.jsonl")
     assert [r["outcome"] for r in found] == ["right", "right"]
-    report = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
-    counts = dict(re.findall(r'data-pick="([^"]+)".*?<b>(\d+)</b>', report))
-    assert counts == {"right": "2"}
+    report = (tmp_path / "results" / "r" / "report.html").read_text(encoding="utf-8")
+    assert dict(re.findall(r'data-pick="([^"]+)".*?<b>(\d+)</b>', report)) == {"right": "2"}
 
 
 KINDS = ["CPR", "CPR", "PD", "PD", "Court Guide", "Court Guide"]
@@ -182,29 +168,17 @@ TRUTHS = ["Rule 3.4.", "Rule 3.5.", "PD 28.", "PD 28.", "Commercial Court Guide 
 
 
 @pytest.fixture
-def command(tmp_path, monkeypatch):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "procedure"
-    (folder / "corpus").mkdir(parents=True)
-    (folder / "corpus" / "rules.txt").write_text("Rule 3.4 is about statements of case.", encoding="utf-8")
+def command(run_command, tmp_path):
     rows, gold, replies = [], [], []
     for number, (kind, truth, (answer, sure)) in enumerate(zip(KINDS, TRUTHS, ANSWERS, strict=True)):
         rows.append({"id": number, "question": f"Which law is question {number} about?", "answer": truth,
                      "is_impossible": False, "contexts": [{"filename": "rules.txt"}]})  # fmt: skip
         labels = {"source_type": kind, "category": "Costs" if number % 2 else "Trial", "reference": f"r{number}"}
-        gold.append({"id": number, "context": 0, "filename": "rules.txt", "pages": [], "spans": [], "alternatives": [],
-                     "how": "absent", "score": 1.0, "labels": labels})  # fmt: skip
+        gold.append(gold_line(number, 0, "rules.txt", [], labels))
         replies.append({"id": number, "answer": answer} | ({} if sure is None else {"confidence": sure}))
-    (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
-    for path, lines in ((folder / "gold.jsonl", gold), (tmp_path / "replies.jsonl", replies)):
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    fixed = ["--dataset-paths", folder, "--target", f"predictions:{tmp_path / 'replies.jsonl'}",
-             "--output-dir", tmp_path / "results", "--run-name", "r", "--report-cases", "0"]  # fmt: skip
-
-    def run(*flags):
-        return evaluate_rag.main([*map(str, fixed), *map(str, flags)])
-
-    return run
+    folder = write_files(tmp_path / "procedure", {"rules.txt": "Rule 3.4 is about statements of case."}, rows, gold)
+    (tmp_path / "replies.jsonl").write_text("".join(json.dumps(line) + "\n" for line in replies), encoding="utf-8")
+    return partial(run_command, folder, "--target", f"predictions:{tmp_path / 'replies.jsonl'}")
 
 
 def test_compute_auroc_counts_ties_as_half():
@@ -423,20 +397,16 @@ def test_write_testdata_names_line_without_question_or_truth(tmp_path, monkeypat
 # ---------------------------------------------------------------- sampling and cost
 
 
-def test_evaluate_sends_and_records_top_p_and_computes_cost_per_question(tmp_path, monkeypatch):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    write_bundle(tmp_path / "leases")
-    flags = ["--dataset-paths", tmp_path / "leases", "--output-dir", tmp_path / "results", "--report-cases", "0"]
-    flags += ["--embedder", "hashing", "--llm", "openai:tiny", "--top-p", "0.95", "--limit", "2"]
-    flags += ["--price-in", "10", "--price-out", "30"]
+def test_evaluate_sends_and_records_top_p_and_computes_cost_per_question(run_command, tmp_path, monkeypatch):
+    flags = [write_bundle(tmp_path / "leases"), "--llm", "openai:tiny", "--limit", "2", "--price-in", "10"]
+    flags += ["--price-out", "30", "--top-p"]
     with serve_openai() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        assert evaluate_rag.main([*map(str, flags), "--run-name", "a"]) == 0
+        assert run_command(*flags, "0.95", name="a") == 0
         first = len(server.asked)
         assert first and all(body["top_p"] == 0.95 for body in server.asked)
-        flags[flags.index("0.95")] = "0.5"
-        assert evaluate_rag.main([*map(str, flags), "--run-name", "b"]) == 0
+        assert run_command(*flags, "0.5", name="b") == 0
         assert len(server.asked) == 2 * first, "another top_p must not reuse cached replies"
     config = json.loads((tmp_path / "results" / "a" / "config.json").read_text(encoding="utf-8"))
     assert config["config"]["top_p"] == 0.95

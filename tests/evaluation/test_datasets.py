@@ -119,10 +119,8 @@ def test_file_type_defaults_to_pdf_when_all_gold_is_in_pdfs(converted, tmp_path)
     (bundle / "bundle.json").unlink()
     (bundle / "corpus" / "notes.txt").write_text("Notes on the contracts.", encoding="utf-8")
     dataset, warnings = load_dataset(bundle)
-    assert (
-        "notes.txt" not in dataset.files
-        and "1 files that are not PDFs are left out; use --file-type all to include them" in warnings[0]
-    )
+    assert "notes.txt" not in dataset.files
+    assert "1 files that are not PDFs are left out; use --file-type all to include them" in warnings[0]
     assert "notes.txt" in load_dataset(bundle, file_type=("all",))[0].files
     leases = write_bundle(tmp_path / "leases")
     shutil.copy(next((bundle / "corpus").glob("*.[pP][dD][fF]")), leases / "corpus" / "more.pdf")

@@ -77,9 +77,8 @@ def test_evaluate_writes_results_folder_files(run, tmp_path):
     }  # fmt: skip
     assert len((done.folder / "leases" / "qrels.trec").read_text().splitlines()) == summary_n(done, "mrr@10") == 6
     summary = json.loads((done.folder / "summary.json").read_text())
-    assert (
-        set(summary["char_recall@8"]) == {"mean", "n", "errors", "ci95", "std"} and summary["char_recall@8"]["n"] == 6
-    )
+    assert set(summary["char_recall@8"]) == {"mean", "n", "errors", "ci95", "std"}
+    assert summary["char_recall@8"]["n"] == 6
     of_dataset = json.loads((done.folder / "leases" / "summary.json").read_text())
     assert of_dataset["drm@1"]["mean"] == summary["drm@1"]["mean"] and "pooled" in of_dataset["drm@1"]
     assert "groundedness" not in summary and "abstention_accuracy" in summary
@@ -635,10 +634,8 @@ def test_load_datasets_matches_gold_file_names_in_other_spellings(tmp_path):
     [made], warnings = load_datasets([bundle], Selection())
     assert [one.gold[0].filename for one in made.cases] == ["Élan.txt", "alder.txt", "gone.txt", "alder.txt"]
     assert [bool(one.gold[0].places) for one in made.cases] == [True, True, False, False]
-    assert (
-        list(made.refused) == ["c"]
-        and "1 of 4 questions fail: the gold is in 1 files that are not in corpus/" in warnings[0]
-    )
+    assert list(made.refused) == ["c"]
+    assert "1 of 4 questions fail: the gold is in 1 files that are not in corpus/" in warnings[0]
     assert made.cases[3].gold[0].absent is False and made.cases[2].gold[0].absent is False, "the file is excluded"
 
 

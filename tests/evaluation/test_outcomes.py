@@ -193,11 +193,8 @@ def test_compound_label_offers_the_choices_of_each_subquestion():
 
 def test_describe_choices_computes_accuracy_macro_f1_and_confusion():
     description = describe_choices([("h1", "Yes", "Yes"), ("h1", "No", "Yes"), ("h2", "No", "No"), ("h2", "No", "")])
-    assert (
-        description["accuracy"] == 0.5
-        and description["majority"] == 0.75
-        and "commonest label: accuracy 0.750" in describe_labels("x", description)
-    )
+    assert description["accuracy"] == 0.5 and description["majority"] == 0.75
+    assert "commonest label: accuracy 0.750" in describe_labels("x", description)
     assert description["macro_f1"] == pytest.approx((2 / 3 + 2 / 4) / 2)
     assert description["confusion"] == {"h1": {"Yes": {"Yes": 1}, "No": {"Yes": 1}}, "h2": {"No": {"No": 1, "none": 1}}}
 

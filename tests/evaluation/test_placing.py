@@ -17,7 +17,7 @@ from exhibit.evaluation.scoring import Evidence
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evidence import Document, Page, Span
 from exhibit.schemas.errors import ToolkitError
-from tests.rag.bundles import row, rows_of
+from tests.rag.bundles import row, rows_of, write_files
 
 RENT = "The Tenant shall pay a yearly rent of £48,000 in twelve equal instalments on the first day of each month."
 REPAIR = "The Landlord shall keep the roof, the outer walls and the drains of the Mill in good and tenantable repair."
@@ -153,16 +153,13 @@ def template(party: str) -> str:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Fifteen contracts from one template, with a question on the same clause of each."""
-    root = tmp_path_factory.mktemp("data") / "templates"
-    (root / "corpus").mkdir(parents=True)
-    rows = []
+    texts, rows = {}, []
     for number, party in enumerate(" ".join(party.split()) for party in PARTIES):
         name = f"{party}.txt"
-        (root / "corpus" / name).write_text(template(party), encoding="utf-8")
+        texts[name] = template(party)
         question = f"Consider the Service Agreement of {party}; how is it ended?"
         rows.append(row(number, question, "By ninety days' notice", {"filename": name, "text": ENDING}))
-    (root / "train.json").write_text(json.dumps(rows), encoding="utf-8")
-    return root
+    return write_files(tmp_path_factory.mktemp("data") / "templates", texts, rows)
 
 
 @pytest.fixture(scope="module")
@@ -178,27 +175,22 @@ def passages_of(case: Case) -> list[dict[str, str]]:
             ((case.filename, f"2. Notice. {ENDING}"), (case.filename, f"1. Term. {TERM}"), (other, TERM))]  # fmt: skip
 
 
-def measure_replies(dataset, passages, respell=lambda name: name):
-    """Return the metrics of replies with these passages, and the cases.
-
-    `respell` changes the file names; if it returns None, the passage has no file name.
-    """
+def measure_replies(dataset, passages):
+    """Return the metrics of replies with these passages, and the cases."""
     cases = []
     for case in dataset.cases:
-        shown = [{**hit, "filename": respell(hit["filename"])} for hit in passages(case)]
-        shown = [{key: value for key, value in hit.items() if value is not None} for hit in shown]
-        read = read_passages(shown, names=dataset.documents.named)
+        read = read_passages(passages(case), names=dataset.documents.named)
         placed = tuple(dataset.documents.place(passage, case.gold) for passage in read)
         cases.append(replace(case, reply=Reply("By 90 days' notice.", placed)))
     return measure(cases), cases
 
 
 def test_passages_without_file_names_count_in_passage_metrics_but_not_in_document_metrics(dataset):
-    values, cases = measure_replies(dataset, passages_of, lambda name: None)
+    values, cases = measure_replies(dataset, lambda case: [{"text": hit["text"]} for hit in passages_of(case)])
     assert set(values["char_recall@8"]) == set(values["recall@10"]) == {1.0}
     assert set(values["document_hit@1"]) == set(values["drm@8"]) == {None}
     assert "3 of 3 passages have words that are in several files (ambiguous)" in Evidence().add(cases[0])
-    gold = measure_replies(dataset, lambda case: [{"text": ENDING, "filename": None}])[0]
+    gold = measure_replies(dataset, lambda case: [{"text": ENDING}])[0]
     assert set(gold["char_recall@1"]) == set(gold["char_precision@1"]) == {1.0}
 
 
@@ -224,9 +216,6 @@ def test_evaluate_notes_missing_file_names_in_terminal_and_report(folder, datase
     assert first["scores"]["document_hit@1"] is None and first["scores"]["answer_contained"] == 1.0
 
 
-# ---------------------------------------------------------------- gold that is not located
-
-
 def test_passage_metrics_are_none_without_located_gold(dataset):
     _, cases = measure_replies(dataset, passages_of)
     lost = replace(cases[0], gold=(GoldPassage(cases[0].filename, "words of another edition", absent=True),))
@@ -244,8 +233,6 @@ def test_measure_uses_only_located_gold_and_notes_missing_gold(dataset):
     assert {value for column in values.values() for value in column} == {1.0}
     assert "some gold is not located: passage metrics use the other gold" in Evidence().add(half)
 
-
-# ---------------------------------------------------------------- what a reply may lack
 
 HIT = {"text": ENDING, "filename": "Alder Freight.txt"}
 LACKS = {
@@ -313,20 +300,6 @@ def test_metrics_are_none_if_required_fields_are_missing(dataset, lack):
     assert note is None or note in Evidence().add(case)
 
 
-# ---------------------------------------------------------------- names
-
-
-def test_documents_prefer_exact_file_name_and_occurrence_that_is_gold(tmp_path):
-    for name, text in (("Case.txt", "Rent is due."), ("case.txt", "Rent is due. Fees too. Rent is due.")):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    documents = Documents({path.name: path for path in tmp_path.iterdir()})
-    assert documents.named("case.txt") == "case.txt" and documents.named("a/Case.txt") == "Case.txt"
-    assert documents.named("CASE.TXT") is None, "two files match the name"
-    gold = GoldPassage("case.txt", "Rent is due.", ((Span(23, 35),),))
-    placed = documents.place(Passage("Rent is due.", "case.txt"), [gold])
-    assert placed.span == Span(23, 35) and documents.place(Passage("Rent is due.", "case.txt")).span == Span(0, 12)
-
-
 def test_predictions_without_ids_reject_bundle_with_repeated_question(dataset, tmp_path):
     first = dataset.cases[0]
     row_of = {"question": first.question, "answer": "x", "passages": [ENDING]}
@@ -340,9 +313,6 @@ def test_predictions_without_ids_reject_bundle_with_repeated_question(dataset, t
     with pytest.raises(ToolkitError, match="a question occurs twice"):
         probe([row_of], twice)
     assert probe([{"id": 0, **row_of}, {"id": 99, **row_of}], twice), "ids distinguish equal questions"
-
-
-# ---------------------------------------------------------------- nothing stale is scored
 
 
 def load_changed_copy(folder, tmp_path, name, change):

@@ -14,6 +14,7 @@ from exhibit.evaluation.registers import Lookup, Register, find_case_path, find_
 from exhibit.law.references import Reference, find_references
 from tests.evaluation.loopback import ImitatedSystem, imitating
 from tests.loopback import Request
+from tests.rag.bundles import row, write_files
 
 TITLES = {
     "limitation act 1980": "ukpga/1980/58",
@@ -312,18 +313,12 @@ def test_references_official_is_none_without_registers():
 
 
 def bundle(tmp_path):
-    folder = tmp_path / "limits"
-    (folder / "corpus").mkdir(parents=True)
-    (folder / "corpus" / "a.txt").write_text("Time may be extended.", encoding="utf-8")
-    rows = [
-        {"id": n, "question": q, "answer": "yes", "is_impossible": False, "contexts": [{"filename": "a.txt"}]}
-        for n, q in enumerate(["May time be extended?", "By whom?"])
-    ]
-    (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    questions = ("May time be extended?", "By whom?")
+    rows = [row(n, question, "yes", {"filename": "a.txt"}) for n, question in enumerate(questions)]
     answers = ["Yes: sections 33 and 99 of the Limitation Act 1980.", "By the court: [2021] UKSC 1, CPR 3.4."]
     replies = [{"id": n, "answer": answer} for n, answer in enumerate(answers)]
     (tmp_path / "replies.jsonl").write_text("".join(json.dumps(r) + "\n" for r in replies), encoding="utf-8")
-    return folder
+    return write_files(tmp_path / "limits", {"a.txt": "Time may be extended."}, rows)
 
 
 def flags(tmp_path, url: str) -> list[str]:

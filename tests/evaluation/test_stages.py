@@ -30,7 +30,7 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run import QUESTION, Outcome
 from exhibit.viewer.results import main as results
-from tests.rag.bundles import row, rows_of
+from tests.rag.bundles import row, rows_of, write_files
 
 BERTH = "The Master shall berth the vessel at the north quay and pay harbour dues of 640 crowns a week"
 PROVISO = ", provided that no dues are owed while the quay is closed by ice."
@@ -288,12 +288,9 @@ def rerank(*numbers: int) -> Callable[[str], dict[str, Any]]:
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """A function that evaluates a system, or the built-in pipeline if it is None, on a bundle of one document."""
-    bundle = tmp_path / "ferry"
-    (bundle / "corpus").mkdir(parents=True)
-    (bundle / "corpus" / "tack.txt").write_text(TEXT, encoding="utf-8")
     asked = enumerate(zip(ANSWERS.items(), CLAUSES, strict=True))
     rows = [row(id, *answer, {"filename": "tack.txt", "text": clause}) for id, (answer, clause) in asked]
-    (bundle / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    bundle = write_files(tmp_path / "ferry", {"tack.txt": TEXT}, rows)
 
     def start(function: Any = answer_alone, *, name: str = "run", notes: Any = None, **options: Any) -> RunResults:
         target = {"target": "function"} if function else {"llm": "extractive", "chunk_size": 90}

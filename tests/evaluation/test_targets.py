@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import threading
 import time
 import unicodedata
 from dataclasses import dataclass, replace
@@ -11,9 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from exhibit.evaluation.cases import Passage, Reply
-from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.placement import Documents
-from exhibit.evaluation.settings import parse_settings
 from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evaluation.targets.builtin import renumber
 from exhibit.evidence import Span
@@ -22,7 +19,6 @@ from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
 from exhibit.schemas.errors import BundleError, LimitError, ToolkitError
 from tests.evaluation.loopback import SECRET, chat
-from tests.evaluation.systems import quotes
 
 
 def ask(target, dataset, cases=None):
@@ -245,6 +241,8 @@ def test_documents_named_accepts_file_names_in_other_spellings(tmp_path):
         assert documents.named(name) == "Part 36.pdf", name
     assert documents.named(unicodedata.normalize("NFD", "Élan.txt")) == "Élan.txt"
     assert documents.named("lease") is None and documents.named("lease.txt") == "lease.txt"
+    cased = Documents({name: tmp_path / name for name in ("Case.txt", "case.txt")})
+    assert [cased.named(name) for name in ("case.txt", "a/Case.txt", "CASE.TXT")] == ["case.txt", "Case.txt", None]
 
 
 def ask_function(function, dataset, cases=None, **options):
@@ -363,17 +361,3 @@ def test_function_target_probe_tries_other_questions_after_failure(dataset):
         target.probe(dataset, dataset.cases)
     with pytest.raises(ToolkitError, match="--target function works from Python only"):
         open_target("function", TargetOptions())
-
-
-def test_function_target_that_returns_gold_scores_1(dataset, tmp_path):
-    by_question = {case.question: case for case in dataset.cases}
-    threads = set()
-
-    def answer(question):
-        threads.add(threading.get_ident())
-        case = by_question[question]
-        return {"answer": case.truth, "passages": [{"filename": f, "text": t} for f, t in quotes(case)]}
-
-    settings = {"dataset_paths": [str(dataset.root)], "target": "function", "output_dir": tmp_path / "out"}
-    run = evaluate(parse_settings({**settings, "run_name": "r", "report_cases": 0}), parts={"function": answer})
-    assert run.means["answer_f1"].mean == run.means["char_recall@8"].mean == 1.0 and not run.first_error

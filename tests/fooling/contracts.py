@@ -1,6 +1,5 @@
 """Three fictional contracts, questions on them with their gold, and the figures of a reply to one question."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -12,6 +11,7 @@ from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.outcomes import find_outcome
 from exhibit.evaluation.targets import TargetOptions, open_target
+from tests.rag.bundles import gold_line, write_files
 
 Reply = tuple[str | None, Sequence[dict[str, Any]]]
 Figures = dict[str, float | str | None]
@@ -127,9 +127,6 @@ CONTRACTS: dict[str, str] = {
 
 def write_contracts(folder: Path) -> Path:
     """Write the contracts and their questions as a bundle; return its folder."""
-    (folder / "corpus").mkdir(parents=True)
-    for name, text in CONTRACTS.items():
-        (folder / "corpus" / name).write_text(text, encoding="utf-8")
     rows, lines = [], []
     for number, one in enumerate(QUESTIONS.values()):
         rows.append({
@@ -138,13 +135,8 @@ def write_contracts(folder: Path) -> Path:
         })  # fmt: skip
         start = one.document.index(one.clause)
         spans = [[start, start + len(one.clause)]] if one.clause else []
-        lines.append({
-            "id": number, "context": 0 if one.clause else None, "filename": one.file, "pages": [], "spans": spans,
-            "alternatives": [], "how": "exact" if spans else "absent", "score": 1.0, "labels": {},
-        })  # fmt: skip
-    (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
-    (folder / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return folder
+        lines.append(gold_line(number, 0 if one.clause else None, one.file, spans, {}))
+    return write_files(folder, CONTRACTS, rows, lines)
 
 
 def passage(text: str, file: str | None) -> dict[str, Any]:

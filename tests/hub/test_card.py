@@ -115,10 +115,8 @@ def test_find_size_category_returns_hub_size_range():
 
 def test_card_body_states_counts_command_and_citation(bundle, text):
     counts = read_info(bundle / "bundle.json").counts
-    assert (
-        f"| questions | {counts.questions} |" in text
-        and f"| impossible (the document has no answer) | {counts.impossible} |" in text
-    )
+    assert f"| questions | {counts.questions} |" in text
+    assert f"| impossible (the document has no answer) | {counts.impossible} |" in text
     assert "exhibit convert cuad" in text and "@misc{exhibit-cuad," in text
     assert "![Page " in text and "](page.png)" in text
 

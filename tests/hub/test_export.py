@@ -15,6 +15,7 @@ from exhibit.schemas.bundle import CORPUS, GOLD, TRAIN, write_gold, write_train
 from exhibit.schemas.models import IMPOSSIBLE_ANSWER, Context, Gold, Row
 from exhibit.storage.bundle import open_bundle
 from tests.hub.bundles import files_of
+from tests.rag.bundles import rows_of
 
 ONE, TWO = 'one "1".txt', "two.txt"
 FEE, DUE, LAW = (1, 10), (12, 21), (0, 11)
@@ -66,10 +67,6 @@ def record(folder: Path) -> dict:
     return json.loads((folder / "export.json").read_text(encoding="utf-8"))
 
 
-def jsonl(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_bytes().decode("utf-8").split("\n") if line]
-
-
 def qrels(folder: Path) -> list[list[str]]:
     with (folder / "qrels" / "test.tsv").open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file, delimiter="\t"))
@@ -103,8 +100,8 @@ def test_export_reads_markdown_and_cp1252_text_with_gold_offsets(name, tmp_path)
         tests = json.loads((out / "benchmarks" / "in.json").read_text(encoding="utf-8"))["tests"]
         found = {test["query"][:-1]: test["snippets"][0]["answer"] for test in tests}
     else:
-        corpus = {entry["id"]: entry["text"] for entry in jsonl(out / "corpus.jsonl")}
-        rows = jsonl(out / "qrels.jsonl")
+        corpus = {entry["id"]: entry["text"] for entry in rows_of(out / "corpus.jsonl")}
+        rows = rows_of(out / "qrels.jsonl")
         assert all(quotes[query] in corpus[row["corpus-id"]] for row, query in zip(rows, quotes, strict=True))
         return
     assert found == quotes
@@ -178,8 +175,8 @@ def test_legalbenchrag_export_merges_snippets_at_most_a_character_apart():
 
 def test_beir_export_has_documents_queries_and_relevant_documents(small, tmp_path):
     out = export(small, "beir", tmp_path / "out")
-    assert {line["_id"]: line["text"] for line in jsonl(out / "corpus.jsonl")}[TWO] == "Law: Maine."
-    assert [line["text"] for line in jsonl(out / "queries.jsonl")] == ["fee?", "law?", "seal?", "age?"]
+    assert {line["_id"]: line["text"] for line in rows_of(out / "corpus.jsonl")}[TWO] == "Law: Maine."
+    assert [line["text"] for line in rows_of(out / "queries.jsonl")] == ["fee?", "law?", "seal?", "age?"]
     assert qrels(out)[1:] == [["0", ONE, "1"], ["1", TWO, "1"], ["1", ONE, "1"], ["2", ONE, "1"]]
     assert record(out)["noted"] == {"query without a relevant text": ["3"]}
 
@@ -236,7 +233,7 @@ def test_mteb_task_names_only_languages_that_mteb_knows(small, tmp_path, languag
 
 def test_evaluate_rejects_predictions_for_another_bundle_version(pdf_bundle, tmp_path, capsys):
     out = export(pdf_bundle, "questions", tmp_path / "asked")
-    asked, seal = jsonl(out / "questions.jsonl"), json.loads((out / "sealed.json").read_text(encoding="utf-8"))
+    asked, seal = rows_of(out / "questions.jsonl"), json.loads((out / "sealed.json").read_text(encoding="utf-8"))
     assert {frozenset(row) for row in asked} == {frozenset({"id", "question", "sealed"})}
     assert {row["sealed"] for row in asked} == {seal["sealed"]} and seal["questions"] == len(asked)
     assert "answer" not in (out / "sealed.json").read_text(encoding="utf-8")

@@ -23,34 +23,42 @@ def row(id: int | str, question: str, answer: str, *contexts: Any, **fields: Any
     return {"id": id, "question": question, "answer": answer, "contexts": list(contexts), **fields}
 
 
+def gold_line(id: int, context: int | None, file: str, spans: list[Any], labels: dict[str, Any]) -> dict[str, Any]:
+    """Return a line of gold.jsonl; without spans, the gold is absent."""
+    how = "exact" if spans else "absent"
+    return {"id": id, "context": context, "filename": file, "pages": [], "spans": spans, "alternatives": [], "how": how,
+            "score": 1.0, "labels": labels}  # fmt: skip
+
+
+def write_files(folder: Path, texts: dict[str, str], rows: list[dict[str, Any]], gold: list[Any] | None = None) -> Path:
+    """Write documents, questions and, if given, lines of gold as a bundle; return its folder."""
+    (folder / "corpus").mkdir(parents=True)
+    for name, text in texts.items():
+        (folder / "corpus" / name).write_text(text, encoding="utf-8")
+    (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
+    if gold is not None:
+        (folder / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in gold), encoding="utf-8")
+    return folder
+
+
 def write_bundle(folder: Path, *, rows: list[dict[str, Any]] | None = None, gold: bool = True) -> Path:
     """Write three contracts and three questions about each, one of them impossible; `gold` also writes gold.jsonl."""
-    (folder / "corpus").mkdir(parents=True)
-    found, lines = [], []
+    texts, asked_rows, lines = {}, [], []
     for number, (stem, (party, law)) in enumerate(PARTIES.items()):
         name, text = f"{stem}.txt", contract(party, law)
-        (folder / "corpus" / name).write_text(text, encoding="utf-8")
+        texts[name] = text
         quotes = (f"This Agreement is governed by the law of {law}.", "The term of this Agreement is five years")
         asked = (f"Which law governs the agreement of {party}?", f"What is the term of the agreement of {party}?")
         for offset, (question, quote) in enumerate(zip(asked, quotes, strict=True)):
             id = 3 * number + offset
-            found.append(row(id, question, quote, {"filename": name, "text": quote}, is_impossible=False))
-            start = text.index(quote)
-            lines.append(_gold(id, 0, name, [[start, start + len(quote)]], ("law", "term")[offset]))
+            asked_rows.append(row(id, question, quote, {"filename": name, "text": quote}, is_impossible=False))
+            spans = [[text.index(quote), text.index(quote) + len(quote)]]
+            lines.append(gold_line(id, 0, name, spans, {"clause": ("law", "term")[offset], "party": name[0]}))
         refusal = "Not found in provided documents"
         question = f"Consider {party}; who won the cup final of 1998?"
-        found.append(row(3 * number + 2, question, refusal, {"filename": name, "text": ""}, is_impossible=True))
-        lines.append(_gold(3 * number + 2, None, name, [], "none"))
-    (folder / "train.json").write_text(json.dumps(found if rows is None else rows), encoding="utf-8")
-    if gold:
-        (folder / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return folder
-
-
-def _gold(id: int, context: int | None, name: str, spans: list[list[int]], clause: str) -> dict[str, Any]:
-    how = "exact" if spans else "absent"
-    return {"id": id, "context": context, "filename": name, "pages": [], "spans": spans, "alternatives": [], "how": how,
-            "score": 1.0, "labels": {"clause": clause, "party": name[0]}}  # fmt: skip
+        asked_rows.append(row(3 * number + 2, question, refusal, {"filename": name, "text": ""}, is_impossible=True))
+        lines.append(gold_line(3 * number + 2, None, name, [], {"clause": "none", "party": name[0]}))
+    return write_files(folder, texts, asked_rows if rows is None else rows, lines if gold else None)
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:

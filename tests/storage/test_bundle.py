@@ -1,6 +1,5 @@
 """Bundles with missing parts, and copies of remote bundles without their documents."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from exhibit.storage.bundle import describe_missing_parts, list_corpus_files, ma
 from exhibit.storage.bundle import validate_at as validate
 from exhibit.storage.locations import Remote, origin_of
 from tests.hub.bundles import write
-from tests.rag.bundles import write_bundle
+from tests.rag.bundles import write_bundle, write_files
 from tests.storage.memory import memory, put, upload
 
 __all__ = ["memory"]
@@ -70,11 +69,8 @@ def test_validate_checks_every_file_of_a_remote_bundle(bundle, capsys):
 
 
 def write_minimal(folder: Path, *contexts: list[dict[str, str]]) -> Path:
-    (folder / "corpus").mkdir(parents=True)
-    (folder / "corpus" / "a.txt").write_text("Rent is due.", encoding="utf-8")
     rows = [{"id": n, "question": "q?", "answer": "a", "contexts": given} for n, given in enumerate(contexts)]
-    (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
-    return folder
+    return write_files(folder, {"a.txt": "Rent is due."}, rows)
 
 
 def list_missing(folder: Path) -> list[str]:

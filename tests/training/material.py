@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from exhibit.schemas.models import BundleInfo, Counts, DocumentEntry, FileEntry, Licence, SourceEntry, Tool
+from tests.rag.bundles import gold_line, write_files
 
 NAMES = ("alder", "birch", "cedar", "dogwood", "elm", "fir")
 LAWS = ("Norway", "Ohio", "Chile", "Texas", "Kenya", "Japan")
@@ -48,7 +49,7 @@ def write_contracts(folder: Path, *, name: str = "cuad", names: tuple[str, ...] 
             rows[-1]["is_impossible"] = quote is None
             start = text.index(quote) if quote else 0
             spans = [[start, start + len(quote)]] if quote else []
-            gold.append(_gold(id, 0 if quote else None, file, spans, {"clause": kind}))
+            gold.append(gold_line(id, 0 if quote else None, file, spans, {"clause": kind}))
     return _write(folder, name, texts, rows, gold)
 
 
@@ -64,7 +65,7 @@ def write_yes_no_questions(folder: Path) -> Path:
                 _row(len(rows), f"May {file} follow the law of {law}?", answer, [{"filename": file, "text": quote}])
             )
             start = text.index(quote)
-            gold.append(_gold(len(gold), 0, file, [[start, start + len(quote)]], {}))
+            gold.append(gold_line(len(gold), 0, file, [[start, start + len(quote)]], {}))
     return _write(folder, "people", texts, rows, gold)
 
 
@@ -85,7 +86,7 @@ def write_library(folder: Path) -> Path:
         best = max(given, key=lambda file: given[file])
         rows.append(_row(id, query, clauses[best], [{"filename": best, "text": clauses[best]}]))
         labels = {"grade": given[best], "grades": json.dumps(given), "split": "train"}
-        gold.append(_gold(id, 0, best, [[0, len(clauses[best])]], labels))
+        gold.append(gold_line(id, 0, best, [[0, len(clauses[best])]], labels))
     return _write(folder, "acord", clauses, rows, gold)
 
 
@@ -124,19 +125,12 @@ def _row(id: int, question: str, answer: str, contexts: list[dict[str, str]]) ->
     return {"id": id, "question": question, "answer": answer, "is_impossible": False, "contexts": contexts}
 
 
-def _gold(id: int, context: int | None, file: str, spans: list[list[int]], labels: dict[str, Any]) -> dict[str, Any]:
-    how = "exact" if spans else "absent"
-    return {"id": id, "context": context, "filename": file, "pages": [], "spans": spans, "alternatives": [],
-            "how": how, "score": 1.0, "labels": labels}  # fmt: skip
-
-
 def _write(
     folder: Path, name: str, texts: dict[str, str], rows: list[dict[str, Any]], gold: list[dict[str, Any]]
 ) -> Path:
-    (folder / "corpus").mkdir(parents=True)
+    write_files(folder, texts, rows, gold)
     files = {}
     for file, text in texts.items():
-        (folder / "corpus" / file).write_text(text, encoding="utf-8")
         data = text.encode()
         files[f"corpus/{file}"] = FileEntry(sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
     answerable = sum(not row["is_impossible"] for row in rows)
@@ -149,6 +143,4 @@ def _write(
         files=files, tool=Tool(name="test", version="1"),
     )  # fmt: skip
     (folder / "bundle.json").write_text(info.model_dump_json(), encoding="utf-8")
-    (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
-    (folder / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in gold), encoding="utf-8")
     return folder

@@ -1,6 +1,5 @@
 """A hand-written bundle for variations: two contracts in plain text, with gold given by its words."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from exhibit.storage.bundle import open_bundle
 from exhibit.vary.corpus import TextCorpus, VaryRequest, read_corpus
 from exhibit.vary.kinds import KINDS, read_kind
 from exhibit.vary.make import main
+from tests.rag.bundles import write_files
 
 LEASE = """LEASE AGREEMENT
 
@@ -103,9 +103,6 @@ ROWS = (
 def write_parent(root: Path) -> Path:
     """Write the bundle; its last row has no answer."""
     texts = {"lease.txt": LEASE, "licence.txt": LICENCE}
-    (root / "corpus").mkdir(parents=True)
-    for name, text in texts.items():
-        (root / "corpus" / name).write_text(text, encoding="utf-8")
     rows, gold = [], []
     for id, row in enumerate(ROWS):
         start = texts[row.file].index(row.gold)
@@ -119,9 +116,7 @@ def write_parent(root: Path) -> Path:
     rows.append({**last, "is_impossible": True, "contexts": []})
     gold.append({"id": len(ROWS), "context": None, "filename": "lease.txt", "pages": [], "spans": [],
                  "alternatives": [], "how": "absent", "labels": {}})  # fmt: skip
-    (root / "train.json").write_text(json.dumps(rows), encoding="utf-8")
-    (root / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in gold), encoding="utf-8")
-    return root
+    return write_files(root, texts, rows, gold)
 
 
 @pytest.fixture(scope="session")
