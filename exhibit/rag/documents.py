@@ -139,7 +139,9 @@ class DocumentNames:
             more = np.maximum(0.0, weights - single[first.term] - single[second.term])
             phrases = phrases + self._keep_certain(more, apart)
         title = self._weigh_title({word.term for word in words})
-        signals = [_NAME_WEIGHT * named, _NAME_WEIGHT * phrases, _NAME_WEIGHT * title, self._weigh_kind(kind)]
+        likely = {"", *(AGREED if kind == "contract" else {kind})}  # a document whose kind is unknown may be meant
+        others = np.array([_OTHER_KIND_PENALTY * bool(kind and other not in likely) for _, other, _ in self._rows])
+        signals = [_NAME_WEIGHT * named, _NAME_WEIGHT * phrases, _NAME_WEIGHT * title, -others]
         return Choice(self._numbers, normalise(np.sum(signals, axis=0)))
 
     @property
@@ -221,12 +223,6 @@ class DocumentNames:
 
     def _compute_rarity(self, holders: float) -> float:
         return max(0.0, float(compute_rarity(holders, len(self))))
-
-    def _weigh_kind(self, kind: str) -> Weights:
-        if not kind:
-            return self._zeros
-        meant = AGREED if kind == "contract" else {kind}
-        return np.array([0.0 if other in meant or not other else -_OTHER_KIND_PENALTY for _, other, _ in self._rows])
 
 
 def normalise(scores: Weights) -> Weights:

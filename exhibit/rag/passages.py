@@ -37,14 +37,6 @@ class RankedPassage(NamedTuple):
     score: float
 
 
-class _Seed(NamedTuple):
-    """The adjacent pieces (sentences) of a chunk around which a passage is formed."""
-
-    row: int
-    first: int = 0
-    last: int = sys.maxsize
-
-
 class _Offer(NamedTuple):
     score: float
     row: int
@@ -71,19 +63,20 @@ def form_passages(
     former = _Former(index, scores, size)
     passages: list[RankedPassage] = []
     for score, group in groupby(ranked, key=itemgetter(1)):
-        seeds = deque(_Seed(row) for row, _ in group)
+        # a passage is formed around each run of adjacent pieces (sentences) of a chunk
+        seeds = deque((row, 0, sys.maxsize) for row, _ in group)
         while seeds and len(passages) < depth:
-            seed = seeds.popleft()
-            runs = former.find_free(seed)
+            row, first, last = seeds.popleft()
+            runs = former.find_free(row, first, last)
             if len(runs) != 1:
-                seeds += [_Seed(seed.row, *run) for run in runs]
+                seeds += [(row, *run) for run in runs]
                 continue
             trim = trim_first and not passages
-            first, last = former.trim_to_best(seed.row, *runs[0], weigh) if trim else runs[0]
+            first, last = former.trim_to_best(row, *runs[0], weigh) if trim else runs[0]
             if trim:  # the text that is cut off may become a passage
-                seeds.append(_Seed(seed.row))
-            if span := former.take(seed.row, first, last, grow=not trim):
-                passages.append(RankedPassage(int(index.table[seed.row, DOCUMENT]), span, score))
+                seeds.append((row, 0, sys.maxsize))
+            if span := former.take(row, first, last, grow=not trim):
+                passages.append(RankedPassage(int(index.table[row, DOCUMENT]), span, score))
     return passages
 
 
@@ -123,10 +116,10 @@ class _Former:
     def _is_same_document(self, row: int, other: int) -> bool:
         return 0 <= other < len(self._table) and self._row(other)[DOCUMENT] == self._row(row)[DOCUMENT]
 
-    def find_free(self, seed: _Seed) -> list[tuple[int, int]]:
-        pieces, taken = self._pieces(seed.row)
+    def find_free(self, row: int, first: int, last: int) -> list[tuple[int, int]]:
+        pieces, taken = self._pieces(row)
         runs: list[tuple[int, int]] = []
-        for at in range(seed.first, min(len(pieces), seed.last + 1)):
+        for at in range(first, min(len(pieces), last + 1)):
             if taken[at]:
                 continue
             if runs and runs[-1][1] == at - 1 and pieces[at].end - pieces[runs[-1][0]].start <= self._size:

@@ -186,7 +186,8 @@ def check_gates(gates: Sequence[str], series: Sequence[Series], scale: Scale) ->
         for system in series:
             worse = [fall for fall in system.regressions if fall.persists]
             names = (f"{fall.run.name} is worse than {fall.before.name}, and the newest run still is" for fall in worse)
-            checks.append(Check(system.title, "no regression", "; ".join(names) or "no regression persists", not worse))
+            seen = "; ".join(names) or "the newest run is not worse than a run before it"
+            checks.append(Check(system.title, "no regression", seen, not worse))
     if BAND in gates:
         bands = [check for system in series for check in _check_bands(system, scale)]
         if not bands:

@@ -78,13 +78,13 @@ _DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 @dataclass(frozen=True)
 class Label:
-    text: str
-    rest: str
-    style: str
-    value: tuple[int, ...]
-    rank: float
+    label: str
+    rest: str  # the text of the line after the label
+    style: str  # the style: `decimal 2` for 1.1, `(a)`, `article` …; headings of the same style are counted together
+    value: tuple[int, ...]  # the value of the number: (4,) for IV, (2, 1) for 2.01
+    rank: float  # the default rank: 1 for a schedule, 4 for an article, 6 for `1.`, 9 or more for a clause
     kind: str
-    sure: bool = True
+    sure: bool = True  # False for a number that is a heading only if it continues a sequence
 
 
 def read_label(line: Line, system: LegalSystem | None = None) -> Label | None:
@@ -226,16 +226,12 @@ def drop_stray(labels: list[Label | None]) -> None:
 
 
 @dataclass(frozen=True)
-class Heading:
-    start: int
-    end: int  # the end of the heading's words, where the text under it begins
-    label: str
-    title: str
-    style: str  # the style: `decimal 2` for 1.1, `(a)`, `article` …; headings of the same style are counted together
-    value: tuple[int, ...]  # the value of the number: (4,) for IV, (2, 1) for 2.01
-    rank: float  # the default rank: 1 for a schedule, 4 for an article, 6 for `1.`, 9 or more for a clause
-    kind: str
-    sure: bool = True  # False for a number that is a heading only if it continues a sequence
+class Heading(Label):
+    """A label with its title; a heading without a number has an empty label."""
+
+    start: int = 0
+    end: int = 0  # the end of the heading's words, where the text under it begins
+    title: str = ""
 
     @property
     def text(self) -> str:
@@ -398,7 +394,7 @@ class _Finder:
         label, (start, stop) = self._labels[end], (self._lines[first].start, self._lines[end - 1].end)
         rank = label.rank - 0.5 if label is not None and label.style in COUNTED else _UNNUMBERED_RANK
         kind = "definitions" if _DEFINITIONS.fullmatch(title) else "section"
-        return Heading(start, stop, "", title.strip(" .:-–—"), style, (), rank, kind)
+        return Heading("", "", style, (), rank, kind, start=start, end=stop, title=title.strip(" .:-–—"))
 
 
 def _demote_unlisted(heading: Heading) -> Heading | None:
@@ -409,8 +405,7 @@ def _demote_unlisted(heading: Heading) -> Heading | None:
 
 def _make_heading(line: Line, label: Label, title: str, end: int) -> Heading:
     kind = "definitions" if _DEFINITIONS.fullmatch(title) else label.kind
-    title = title.strip(" .:-–—")
-    return Heading(line.start, end, label.text, title, label.style, label.value, label.rank, kind, label.sure)
+    return Heading(**{**vars(label), "kind": kind}, start=line.start, end=end, title=title.strip(" .:-–—"))
 
 
 def _find_fixed(line: Line) -> Heading | None:
@@ -422,7 +417,7 @@ def _find_fixed(line: Line) -> Heading | None:
     ):
         if match:
             title = " ".join(match.group().split()).strip(" :,.")
-            return Heading(line.start, line.start + match.end(), "", title, kind, (), rank, kind)
+            return Heading("", "", kind, (), rank, kind, start=line.start, end=line.start + match.end(), title=title)
     return None
 
 

@@ -42,7 +42,7 @@ _MAX_MISSING_NUMBERS = 3  # most numbers that may be missing from a count: text 
 
 def read_structure(document: Document, outline: Outline | None = None) -> Section:
     """Return the tree of sections; the root is the whole text, and the leaves cover it without gaps or overlaps."""
-    root = Node(Heading(0, 0, "", "", "document", (), 0, "document"), 0, 0)
+    root = Node(Heading("", "", "document", (), 0, "document"), 0, 0)
     stack = [root]
     learnt: dict[str, float] = {}
     outline = make_typed_outline(document) if outline is None else outline

@@ -16,7 +16,8 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.converters.core.patches import apply_patches
+from exhibit.converters import Tally
+from exhibit.converters.core.patches import apply_patches, read_asked, write_changed
 from exhibit.engine import track
 from exhibit.evaluation.scoring import write_json
 from exhibit.evidence import Document, Span
@@ -29,7 +30,7 @@ from exhibit.schemas.errors import DocumentError, ToolkitError
 from exhibit.schemas.review import REVIEW, Review, digest_gold, is_review, read_review
 from exhibit.schemas.run import RunQuestion
 from exhibit.storage.atomic import write_whole
-from exhibit.storage.bundle import open_bundle
+from exhibit.storage.bundle import BundleFolder, open_bundle
 from exhibit.storage.locations import keep_recent_files
 from exhibit.viewer import drawing
 from exhibit.viewer.drawing import FileSpans
@@ -289,9 +290,9 @@ def _apply(options: Any) -> Result:
 
 
 def _apply_reviews(reviews: Sequence[Review], options: Any) -> Result:
-    info = open_bundle(options.bundle).info
-    if info is None or info.draft is None:
-        return _add_questions(reviews, options)
+    bundle = open_bundle(options.bundle)
+    if bundle.info is None or bundle.info.draft is None:
+        return _add_questions(reviews, bundle, options)
     drafted = DraftedBundle(options.bundle)
     _check_same_questions(reviews, drafted.questions, options.bundle)
     draft, reopened = reviewing.apply_reviews(reviews, drafted, options.out, force=options.force)
@@ -302,17 +303,22 @@ def _apply_reviews(reviews: Sequence[Review], options: Any) -> Result:
     return record, [f"{options.out}: {counts}"]
 
 
-def _add_questions(reviews: Sequence[Review], options: Any) -> Result:
+def _add_questions(reviews: Sequence[Review], bundle: BundleFolder, options: Any) -> Result:
     """Write a copy of a bundle with the questions that reviewers added; judgments on a run are not applied here."""
     judged = sum(len(review.cases) for review in reviews)
     advice = f"first make a patch of judgments on a run: exhibit review read {' '.join(map(str, options.patch))}"
     if judged and not any(review.added for review in reviews):
         raise ToolkitError(f"{options.patch[0]}: contains judgments on a run; {advice}")
-    count = reviewing.add_questions(reviews, options.bundle, options.out, force=options.force)
+    if bundle.info is None:
+        advice = "questions can be added only to a bundle that Exhibit made"
+        raise ToolkitError(f"{options.bundle}: has no bundle.json; {advice}")
+    asked, _ = read_asked(bundle)
+    added = reviewing.make_added_rows(reviews, bundle, first=max((row.id for row, _ in asked), default=-1) + 1)
+    write_changed(bundle, bundle.info, [*asked, *added], [], Tally(), options.out, force=options.force)
     if judged:
         print_note(f"{judged} judgments are not applied: {advice}")
-    lines = [f"{options.out}: {count} questions added", f"next: exhibit evaluate {options.out}"]
-    return {"bundle": options.out, "added": count}, lines
+    lines = [f"{options.out}: {len(added)} questions added", f"next: exhibit evaluate {options.out}"]
+    return {"bundle": options.out, "added": len(added)}, lines
 
 
 def _check_same_questions(reviews: Sequence[Review], questions: Questions, where: Path) -> None:

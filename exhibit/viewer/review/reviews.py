@@ -438,17 +438,6 @@ def _place_case(case: ReviewedCase, drafted: DraftedBundle) -> ReviewedCase | No
     return case.model_copy(update={"better": case.better.model_copy(update={"contexts": contexts})})
 
 
-def add_questions(reviews: Sequence[Review], root: Path, out: Path, *, force: bool = False) -> int:
-    """Write a copy of a bundle with the questions that reviewers added; return the number of added questions."""
-    bundle = open_bundle(root)
-    if bundle.info is None:
-        raise BundleError(f"{root}: has no bundle.json; questions can be added only to a bundle that Exhibit made")
-    asked, _ = read_asked(bundle)
-    added = make_added_rows(reviews, bundle, first=max((row.id for row, _ in asked), default=-1) + 1)
-    write_changed(bundle, bundle.info, [*asked, *added], [], Tally(), out, force=force)
-    return len(added)
-
-
 def make_added_rows(reviews: Sequence[Review], bundle: BundleFolder, *, first: int) -> list[Drafted]:
     """Return the questions that reviewers added, with their gold, numbered from `first`."""
     rows = list[Drafted]()
