@@ -17,9 +17,8 @@ class Verb(NamedTuple):
     module: str  # the module's name; it is imported only when the subcommand is called
     help: str
     words: Sequence[str] = ()  # arguments that the function gets before the user's arguments
-    modes: Mapping[
-        str, str
-    ] = {}  # flags that another function, `module:function`, handles: it gets the other arguments
+    # flags that another function, `module:function`, handles: it gets the other arguments
+    modes: Mapping[str, str] = {}
 
 
 VERBS = {

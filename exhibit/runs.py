@@ -59,12 +59,8 @@ class Run(RunResults):
 def _flatten_row(row: RunQuestion) -> dict[str, Any]:
     fields: dict[str, Any] = {"dataset": row.dataset, "id": row.id, "question": row.question, "truth": row.truth}
     fields |= {"file": row.filename or "", "answer": row.reply.answer, "error": row.reply.error, "outcome": row.outcome}
-    return fields | {
-        "reason": row.reason,
-        "seconds": row.reply.seconds,
-        "confidence": row.reply.confidence,
-        **row.scores,
-    }
+    fields |= {"reason": row.reason, "seconds": row.reply.seconds, "confidence": row.reply.confidence}
+    return fields | row.scores
 
 
 def _make_frame(rows: Iterable[dict[str, Any]], *, index: list[str]) -> DataFrame:

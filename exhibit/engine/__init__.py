@@ -4,14 +4,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from exhibit.engine import runners
-from exhibit.engine.limits import (
-    Limits,
-    add_limit_arguments,
-    apply_limits,
-    get_limits,
-    is_worker,
-    read_limits,
-)
+from exhibit.engine.limits import Limits, add_limit_arguments, apply_limits, get_limits, is_worker, read_limits
 from exhibit.engine.outcome import Engine, In, Out, Outcome, track
 from exhibit.engine.worker import Worker, shutdown_idle
 from exhibit.runtime.command import parse_positive

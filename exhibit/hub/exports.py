@@ -278,14 +278,6 @@ _BREAKS = ("\n\n", "\n", ". ", " ")  # the strings after which a chunk may end, 
 Chunks = dict[str, list[tuple[int, int]]]
 
 _PROGRAM = Path(__file__).with_name("mteb_task.txt")
-_SHARED = {
-    "type": "Retrieval",
-    "category": "t2t",
-    "modalities": ["text"],
-    "eval_splits": ["test"],
-    "main_score": "ndcg_at_10",
-    "domains": ["Legal", "Written"],
-}
 _LANGUAGES = {
     "bg": "bul-Cyrl", "cs": "ces-Latn", "da": "dan-Latn", "de": "deu-Latn", "el": "ell-Grek", "en": "eng-Latn",
     "es": "spa-Latn", "fi": "fin-Latn", "fr": "fra-Latn", "hr": "hrv-Latn", "hu": "hun-Latn", "it": "ita-Latn",
@@ -367,7 +359,12 @@ def _describe_task(export: Export) -> tuple[dict[str, Any], str]:
         "description": info.summary if info and info.summary else _DESCRIPTION,
         "dataset": {"path": export.name, "revision": info.source.version if info else "1"},
         "eval_langs": [_LANGUAGES[code] for code in languages if code in _LANGUAGES] or [_LANGUAGES["en"]],
-        **_SHARED,
+        "type": "Retrieval",
+        "category": "t2t",
+        "modalities": ["text"],
+        "eval_splits": ["test"],
+        "main_score": "ndcg_at_10",
+        "domains": ["Legal", "Written"],
         "reference": info.source.url or None if info else None,
         "license": info.licence.id if info and info.licence.id in LICENCES - {"other", "unknown"} else None,
     }

@@ -9,15 +9,7 @@ from typing import NamedTuple
 
 from exhibit.evidence import Span
 from exhibit.law.language import LegalSystem, choose_system, system_of
-from exhibit.law.provisions import (
-    Edition,
-    LawName,
-    Provision,
-    find_provisions,
-    find_units,
-    label_key,
-    make_law_name,
-)
+from exhibit.law.provisions import Edition, LawName, Provision, find_provisions, find_units, label_key, make_law_name
 from exhibit.law.values import find_days
 from exhibit.rag.index import Index
 from exhibit.rag.passages import RankedPassage

@@ -193,7 +193,6 @@ async function followAddress() {
 // ---------------------------------------------------------------- opening
 
 const wide = window.matchMedia("(min-width: 900px)");
-const atDesk = () => wide.matches && !SEVERAL;
 function settle() {
   document.body.classList.toggle("stacked", !wide.matches && !SEVERAL);
   list.style.setProperty("--runs", RUNS);
@@ -242,7 +241,7 @@ function show(index, found, sheets, focus) {
   document.body.classList.add("reading");
   draw();
   if (focus) title.focus({ preventScroll: true });
-  if (focus || !atDesk() || panel.getBoundingClientRect().top < 0) panel.scrollIntoView({ block: "start" });
+  if (focus || !wide.matches || SEVERAL || panel.getBoundingClientRect().top < 0) panel.scrollIntoView({ block: "start" });
 }
 
 function toList() {
