@@ -114,8 +114,8 @@ def perform(step: Step, log: Path) -> None:
     print(f"{time.monotonic() - started:6.1f} s{', failed' if done.returncode else ''}", flush=True)
     if done.returncode:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_LINES:]
-        said = "".join(f"  {line}\n" for line in lines)
-        raise StepError(f"{step.label}:\n{said}  full output: {log}")
+        last_lines = "".join(f"  {line}\n" for line in lines)
+        raise StepError(f"{step.label}:\n{last_lines}  full output: {log}")
 
 
 if __name__ == "__main__":

@@ -141,9 +141,9 @@ def read_run(preset: str, folder: Path) -> Run:
     return Run(preset, figures, max(told["n"] for told in means["ALL"].values()))
 
 
-def _read_figure(told: Mapping[str, Any]) -> tuple[float, tuple[float, float] | None]:
-    low, high = told["ci95"]
-    return 100 * told["mean"], None if low is None else (100 * low, 100 * high)
+def _read_figure(values: Mapping[str, Any]) -> tuple[float, tuple[float, float] | None]:
+    low, high = values["ci95"]
+    return 100 * values["mean"], None if low is None else (100 * low, 100 * high)
 
 
 # ---------------------------------------------------------------- tables

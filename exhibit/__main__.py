@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not words or words[0] in ("--help", "-h", "help"):
         (sys.stdout if words else sys.stderr).write(format_help() + "\n")
         return 0 if words else USAGE
-    name, *rest = words
+    name, *after_verb = words
     if name == "--version":
         sys.stdout.write(f"{PROGRAM} {__version__}\n")
         return 0
@@ -100,12 +100,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "--verbose" in verbosity:
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
     verb = VERBS[name]
-    module, function, arguments = verb.module, "main", [*verb.words, *rest]
-    before_dashes = rest[: rest.index("--")] if "--" in rest else rest
+    module, function, arguments = verb.module, "main", [*verb.words, *after_verb]
+    before_dashes = after_verb[: after_verb.index("--")] if "--" in after_verb else after_verb
     if flag := next((flag for flag in verb.modes if flag in before_dashes), ""):
         module, _, function = verb.modes[flag].partition(":")
-        rest.remove(flag)
-        arguments = rest
+        after_verb.remove(flag)
+        arguments = after_verb
     with set_invocation(Invocation(quiet="--quiet" in verbosity, verbose="--verbose" in verbosity)):
         return int(getattr(import_module(module), function)(arguments))
 

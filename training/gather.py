@@ -85,8 +85,8 @@ class Excluded:
 
     def repeats(self, text: str) -> bool:
         """Return whether at least half of a text's shingles are in excluded documents."""
-        own = make_shingles(text)
-        return bool(own) and len(own & self._shingles) >= MOST_SHARED * len(own)
+        shingles = make_shingles(text)
+        return bool(shingles) and len(shingles & self._shingles) >= MOST_SHARED * len(shingles)
 
 
 FOLDER = Path(__file__).parent / "wordings"

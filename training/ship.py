@@ -81,10 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pack, record = load_pack(options.pack), json.loads((options.taught / "record.json").read_text(encoding="utf-8"))
     for name in options.only:
         file = f"{PLACES[name]}.safetensors"
-        before, path, told = options.before / file, options.out / file, {}
+        before, path, old = options.before / file, options.out / file, {}
         arrays = read_tensors(options.taught / f"{name}.safetensors")
         if name not in ("teacher", "verdicts"):
-            told = json.loads(before.with_suffix(".json").read_text(encoding="utf-8"))
+            old = json.loads(before.with_suffix(".json").read_text(encoding="utf-8"))
             arrays = mix(read_tensors(before), arrays, options.share)
         path.parent.mkdir(parents=True, exist_ok=True)
         # not in 8 bits, which would change an embedder's vectors and make cached vectors useless
@@ -96,9 +96,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "torch": record["torch"],
             "taught": {key: record[key] for key in ("teacher", name, "careful", "verdict teacher") if key in record},
             "share": options.share,
-            "start": {key: told[key] for key in ("sha256", "recipe", "start", "blend", "stack") if key in told},
+            "start": {key: old[key] for key in ("sha256", "recipe", "start", "blend", "stack") if key in old},
             "gathered": pack.notes,
-            "documents": list_documents(pack, told.get("documents") or {d["source"]: [] for d in pack.documents}),
+            "documents": list_documents(pack, old.get("documents") or {d["source"]: [] for d in pack.documents}),
         }
         about |= describe_kinds(pack) if name == "kinds" else {}
         about |= record["calibration"] if name == "teacher" else {}

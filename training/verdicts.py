@@ -41,11 +41,11 @@ def list_asked(pack: Pack, split: str) -> list[Asked]:
         document, _, query, _ = pack.rows[row].tolist()
         if pack.documents[document]["split"] != split or row not in windows.gold or query < 0:
             continue
-        here, (start, end) = windows.tokens_of(document), windows.gold[row][0].tolist()
-        first = int(np.searchsorted(windows.high[here], start, side="right"))
-        last = int(np.searchsorted(windows.low[here], end))
+        tokens, (start, end) = windows.tokens_of(document), windows.gold[row][0].tolist()
+        first = int(np.searchsorted(windows.high[tokens], start, side="right"))
+        last = int(np.searchsorted(windows.low[tokens], end))
         question = pack.text(pack.queries[query, 0])[: ASKED - 2]
-        asked.append(Asked(question, pack.tokens[here], slice(first, max(last, first + 1)), bool(yes)))
+        asked.append(Asked(question, pack.tokens[tokens], slice(first, max(last, first + 1)), bool(yes)))
     return asked
 
 

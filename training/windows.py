@@ -51,12 +51,12 @@ class Windows:
     def make_window(self, passage: int, random: Random | None = None) -> Window:
         """Return the window of a passage: its tokens with the rest of its sentences; `random` varies the window."""
         start, end = int(self.starts[passage]), int(self.ends[passage])
-        here = self.tokens_of(int(self.pack.passages[passage, 0]))
+        document = self.tokens_of(int(self.pack.passages[passage, 0]))
         drawn = 0.0 if random is None else random.random()
         if random is None or drawn < _WHOLE:
             low, high = self.pack.sentences[passage].tolist()
-            first = here.start + int(np.searchsorted(self.low[here], low))
-            last = here.start + int(np.searchsorted(self.high[here], high, side="right"))
+            first = document.start + int(np.searchsorted(self.low[document], low))
+            last = document.start + int(np.searchsorted(self.high[document], high, side="right"))
             return Window(min(first, start), max(last, end))
         if drawn < _WHOLE + _ALONE:
             return Window(start, end)
@@ -67,7 +67,7 @@ class Windows:
             last = int(random.integers(first + 1, len(cuts)))
             return Window(int(cuts[first]), int(cuts[last]))
         before, behind = random.integers(0, _ROOM, size=2).tolist()
-        low, high = here.start, here.stop
+        low, high = document.start, document.stop
         spare = max(0, _ROOM - (end - start))
         taken = min(before, spare, start - low)
         return Window(start - taken, min(high, end + min(behind, spare - taken)))

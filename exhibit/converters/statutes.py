@@ -312,12 +312,12 @@ class Law:
     @cached_property
     def _by_label(self) -> dict[tuple[str, str], list[Paragraph]]:
         index: dict[tuple[str, str], list[Paragraph]] = defaultdict(list)
-        for paragraph in self.own:
+        for paragraph in self.unquoted:
             index[label_key(paragraph.label)].append(paragraph)
         return index
 
     @cached_property
-    def own(self) -> list[Paragraph]:
+    def unquoted(self) -> list[Paragraph]:
         """The paragraphs (§) of the law itself, without the paragraphs that an article quotes."""
         return [paragraph for paragraph in self.paragraphs if not paragraph.quoted]
 
@@ -327,7 +327,7 @@ class Law:
         gone = set(self.system.data.get("repealed", "").split())
         return [
             paragraph
-            for paragraph in self.own
+            for paragraph in self.unquoted
             if len(words := self.words(paragraph)) >= _MIN_WORDS_CHARS
             and gone.isdisjoint(_WORD.findall(f"{paragraph.title} {words[:_MIN_WORDS_CHARS]}".lower()))
         ]
@@ -502,7 +502,7 @@ class QuestionMaker:
                 yield self._make_row("said", paragraph, edition.words(paragraph), [(edition, paragraph)], as_of=day)
 
     def _governs(self) -> Iterator[RawRow]:
-        titles = Counter(paragraph.title.casefold() for paragraph in self.last.own)
+        titles = Counter(paragraph.title.casefold() for paragraph in self.last.unquoted)
         alone = [p for p in self.last.live if p.title and titles[p.title.casefold()] == 1]
         for paragraph in self._choose("governs", alone):
             yield self._make_row("governs", paragraph, paragraph.label, [(self.last, paragraph)], title=paragraph.title)

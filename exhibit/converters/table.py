@@ -137,8 +137,8 @@ def _find_lacking(
     placed = _list_placed(row)
     missing = next((quote.filename for quote in placed if quote.filename not in documents), None)
     if missing is not None:
-        reason, more = shelf.lost[missing]
-        return reason, f"{missing} ({more})" if more else missing
+        reason, detail = shelf.lost[missing]
+        return reason, f"{missing} ({detail})" if detail else missing
     if row.is_impossible:
         return "", ""
     texts = any(quote.text or quote.provision for quote in placed)

@@ -175,9 +175,9 @@ def _compare(path: Path, page: fetch.UrlLine, gold: Gold) -> tuple[State, list[s
     if old.text.split() == new.text.split():
         return "unchanged", []
     lines = list(list_changes(old.text, new.text))
-    more = [f"… and {len(lines) - MAX_SHOWN} more sentences"] if len(lines) > MAX_SHOWN else []
+    omitted = [f"… and {len(lines) - MAX_SHOWN} more sentences"] if len(lines) > MAX_SHOWN else []
     lost = [(id, quote) for id, quote in gold if quote and not locate(quote, new)]
-    return "changed", [*lines[:MAX_SHOWN], *more, *_list_lost(lost)]
+    return "changed", [*lines[:MAX_SHOWN], *omitted, *_list_lost(lost)]
 
 
 def _list_lost(gold: Gold) -> list[str]:

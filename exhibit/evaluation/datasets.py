@@ -191,8 +191,8 @@ def _explain_labels(bundles: Iterable[BundleFolder], selection: Selection) -> st
     known, meant = [], ""
     for label, wanted in selection.where.items():
         values = sorted({str(row[label]) for row in labels if label in row})
-        more = f" and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
-        known.append(f"{label}: {', '.join(values[:_VALUES]) or 'no such label'}{more}")
+        omitted = f" and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
+        known.append(f"{label}: {', '.join(values[:_VALUES]) or 'no such label'}{omitted}")
         folded = {value.casefold(): value for value in reversed(values)}
         if near := [folded[key] for key in difflib.get_close_matches(wanted[0].casefold(), folded, n=1)]:
             meant = f" (did you mean --where {label}={near[0]}?)"
@@ -403,8 +403,8 @@ def _refuse_questions(
 
 def list_names(names: Sequence[str]) -> str:
     """Return the first three names, and the number of the others."""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
+    omitted = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + omitted
 
 
 # ---------------------------------------------------------------- labels to choose from

@@ -146,8 +146,8 @@ class Documents:
             return ()
         placement = self._placement(passage.text, filename)
         if page is not None:
-            there = [_keep_on_page(piece, page, document) for piece in placement.pieces]
-            placement = replace(placement, pieces=tuple(there))
+            on_page = [_keep_on_page(piece, page, document) for piece in placement.pieces]
+            placement = replace(placement, pieces=tuple(on_page))
         return spans_of(
             placement, document, wanted=lambda place: gold is not None and any(touches(span, gold) for span in place)
         )
@@ -218,8 +218,8 @@ def _has_gaps(placement: Placement) -> bool:
 
 def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPiece:
     """Return a fragment with only its occurrences on a page; if none is on that page, with all occurrences."""
-    there = [place for place in piece.places if any(page in document.pages_of(span) for span in place)]
-    return piece._replace(places=tuple(there)) if there else piece
+    places = [place for place in piece.places if any(page in document.pages_of(span) for span in place)]
+    return piece._replace(places=tuple(places)) if places else piece
 
 
 def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:

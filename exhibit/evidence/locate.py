@@ -244,8 +244,8 @@ def _locate_alike(quote: str, document: Document) -> list[Match]:
     best: dict[Span, float] = {}
     for start, end in find_windows(needle, document.body.text, allowed)[:most]:
         text = document.body.text[start:end]
-        there = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)}
-        part = align(needle, text, most=allowed) if sum(map(there.__contains__, grams)) >= fewest else None
+        text_grams = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)}
+        part = align(needle, text, most=allowed) if sum(map(text_grams.__contains__, grams)) >= fewest else None
         if part is not None:
             best[Span(start + part.start, start + part.end)] = round(1 - part.distance / len(needle), 4)
     taken: list[Span] = []
@@ -273,8 +273,8 @@ def find_windows(needle: str, text: str, allowed: int) -> list[Span]:
     for start in sorted(votes):
         window, pieces = Span(max(start - allowed, 0), min(start + len(needle) + allowed, len(text))), votes[start]
         if windows and window.start <= windows[-1][0].start + 2 * allowed:
-            earlier, more = windows.pop()
-            window, pieces = Span(earlier.start, window.end), pieces + more
+            earlier, earlier_pieces = windows.pop()
+            window, pieces = Span(earlier.start, window.end), pieces + earlier_pieces
         windows.append((window, pieces))
     return [window for window, _ in sorted(windows, key=lambda window: -window[1])[:MAX_PLACES]]
 

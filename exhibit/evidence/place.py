@@ -123,28 +123,28 @@ def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], boun
     for hit in hits:
         end = hit + MIN_SHARED_LETTERS
         # each slip is followed by a longer match, so no stretch is longer than twice the needle
-        ahead, there, more = _grow(after, haystack.text[end : end + 2 * len(after) + _MIN_RESUMED_LETTERS])
+        ahead, reach, letters_ahead = _grow(after, haystack.text[end : end + 2 * len(after) + _MIN_RESUMED_LETTERS])
         back, earlier, other = _grow(
             before, haystack.text[max(hit - 2 * len(before) - _MIN_RESUMED_LETTERS, 0) : hit][::-1]
         )
-        key = (MIN_SHARED_LETTERS + more + other, at - back, at + MIN_SHARED_LETTERS + ahead)
-        grown.setdefault(key, []).append(Span(*haystack.span(hit - earlier, end + there)))
+        key = (MIN_SHARED_LETTERS + letters_ahead + other, at - back, at + MIN_SHARED_LETTERS + ahead)
+        grown.setdefault(key, []).append(Span(*haystack.span(hit - earlier, end + reach)))
     letters, start, end = max(grown, key=lambda key: (key[0], -key[1]))
     return Stretch(start, end, tuple(dict.fromkeys(grown[letters, start, end])), letters)
 
 
 def _grow(text: str, other: str) -> tuple[int, int, int]:
     """Return how many characters at the start of each text match, and the number of common letters."""
-    ahead = there = letters = 0
+    ahead = reach = letters = 0
     while True:
-        pairs = enumerate(zip(text[ahead:], other[there:], strict=False))
-        same = next((at for at, (a, b) in pairs if a != b), min(len(text) - ahead, len(other) - there))
-        ahead, there, letters = ahead + same, there + same, letters + same
-        slip = _find_slip(text, ahead, other, there)
+        pairs = enumerate(zip(text[ahead:], other[reach:], strict=False))
+        same = next((at for at, (a, b) in pairs if a != b), min(len(text) - ahead, len(other) - reach))
+        ahead, reach, letters = ahead + same, reach + same, letters + same
+        slip = _find_slip(text, ahead, other, reach)
         if slip is None:
-            return ahead, there, letters
+            return ahead, reach, letters
         # letters that only the document has reduce the stretch's score
-        ahead, there, letters = ahead + slip[0], there + slip[1], letters - max(slip[1] - slip[0], 0)
+        ahead, reach, letters = ahead + slip[0], reach + slip[1], letters - max(slip[1] - slip[0], 0)
 
 
 _SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a or b), key=lambda s: (max(s), sum(s)))

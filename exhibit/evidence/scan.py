@@ -231,7 +231,7 @@ def _make_content(frame: tuple[float, ...], lines: Sequence[TextLine]) -> bytes:
     matrix = " ".join(_format_number(value) for value in frame)
     # put a space between texts side by side, because not every reader would insert one
     beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]
-    drawn = "\n".join(word for line, more in zip(lines, beside, strict=True) for word in _draw_words(line, spaced=more))
+    drawn = "\n".join(word for line, near in zip(lines, beside, strict=True) for word in _draw_words(line, spaced=near))
     return f"\nQ q {matrix} cm BT 3 Tr\n{drawn}\nET Q\n".encode("ascii")
 
 

@@ -214,8 +214,8 @@ def read_system(path: Path) -> LegalSystem:
         )
         ordinals = {word: int(value) for word, value in (pair.split("=") for pair in data["ordinals"].split())}
         refers, follows = (tuple(data.get(key, "").split()) for key in ("refers", "follows"))
-        rest = {key: data[key] for key in ("number", "country") if key in data}
-        return LegalSystem(data["name"], data["language"], levels, ordinals, refers, follows, **rest, data=data)
+        optional = {key: data[key] for key in ("number", "country") if key in data}
+        return LegalSystem(data["name"], data["language"], levels, ordinals, refers, follows, **optional, data=data)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
         example = "see law/systems/english.toml for an example"
         raise ToolkitError(f"{path}: not a legal system: {error}; {example}") from error

@@ -201,11 +201,11 @@ def count_proper_words(text: str) -> Counter[str]:
     plain = f"\n{replace_typography(text)}"
     fresh, counts = Counter(_FRESH.findall(plain)), Counter[str]()
     for written, count in Counter(_WORD.findall(plain)).items():
-        first, _, rest = written.partition("'")
+        first, _, suffix = written.partition("'")
         if _CAPITAL.search(first):
             count -= fresh[written]
         else:  # a name with a prefix, such as "d'Or"
-            written = rest
+            written = suffix
         for term in name_terms(written) if count > 0 and _CAPITAL.search(written) else ():
             counts[term] += count
     return counts

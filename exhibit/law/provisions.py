@@ -331,13 +331,13 @@ def _read_numbers(text: str, match: re.Match[str], *, below: bool) -> tuple[list
         return [(str(number), ()) for number in _list_range(int(ends[1]), int(ends[2]))], end
     plural = plural or below  # a lower part may be a list without a plural: "Abs. 1, 3"
     numbers = [(number.rstrip("ºª°"), _read_brackets(match["brackets"]))]
-    while plural and (mark := _NEXT.match(text, end)) and (more := _LISTED.match(text, mark.end())):
-        digits, _, brackets = more[0].partition("(")
+    while plural and (mark := _NEXT.match(text, end)) and (item := _LISTED.match(text, mark.end())):
+        digits, _, brackets = item[0].partition("(")
         last = numbers[-1][0]
         if mark["range"] and last.isdigit() and digits.isdigit():
             numbers += [(str(number), ()) for number in _list_range(int(last), int(digits))[1:-1]]
         numbers.append((digits.strip(), _read_brackets(f"({brackets}" if brackets else "")))
-        end = more.end()
+        end = item.end()
     return numbers, end
 
 

@@ -73,11 +73,11 @@ def _spell(number: int, joint: str) -> str:
     if number < 20:
         return _SMALL[number]
     if number < 100:
-        tens, rest = divmod(number, 10)
-        return _TENS[tens - 2] + (f"-{_SMALL[rest]}" if rest else "")
+        tens, left = divmod(number, 10)
+        return _TENS[tens - 2] + (f"-{_SMALL[left]}" if left else "")
     name, scale = max((pair for pair in [("hundred", 100), *_SCALES.items()] if pair[1] <= number), key=lambda p: p[1])
-    count, rest = divmod(number, scale)
-    return f"{_spell(count, joint)} {name}" + (f"{joint if rest < 100 else ' '}{_spell(rest, joint)}" if rest else "")
+    count, left = divmod(number, scale)
+    return f"{_spell(count, joint)} {name}" + (f"{joint if left < 100 else ' '}{_spell(left, joint)}" if left else "")
 
 
 def takes_an(number: int) -> bool:
@@ -101,7 +101,7 @@ class Day(NamedTuple):
 
     def is_within(self, other: "Day") -> bool:
         """Return whether another date has the same year, month and day, as far as this date states them."""
-        return all(mine is None or mine == its for mine, its in zip(self, other, strict=True))
+        return all(value is None or value == known for value, known in zip(self, other, strict=True))
 
 
 @cache
@@ -517,10 +517,10 @@ def read_statement(text: str) -> Statement:
         dates.append(frozenset(readings))
         pieces += [plain[end : match.start()], " " * len(match[0])]
         end = match.end()
-    rest = "".join([*pieces, plain[end:]]).lower()
-    loose = {_write_figure(match) for match in _FIGURE.finditer(rest) if match[0] != "one"}
+    undated = "".join([*pieces, plain[end:]]).lower()
+    loose = {_write_figure(match) for match in _FIGURE.finditer(undated) if match[0] != "one"}
     numbers = map(_write_figure, _FIGURE.finditer(plain.lower()))
-    words = _FIGURE.sub(lambda match: _write_figure(match) + " " * (match[1] is not None), rest)
+    words = _FIGURE.sub(lambda match: _write_figure(match) + " " * (match[1] is not None), undated)
     for word, pattern in _WRITTEN.items():
         words = pattern.sub(f" {word} ", words)
     words = _DOTTED.sub(lambda match: match.group().replace(".", "") + " ", words)

@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
         report = pipeline.index(options.source, options.out, force=options.force)
         print_results(asdict(report), "\n".join(_report_lines(options.out, report)), as_json=options.json)
         return 0
-    index = open_index(options.index, own=choose_given_settings(vars(options)))
+    index = open_index(options.index, overrides=choose_given_settings(vars(options)))
     pipeline = Pipeline(index.config).open(options.index)
     if options.action == "search":
         records = [_describe_passages(retrieved) for retrieved in pipeline.search(options.questions)]

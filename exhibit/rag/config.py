@@ -167,8 +167,8 @@ class Config(Search, Ingest):
     def ingest_hash(self) -> str:
         return hashlib.sha256(json.dumps(self.ingest, sort_keys=True).encode()).hexdigest()[:16]
 
-    def with_own(self, own: Mapping[str, Any], *, where: str) -> "Config":
-        """Return an index's config, with the user's settings (`own`) in place of the stored settings.
+    def with_overrides(self, overrides: Mapping[str, Any], *, where: str) -> "Config":
+        """Return an index's config, with the user's settings (`overrides`) in place of the stored settings.
 
         An index may come from another person and must not decide where questions and keys are sent. So a
         plug-in that may use a server is an error unless the user names it. A setting that would need another
@@ -176,12 +176,12 @@ class Config(Search, Ingest):
         """
         for name in ASKED:
             value = getattr(self, name)
-            if name not in own and not _is_local(name, value):
+            if name not in overrides and not _is_local(name, value):
                 raise ToolkitError(
                     f"{where}: the index was built with {name} = {value!r}, which may send questions to a server; "
                     f"to allow this, add --{name} {value}"
                 )
-        changed = {name: value for name, value in own.items() if value != getattr(self, name)}
+        changed = {name: value for name, value in overrides.items() if value != getattr(self, name)}
         if fixed := sorted(set(changed) & set(Ingest.model_fields)):
             raise ToolkitError(f"{', '.join(fixed)}: fixed when the index was built; to change this, build it again")
         return Config.parse({**self.model_dump(), **changed})

@@ -136,8 +136,8 @@ class DocumentNames:
             # a pair of adjacent words adds only the information that its single words lack
             weights = self._zeros
             self._raise_weights(weights, "pairs", pair, math.inf)
-            more = np.maximum(0.0, weights - single[first.term] - single[second.term])
-            phrases = phrases + self._keep_certain(more, apart)
+            added = np.maximum(0.0, weights - single[first.term] - single[second.term])
+            phrases = phrases + self._keep_certain(added, apart)
         title = self._weigh_title({word.term for word in words})
         likely = {"", *(AGREED if kind == "contract" else {kind})}  # a document whose kind is unknown may be meant
         others = np.array([_OTHER_KIND_PENALTY * bool(kind and other not in likely) for _, other, _ in self._rows])

@@ -259,18 +259,18 @@ def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
     return table
 
 
-def open_index(folder: Path, config: Config | None = None, *, own: Mapping[str, Any] | None = None) -> Index:
-    """Open an index with `config`, or with its stored settings changed by the user's settings (`own`).
+def open_index(folder: Path, config: Config | None = None, *, overrides: Mapping[str, Any] | None = None) -> Index:
+    """Open an index with `config`, or with its stored settings changed by the user's settings (`overrides`).
 
     Errors name the remedy.
     """
     if not (folder / MANIFEST).is_file():
         raise BundleError(f"{folder}: no index here (no {MANIFEST}); build one: exhibit index DOCUMENTS --out {folder}")
     with report_damage(folder):  # checksums detect damage, not manipulation: a forged index has valid checksums
-        return _open(folder, config, own or {})
+        return _open(folder, config, overrides or {})
 
 
-def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
+def _open(folder: Path, config: Config | None, overrides: Mapping[str, Any]) -> Index:
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise BundleError(f"{folder}: not an index of this version ({FORMAT}); build the index again (--ingest fresh)")
@@ -284,7 +284,7 @@ def _open(folder: Path, config: Config | None, own: Mapping[str, Any]) -> Index:
     if config is not None and config.ingest_hash != manifest["config_hash"]:
         settings = ", ".join(name for name, value in config.ingest.items() if value != stored.ingest[name])
         raise BundleError(f"{folder}: built with other settings ({settings}); build the index again (--ingest fresh)")
-    config = config or stored.with_own(own, where=str(folder))
+    config = config or stored.with_overrides(overrides, where=str(folder))
     index = Index(folder, config, embedder=manifest["embedder"], dimensions=manifest["dimensions"])
     index.manifest_sha256 = sha256_of(folder / MANIFEST)
     for layer in index.layers:

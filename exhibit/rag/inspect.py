@@ -56,8 +56,8 @@ def kind_of(path: str) -> str:
 
 
 class Inspector:
-    def __init__(self, folder: Path, own: Mapping[str, Any]) -> None:
-        self.pipeline = Pipeline(open_index(folder, own=own).config).open(folder)
+    def __init__(self, folder: Path, overrides: Mapping[str, Any]) -> None:
+        self.pipeline = Pipeline(open_index(folder, overrides=overrides).config).open(folder)
         self.index = self.pipeline.opened
         self.category = {entry.filename: _category_of(entry) for entry in self.index.documents}
 

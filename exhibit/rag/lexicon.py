@@ -201,8 +201,8 @@ class Columns:
         self._pending.append([np.asarray(*pair) for pair in zip(columns, self._dtypes, strict=True)])
 
     def remove(self, owners: Keys) -> None:
-        rest = ~np.isin(self.entries[-2], owners)
-        self._write([column[rest] for column in self.entries])
+        remaining = ~np.isin(self.entries[-2], owners)
+        self._write([column[remaining] for column in self.entries])
 
     def save(self) -> None:
         if self._pending:
@@ -282,12 +282,12 @@ class Words:
         table = np.zeros((len(keys), len(terms)), np.float32)
         for column, term in enumerate(terms if len(keys) else ()):
             owners, counts = self._postings.find(term)
-            rows, here = find_rows(owners, keys)
-            table[here, column] = counts[rows[here]] & _MAX_COUNT
+            rows, matched = find_rows(owners, keys)
+            table[matched, column] = counts[rows[matched]] & _MAX_COUNT
         known, all_lengths = self._lengths.entries
-        rows, here = find_rows(known, keys)
+        rows, matched = find_rows(known, keys)
         lengths = np.zeros(len(keys), np.float32)
-        lengths[here] = all_lengths[rows[here]]
+        lengths[matched] = all_lengths[rows[matched]]
         return self._saturate(table, lengths[:, None])
 
     def scores(self, terms: Sequence[str], keys: Keys) -> Scores:
@@ -301,8 +301,8 @@ class Words:
         total = np.zeros(len(keys), np.float32)
         for term, weight in zip(terms, self.compute_rarity(terms), strict=True):
             owners, stored = self._postings.find(term)
-            rows, here = find_rows(keys, owners)
-            if not here.all():
+            rows, matched = find_rows(keys, owners)
+            if not matched.all():
                 raise BundleError(
                     "the table of words names a text that is not in the index; build the index again (--ingest fresh)"
                 )

@@ -176,9 +176,9 @@ def make_hits(index: Index, passages: Sequence[RankedPassage]) -> list[Hit]:
     for number, span, score in passages:
         words, changes = index.text_of(number)[slice(*span)], index.changes(number)
         # a passage may begin with a line break that still belongs to the previous section
-        here = bisect_right(changes, span.end - len(words.lstrip()), key=itemgetter(0))
-        inner = tuple(changes[here : bisect_left(changes, span.end, key=itemgetter(0))])
-        hits.append(Hit(index.document(number).filename, span, words, score, *changes[here - 1][1:], inner))
+        start = bisect_right(changes, span.end - len(words.lstrip()), key=itemgetter(0))
+        inner = tuple(changes[start : bisect_left(changes, span.end, key=itemgetter(0))])
+        hits.append(Hit(index.document(number).filename, span, words, score, *changes[start - 1][1:], inner))
     return hits
 
 

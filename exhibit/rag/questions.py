@@ -138,8 +138,8 @@ def understand(question: str, carried: Carried = is_written_as_name) -> Query:
     if lead := _find_lead(text, quotes, carried):
         names, asks = text[slice(*lead)].strip(_EDGES), text[lead.end :].strip(_EDGES)
         # `In the agreement, what does Kenway …`: the lead has the kind, the rest may have the name
-        more = "" if carried(names) else _find_mentions(asks, [], carried)
-        return _make_query(question, f"{names} {more}".strip(), asks, apart=True)
+        other_names = "" if carried(names) else _find_mentions(asks, [], carried)
+        return _make_query(question, f"{names} {other_names}".strip(), asks, apart=True)
     references = find_references(text, quotes)
     named = [text[slice(*reference.span)].strip() for reference in references]
     if asks := _without(text, [reference.span for reference in references if reference.sure]):

@@ -282,10 +282,10 @@ def _compare_vectors(vectors: Vectors, keys: Keys, index: Index) -> Scores:
     scores, near = index.store("chunk").search(vectors, len(keys), within=keys)
     similarity = np.zeros((len(vectors), len(keys)), np.float32)
     for row, row_scores, row_near in zip(similarity, scores, near, strict=True):
-        here = row_near >= 0
-        if here.any():
-            row[:] = row_scores[here].min()
-            row[np.searchsorted(keys, row_near[here])] = row_scores[here]
+        present = row_near >= 0
+        if present.any():
+            row[:] = row_scores[present].min()
+            row[np.searchsorted(keys, row_near[present])] = row_scores[present]
     return similarity
 
 

@@ -232,8 +232,8 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
     """Yield the JSON objects of a stream, each of which is on one line or on several lines with `data:`."""
     name, held = "", list[str]()
     for line in lines:
-        field, colon, rest = line.strip().partition(":")
-        text = rest.strip() if field in ("data", "event") else line.strip()
+        field, colon, value = line.strip().partition(":")
+        text = value.strip() if field in ("data", "event") else line.strip()
         if field == "event":
             name = text
             if name == "end":  # such an event may have no data
@@ -368,8 +368,8 @@ class HttpClient:
 
 @cache  # reading the proxy settings is slow
 def _find_proxy(scheme: str, host: str) -> str:
-    here = host in ("localhost", "127.0.0.1", "::1")
-    return "" if not host or here or proxy_bypass(host) else getproxies().get(scheme, "")
+    is_local = host in ("localhost", "127.0.0.1", "::1")
+    return "" if not host or is_local or proxy_bypass(host) else getproxies().get(scheme, "")
 
 
 class Response:

@@ -70,8 +70,8 @@ def is_url(text: str) -> bool:
 def parse_location(text: str) -> Location:
     if not is_url(text):
         return Path(text)
-    scheme, _, rest = text.partition("://")
-    return Path(rest) if scheme.lower() in {"file", "local"} else Remote(text)
+    scheme, _, path = text.partition("://")
+    return Path(path) if scheme.lower() in {"file", "local"} else Remote(text)
 
 
 def origin_of(folder: Path) -> Remote | None:

@@ -116,9 +116,9 @@ def _choose_clauses(
     random.Random(f"{seed}\0{document.filename}").shuffle(order)
     gone: list[Clause] = []
     for id in order:
-        more = [clause for clause in held[id] or () if clause not in gone]
-        if len(gone) + len(more) <= most:
-            gone += more
+        clauses_of_row = [clause for clause in held[id] or () if clause not in gone]
+        if len(gone) + len(clauses_of_row) <= most:
+            gone += clauses_of_row
     chosen = []
     for row in rows:
         row_clauses = held[row.id]

@@ -197,8 +197,8 @@ def find_dataset_roots(
     for run in runs:
         for name, entry in run.config.datasets.items():
             addresses = [address for address in (entry.origin, entry.path) if address]
-            here = [Path(address) for address in addresses if not is_url(address)]
-            recorded = (path for path in here if (path / TRAIN).is_file() and (path / CORPUS).is_dir())
+            local_paths = [Path(address) for address in addresses if not is_url(address)]
+            recorded = (path for path in local_paths if (path / TRAIN).is_file() and (path / CORPUS).is_dir())
             root = folders[name][0] if name in folders else next(recorded, None)
             if root is not None:
                 roots.setdefault(name, root)

@@ -42,11 +42,11 @@ def _make_parser() -> cli.Parser:
     commands = parser.add_subparsers(dest="command", required=True)
 
     def add_command(
-        name: str, work: Callable[[Any], int], help: str, nargs: int | str = 1, **more: Any
+        name: str, work: Callable[[Any], int], help: str, nargs: int | str = 1, **extra: Any
     ) -> Callable[..., Any]:
         command: argparse.ArgumentParser = commands.add_parser(name, help=help)
         command.set_defaults(work=work)
-        command.add_argument("runs", **{"type": Path, "metavar": "RUN", "nargs": nargs, **more})
+        command.add_argument("runs", **{"type": Path, "metavar": "RUN", "nargs": nargs, **extra})
         if name in ("summary", "diff", "index"):
             command.add_argument("--metrics", type=split_requests, default=[], metavar="NAME,…")
         if name in ("summary", "diff"):

@@ -155,7 +155,7 @@ def test_open_index_refuses_database_with_a_trigger_even_if_the_checksum_matches
     manifest["sha256"]["index.sqlite"] = sha256_of(path)
     (tmp_path / "index" / MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(BundleError, match="tables are not those of an index"):
-        open_index(tmp_path / "index", own={"embedder": "hashing:64"})
+        open_index(tmp_path / "index", overrides={"embedder": "hashing:64"})
 
 
 def test_open_refuses_index_built_with_other_settings_or_embedder(tmp_path, corpus):

@@ -288,11 +288,11 @@ class Corpus:
         """
         plain = normalise_name(name)
         number = reference_of(plain)
-        rest = set(plain.removeprefix(number).split())
+        title = set(plain.removeprefix(number).split())
         numbered = [
             source
-            for source in self._named.get(number, ()) if number and rest
-            if 2 * len(rest & {word for n in source.names for word in normalise_name(n).split()}) >= len(rest)
+            for source in self._named.get(number, ()) if number and title
+            if 2 * len(title & {word for n in source.names for word in normalise_name(n).split()}) >= len(title)
         ]  # fmt: skip
         courts = find_courts(name) if re.search(r"\bguide(?: \d{4})?$", plain) else set()
         return self._named.get(plain) or numbered or self._list_guides(courts)

@@ -126,12 +126,12 @@ _EXCERPT_CHARS = 600
 
 
 def _add_exports(path: Path, item: Item, exports: dict[str, RulesFile], tally: Tally) -> None:
-    here, nameless = run_in_worker(read_export, path)
+    found_exports, nameless = run_in_worker(read_export, path)
     for _ in range(nameless):
         tally.fault("export record without a document's name", path.name)
-    if not here:
+    if not found_exports:
         tally.leave_out("JSON file that is not an export of documents", path.name, item=item)
-    for key, export in here.items():
+    for key, export in found_exports.items():
         known = exports.get(key, export)
         if known is not export:
             same = known.raw.text == export.raw.text

@@ -53,10 +53,10 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
         done = _materialise_all(benchmark, folder / CORPUS, texts, engine, tally, options)
         rows = [row for row in benchmark.rows if _is_usable(row, benchmark, done, tally)]
         settle_pages(done, (quote for row in rows for quote in row.quotes), tally)
-        asked, waiting = list[Asked](), list[Asked]()
+        questions, drafts = list[Asked](), list[Asked]()
         for row in rows:
             unsure = benchmark.draft and row.labels.get("draft") == "unsure"  # a person must review it
-            (waiting if unsure else asked).append((_make_row(row, done), list(_make_gold(row, done))))
+            (drafts if unsure else questions).append((_make_row(row, done), list(_make_gold(row, done))))
             for quote in () if unsure else row.quotes:
                 _note_gold(row, quote, done[quote.filename].places[quote], tally)
         owners: list[RawDocument | RawRow] = [*rows, *(raw for raw in benchmark.documents if raw.filename in done)]
@@ -79,22 +79,22 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
             draft=benchmark.draft,
             printing=describe_printing(document.printer for document in done.values()),
         )
-        return write_bundle(bundle, asked, waiting, folder, engine=engine, text=text, texts=texts)
+        return write_bundle(bundle, questions, drafts, folder, engine=engine, text=text, texts=texts)
 
 
 def write_bundle(
-    info: BundleInfo, asked: Sequence[Asked], waiting: Sequence[Asked], folder: Path, *, engine: Engine,
+    info: BundleInfo, questions: Sequence[Asked], drafts: Sequence[Asked], folder: Path, *, engine: Engine,
     text: CardText, texts: Path | None = None,
 ) -> BundleInfo:  # fmt: skip
     """Write questions, drafts, card and finally bundle.json, which lists the other files; then validate the bundle."""
-    rows, gold = [row for row, _ in asked], [line for _, lines in asked for line in lines]
+    rows, gold = [row for row, _ in questions], [line for _, lines in questions for line in lines]
     write_train(rows, folder / TRAIN)
     write_gold(gold, folder / GOLD)
     counts = count_gold(rows, gold, documents=len(info.documents), hows=info.counts.located)
     info = info.model_copy(update={"counts": counts})
     if info.draft is not None:
-        (folder / DRAFTS).write_text(drafts_text(waiting), encoding="utf-8")
-        draft = info.draft.model_copy(update={"sure": len(rows), "unsure": len(waiting)})
+        (folder / DRAFTS).write_text(drafts_text(drafts), encoding="utf-8")
+        draft = info.draft.model_copy(update={"sure": len(rows), "unsure": len(drafts)})
         info = info.model_copy(update={"draft": draft})
     info = write_card(info, folder, rows=rows, gold=gold, engine=engine, text=text, texts=texts)
     paths = sorted((path.relative_to(folder) for path in folder.rglob("*") if path.is_file()), key=PurePosixPath)

@@ -59,7 +59,7 @@ def apply_patches(
     info = bundle.info
     if info is None:
         raise BundleError(f"{root}: no {INFO}; patches apply only to bundles that a converter made")
-    asked, waiting = read_asked(bundle)
+    questions, drafts = read_asked(bundle)
     tally = Tally(strict=strict)
     for path in paths:
         patch = read_patch(path)
@@ -72,24 +72,24 @@ def apply_patches(
             if name in known:
                 tally.leave_out(f"set aside by a patch: {aside[name]}", name)
         named = {question.id for question in patch.questions} | {fix.id for fix in patch.corrections}
-        unknown = named - {row.id for row, _ in (*asked, *waiting)}
+        unknown = named - {row.id for row, _ in (*questions, *drafts)}
         for name in (*(name for name in aside if name not in known), *(f"question {id}" for id in sorted(unknown))):
             tally.note(ELSEWHERE, f"{path.name}: {name}")
-        before = len(asked) + len(waiting)
+        before = len(questions) + len(drafts)
         noted = len(tally.noted.get(CORRECTED, ()))
-        asked, waiting = (_correct(pairs, patch, aside, bundle, tally) for pairs in (asked, waiting))
+        questions, drafts = (_correct(pairs, patch, aside, bundle, tally) for pairs in (questions, drafts))
         entry = PatchEntry(
             name=path.name,
             sha256=sha256_of(path),
             about=patch.about,
             documents=len(info.documents) - len(documents),
-            questions=before - len(asked) - len(waiting),
+            questions=before - len(questions) - len(drafts),
             corrections=len(tally.noted.get(CORRECTED, ())) - noted,
         )
         if must_fit and not any((entry.documents, entry.questions, entry.corrections)):
             raise BundleError(f"{path}: none of its corrections matches {root}; was the patch applied already?")
         info = info.model_copy(update={"documents": documents, "patches": [*info.patches, entry]})
-    return write_changed(bundle, info, asked, waiting, tally, out, force=force, text=text)
+    return write_changed(bundle, info, questions, drafts, tally, out, force=force, text=text)
 
 
 def _correct(
@@ -142,8 +142,8 @@ def replace_gold(
 
 
 def write_changed(
-    bundle: BundleFolder, info: BundleInfo, asked: Sequence[Asked], waiting: Sequence[Asked], tally: Tally, out: Path,
-    *, force: bool, text: CardText | None = None,
+    bundle: BundleFolder, info: BundleInfo, questions: Sequence[Asked], drafts: Sequence[Asked], tally: Tally,
+    out: Path, *, force: bool, text: CardText | None = None,
 ) -> BundleInfo:  # fmt: skip
     """Write a copy of a bundle with other questions and, if it is a drafted bundle, with the drafts in `waiting`."""
     check_out(out, force=force)
@@ -161,4 +161,4 @@ def write_changed(
             with fetch_file(bundle.files[name]) as local_path:
                 shutil.copyfile(local_path, folder / CORPUS / name)
         engine = open_engine("local", jobs=1, items=len(documents))
-        return write_bundle(info, asked, waiting, folder, engine=engine, text=text)
+        return write_bundle(info, questions, drafts, folder, engine=engine, text=text)

@@ -105,8 +105,8 @@ def precedent_matching(case: Case, options: Options) -> float | None:
     others = map(_list_file_names, files) if len(files) == len(named) else [()] * len(named)
     seed = options.parity == "seed"
     scores = [
-        max((compare_sources(name, other, seed=seed) for name in (source, *more) for other in given), default=0.0)
-        for source, more in zip(named, others, strict=True)
+        max((compare_sources(name, other, seed=seed) for name in (source, *aliases) for other in given), default=0.0)
+        for source, aliases in zip(named, others, strict=True)
     ]
     return sum(scores) / len(scores) if scores else None
 

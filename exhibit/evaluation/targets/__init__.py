@@ -121,8 +121,8 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
     model = find_target(wanted)[1]
     known = {} if model is None else model.model_fields
     if unknown := [f"target_{key}" for key in given if key not in known]:
-        there = ", ".join(f"target_{key}" for key in known) or "none"
-        raise ToolkitError(f"{', '.join(unknown)}: not a setting of the target {wanted}; its settings are {there}")
+        names = ", ".join(f"target_{key}" for key in known) or "none"
+        raise ToolkitError(f"{', '.join(unknown)}: not a setting of the target {wanted}; its settings are {names}")
     try:
         return None if model is None else model.model_validate(dict(given))
     except ValidationError as error:

@@ -115,9 +115,9 @@ def describe_account(folder: Path) -> list[str]:
         absent = ""
     if unmatched:
         listed = "; ".join(f"“{question:.60}”" for question in unmatched[:_MAX_LISTED])
-        more = f" and {len(unmatched) - _MAX_LISTED:,} more in {ACCOUNT}" if len(unmatched) > _MAX_LISTED else ""
+        omitted = f" and {len(unmatched) - _MAX_LISTED:,} more in {ACCOUNT}" if len(unmatched) > _MAX_LISTED else ""
         rows = "1 row of the run matches" if len(unmatched) == 1 else f"{len(unmatched):,} rows of the run match"
-        lines.append(f"{rows} no question: {listed}{more}")
+        lines.append(f"{rows} no question: {listed}{omitted}")
     return lines
 
 

@@ -44,13 +44,13 @@ _PARAGRAPH = re.compile(
 def find_references(text: str, *, context: str = "") -> list[Reference]:
     offset = len(context) + 2 if context else 0
     whole = f"{context}\n\n{text}" if context else text
-    rest = whole
+    unread = whole
     references: list[Reference] = []
     for finder in _FINDERS:
-        mentions = list(finder(rest))
+        mentions = list(finder(unread))
         references += [reference for mention in mentions for reference in mention.references]
-        rest = blank_spans(rest, [mention.span for mention in mentions])
-    references += _find_provisions(rest, choose_system(language_of(whole[:_OPENING_CHARS])))
+        unread = blank_spans(unread, [mention.span for mention in mentions])
+    references += _find_provisions(unread, choose_system(language_of(whole[:_OPENING_CHARS])))
     in_text = [reference for reference in references if reference.span.start >= offset]
     shifted = [replace(r, span=Span(r.span.start - offset, r.span.end - offset)) for r in in_text]
     return sorted(shifted, key=lambda reference: reference.span.start)
@@ -128,8 +128,8 @@ def _read_title(line: str) -> Reference | None:
     match = _TITLE.match(line) if len(line) < 200 else None
     if match is None:
         return None
-    rest = match["rest"]
-    if rest and not re.match(r"[-–—:]|[A-Z][A-Z]", rest) and not line.lstrip().startswith("Document:"):
+    after_number = match["rest"]
+    if after_number and not re.match(r"[-–—:]|[A-Z][A-Z]", after_number) and not line.lstrip().startswith("Document:"):
         return None
     number = re.sub(r"\s", "", match["number"]).upper()
     part = match["sort"].lower().endswith("part")

@@ -142,12 +142,12 @@ def find_directions(text: str) -> Iterator[Mention]:
         elif last and (named := [n.paths[-1][0] for start, n in heads.items() if start < unit.start]):
             yield make_mention("direction", named[-1], unit.paths, unit.start, last.end())
     for start, numbers in alone.items():
-        *others, (number, *rest) = numbers.paths  # a list such as `PD 51Z and 57AC`
+        *others, (number, *inner_labels) = numbers.paths  # a list such as `PD 51Z and 57AC`
         for other, *inside in others:
             yield make_mention("direction", other, [tuple(inside)], start, numbers.end)
-        after = None if rest else _AFTER.match(text, numbers.end)
+        after = None if inner_labels else _AFTER.match(text, numbers.end)
         following = units.get(after.end()) if after else None
-        paths, end = (following.paths, following.end) if following else ((tuple(rest),), numbers.end)
+        paths, end = (following.paths, following.end) if following else ((tuple(inner_labels),), numbers.end)
         yield make_mention("direction", number, paths, start, end)
 
 

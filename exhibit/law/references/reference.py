@@ -172,22 +172,22 @@ def read_numbers(text: str, at: int, *, plural: bool, single: bool = False, lett
     paths = [_make_path(first)]
     end = first.end()
     while not single and (separator := _SEPARATOR.match(text, end)):
-        more = _MORE.match(text, separator.end())
-        if more:
-            path = _replace_last(paths[-1], more.group(), first["dots"])
+        item_match = _MORE.match(text, separator.end())
+        if item_match:
+            path = _replace_last(paths[-1], item_match.group(), first["dots"])
         else:
             item = _match_item(text, separator.end(), lettered=lettered)
             if item is None or _MEASURE.match(text, item.end()) or (pointed and not item["dots"]):
                 break
             if not (plural or pointed or _OF_THE.match(text, item.end())):
                 break  # stop at "Part 36 and 14 days", but not at "section 215 or 217 of the Act"
-            more, path = item, _make_path(item)
+            item_match, path = item, _make_path(item)
         if path is None:
             break
-        if separator["range"] and (more.re is not _MORE or plural or pointed):
+        if separator["range"] and (item_match.re is not _MORE or plural or pointed):
             paths += _list_between(paths[-1], path)
         paths.append(path)
-        end = more.end()
+        end = item_match.end()
     return Numbers(tuple(dict.fromkeys(paths)), end)
 
 

@@ -60,8 +60,8 @@ def is_prose(title: str) -> bool:
     return len(title) > _MAX_TITLE_CHARS or (len(title.split()) > 6 and _VERBS.search(title.lower()) is not None)
 
 
-def run_in(rest: str) -> tuple[str, int]:
-    match = _RUN_IN.match(rest)
+def run_in(heading: str) -> tuple[str, int]:
+    match = _RUN_IN.match(heading)
     if match is None:
         return "", 0
     words = _TITLE_WORD.findall(match[1])
@@ -136,18 +136,18 @@ def _read_roman_part(line: Line, system: LegalSystem) -> Label | None:
     return Label(number, rest, level.kind, _parse_value(match[1], system), level.rank, level.kind, sure=not level.text)
 
 
-def _can_follow(rest: str, level: Level, system: LegalSystem, *, marked: bool, shouts: bool) -> bool:
+def _can_follow(heading: str, level: Level, system: LegalSystem, *, marked: bool, shouts: bool) -> bool:
     """Return whether the words after a label such as `Section 4` show that the line is a heading."""
-    if system.units and (rest[0] == "(" or rest.split()[0] in system.follows):
+    if system.units and (heading[0] == "(" or heading.split()[0] in system.follows):
         # "§ 10 (weggefallen)" is a heading, but "§ 5 Satz 1 gilt" is a reference at the start of a line
-        return rest[0] == "("
+        return heading[0] == "("
     if level.text:
-        return rest[0] not in ",;)&/"
-    if _PAGE.match(rest):
+        return heading[0] not in ",;)&/"
+    if _PAGE.match(heading):
         return False  # "Annex A Page 3" is a page footer in a text without pages
-    if rest[0].islower() or rest[0] in ",;)&/" or (rest[0] == "(" and not shouts):
+    if heading[0].islower() or heading[0] in ",;)&/" or (heading[0] == "(" and not shouts):
         return False
-    return marked or shouts or is_title(rest) or level.rank == 5
+    return marked or shouts or is_title(heading) or level.rank == 5
 
 
 def _read_number(line: Line, system: LegalSystem) -> Label | None:

@@ -75,13 +75,13 @@ class FaissStore:
 
     def _find(self, wanted: Keys) -> tuple[Keys, Vectors]:
         """Return the keys of `wanted` that this store has, and their rows (as a view if they are adjacent)."""
-        rows, here = find_rows(self._keys, wanted)
-        rows = rows[here]
+        rows, matched = find_rows(self._keys, wanted)
+        rows = rows[matched]
         if not len(rows):
             return wanted[:0], np.zeros((0, self.dimensions), np.float32)
         if rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
-            return wanted[here], self._rows()[rows[0] : rows[-1] + 1]
-        return wanted[here], np.take(self._rows(), rows, axis=0)
+            return wanted[matched], self._rows()[rows[0] : rows[-1] + 1]
+        return wanted[matched], np.take(self._rows(), rows, axis=0)
 
     def save(self, keys: Keys) -> None:
         """Write the index atomically, with only the rows of these keys."""

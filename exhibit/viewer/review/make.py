@@ -151,8 +151,8 @@ def _list_sheets(row: RunQuestion, files: dict[str, FileSpans], run: Reviewed) -
     # a reviewer must see the whole document to judge that it has no answer
     name = row.filename or ""
     document = run.document(row.dataset, name) if name else None
-    rest = [(name, page.number) for page in document.pages] or [(name, 0)] if document else []
-    return list(dict.fromkeys([*drawing.choose_pages(row, files, most=MAX_PAGES), *beside, *rest]))[:MAX_PAGES]
+    all_pages = [(name, page.number) for page in document.pages] or [(name, 0)] if document else []
+    return list(dict.fromkeys([*drawing.choose_pages(row, files, most=MAX_PAGES), *beside, *all_pages]))[:MAX_PAGES]
 
 
 def make_sheet(document: Document, number: int, spans: Sequence[tuple[int, int]], address: str) -> Record:

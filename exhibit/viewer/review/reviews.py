@@ -127,11 +127,11 @@ def draw_sample(rows: Questions, *, size: int, seed: int) -> list[Key]:
         third = "none" if confidence is None else str(min(2, int(3 * confidence)))
         strata[third, row.outcome, row.dataset].append(key)
     chance, drawn = random.Random(seed), list[Key]()
-    waiting = [keys for _, keys in sorted(strata.items())]
-    for keys in waiting:
+    drafts = [keys for _, keys in sorted(strata.items())]
+    for keys in drafts:
         chance.shuffle(keys)
-    while len(drawn) < size and any(waiting):
-        drawn += [keys.pop() for keys in waiting if keys][: size - len(drawn)]
+    while len(drawn) < size and any(drafts):
+        drawn += [keys.pop() for keys in drafts if keys][: size - len(drawn)]
     chance.shuffle(drawn)  # without this, a reviewer could guess the outcome of the next question
     return drawn
 
@@ -301,8 +301,8 @@ class DraftedBundle:
     @cached_property
     def rows(self) -> dict[int, Drafted]:
         """All rows by id, each with its gold: first the rows of train.json, then the rows without a judgment."""
-        used, waiting = read_asked(self.bundle)
-        return {row.id: (row, gold) for row, gold in (*used, *waiting)}
+        used, drafts = read_asked(self.bundle)
+        return {row.id: (row, gold) for row, gold in (*used, *drafts)}
 
     @cached_property
     def questions(self) -> Questions:
@@ -356,7 +356,7 @@ def apply_reviews(
 ) -> tuple[DraftInfo, int]:
     """Write a drafted bundle with the judgments applied; return its draft info and how many rows to judge again."""
     judgments, reopened = _collect_judged(reviews, drafted)
-    asked, waiting, tally = list[Drafted](), list[Drafted](), Tally()
+    questions, drafts, tally = list[Drafted](), list[Drafted](), Tally()
     counts: Counter[str] = Counter()
     for id, (row, gold) in drafted.rows.items():
         judged, status = judgments.get(id), find_status(_get_labels(gold))
@@ -365,21 +365,21 @@ def apply_reviews(
             settled = _settle(row, gold, judged, drafted)
             if settled is None:
                 tally.leave_out("called wrong by a reviewer", f"row {id}: {row.question}")
-            asked += [settled] if settled else []
+            questions += [settled] if settled else []
             counts["reviewed"] += settled is not None
             counts["judged"] += status == "sure"
             counts["wrong"] += status == "sure" and not _is_right(judged)
         elif id not in reopened and status != "unsure":
             counts["reviewed"] += status == "judged"
-            asked.append((row, gold))
+            questions.append((row, gold))
         else:
-            waiting.append((row, _add_labels(gold, {"draft": "unsure"})))
+            drafts.append((row, _add_labels(gold, {"draft": "unsure"})))
     added = make_added_rows(reviews, drafted.bundle, first=max(drafted.rows, default=-1) + 1)
     before = drafted.draft
     update = {"reviewed": before.reviewed - counts["before"] + counts["reviewed"] + len(added)}
     update |= {"judged_sure": before.judged_sure + counts["judged"], "wrong": before.wrong + counts["wrong"]}
     about = drafted.info.model_copy(update={"draft": before.model_copy(update=update)})
-    written = write_changed(drafted.bundle, about, [*asked, *added], waiting, tally, out, force=force)
+    written = write_changed(drafted.bundle, about, [*questions, *added], drafts, tally, out, force=force)
     return written.draft or before, len(reopened)
 
 
