@@ -53,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--name", help="the bundle's short name (default: the table's file name)")
     add("--title", help="the bundle's title on the Hub (default: its short name)")
     add("--licence", metavar="NAME", help="the licence of the bundle, such as cc-by-4.0 (default: unknown)")
-    add("--redistributable", action="store_true", help="the licence allows the documents to be redistributed")
+    add("--redistributable", action="store_true", help="declare that the licence allows redistribution")
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -94,7 +94,7 @@ def _read_table(release: Release, table: Path, options: Namespace, tally: Tally)
     if not names and not shelf.files and not judged:
         raise SourceError(f"{table}: no row names a document{list_columns(seen)}; name their column with --document")
     if not names and judged:
-        tally.note("no document and no passage is named: only answers are judged", table.name)
+        tally.note("the table names no document and no passage: only answers are judged", table.name)
     chosen = names[: options.max_documents]
     by_name = shelf.find(chosen, tally)
     shelf.lost |= dict.fromkeys(names[len(chosen) :], (BEYOND, ""))

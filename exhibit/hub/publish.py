@@ -283,7 +283,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("bundle", type=Path, metavar="DIR", help="a bundle's folder")
     add("--repo-id", required=True, metavar="OWNER/NAME", help="the dataset on the Hub; it is created if missing")
-    add("--private", action="store_true", help="create a private dataset; refused if the dataset exists and is public")
+    add("--private", action="store_true", help="create a private dataset; an existing public dataset is refused")
     add("--tag", metavar="NAME", help="set a tag on the commit, such as v1; an existing tag is not moved")
     add("--create-pr", action="store_true", help="open a pull request instead of committing")
     add("--dry-run", action="store_true", help="show what would be sent and changed; send nothing")

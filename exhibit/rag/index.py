@@ -291,7 +291,7 @@ def _open(folder: Path, config: Config | None, overrides: Mapping[str, Any]) -> 
         vectors, counted = len(index.store(layer)), manifest["counts"][f"{layer} vectors"]
         if vectors != counted or counted != len(index.keys(layer)):
             raise BundleError(
-                f"{folder}: {vectors} {layer} vectors, but {counted} in the manifest; build the index again"
+                f"{folder}: has {vectors} {layer} vectors, but its manifest {counted}; build the index again"
             )
     return index
 

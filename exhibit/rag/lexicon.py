@@ -303,9 +303,7 @@ class Words:
             owners, stored = self._postings.find(term)
             rows, matched = find_rows(keys, owners)
             if not matched.all():
-                raise BundleError(
-                    "the table of words names a text that is not in the index; build the index again (--ingest fresh)"
-                )
+                raise BundleError("the index has words of a text that it lacks; build the index again (--ingest fresh)")
             counts = (stored & _MAX_COUNT).astype(np.float32)
             if method == "tfidf":
                 total[rows] += weight * weight * counts / self._norms[rows]

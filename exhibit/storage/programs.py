@@ -133,4 +133,4 @@ def _start_git(
             stdin=subprocess.DEVNULL, timeout=seconds,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SourceError(f"{folder}: git {arguments[0]}: {error}") from error
+        raise SourceError(f"{folder}: git failed: {error}") from error

@@ -603,7 +603,7 @@ def test_table_infers_whether_page_numbers_start_at_0_or_1(first, convert_conten
     bundle = convert_content("t.jsonl", rows)
     assert [(line["pages"], line["alternatives"]) for line in read_gold(bundle)] == [([n], []) for n in (2, 3, 3, 2)]
     (note,) = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]["page numbers of the source"]
-    assert note.startswith(f"the first page is {first}: ")
+    assert note.startswith(f"counted from {first}, as ")
 
 
 def test_table_reads_promptfoo_assertions_as_required_and_forbidden_words(convert_content):

@@ -280,8 +280,8 @@ def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally
     votes = Counter(fit.index(True) for fit in fits if sum(fit) == 1)
     first = 0 if votes[0] > votes[1] else 1
     if votes:
-        others = f"; {votes[1 - first]} passages fit only if it is {1 - first}" if votes[1 - first] else ""
-        tally.note("page numbers of the source", f"the first page is {first}: {votes[first]} passages fit{others}")
+        others = f"; {votes[1 - first]} passages contradict this" if votes[1 - first] else ""
+        tally.note("page numbers of the source", f"counted from {first}, as {votes[first]} passages show{others}")
     for quote in stated:
         places = done[quote.filename].places
         where = places[quote]
