@@ -134,7 +134,7 @@ class _Contract(NamedTuple):
 def add_arguments(parser: ArgumentParser) -> None:
     keep = "keep contracts that are one of several versions or parts (agreement2, part1 …)"
     parser.add_argument("--keep-ambiguous", action="store_true", help=keep)
-    titles = "titles by rule, or by an OpenAI-compatible server (OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL)"
+    titles = "make titles by rule, or by an OpenAI-compatible server (OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL)"
     parser.add_argument("--titles", choices=["rule", "llm"], default="rule", help=titles)
 
 

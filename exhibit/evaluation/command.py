@@ -157,7 +157,7 @@ def _make_parser() -> command.Parser:
     add("--documents", type=Path, metavar="DIR", help=argparse.SUPPRESS)
     add("--preset", metavar="NAME", help=f"the recipe: {', '.join(list_presets())}, or a .toml (default: {DEFAULT})")
     add("--embedder", metavar="NAME", help=f"the embedder: {_list_names('embedder')}, or NAME:MODEL")
-    add("--llm", metavar="NAME", help=f"writes the answers: {_list_names('llm')}, as NAME:MODEL; none: retrieval only")
+    add("--llm", metavar="NAME", help=f"the answering model: {_list_names('llm')}, as NAME:MODEL; none: retrieval only")
     add("--top-k", dest="k", help=argparse.SUPPRESS)  # the flag's name in the first seed project
     add("--set", action="append", metavar="NAME=VALUE", help="any setting; exhibit evaluate --settings lists all")
     add("--config", type=Path, metavar="FILE", help="a JSON or TOML file of settings; flags override them")
