@@ -32,7 +32,7 @@ def test_choose_unique_titles_uses_the_least_precise_title_that_is_unique():
     }
 
 
-def test_pair_files_compares_only_names_with_nearly_the_same_letters(monkeypatch):
+def test_pair_files_skips_comparison_of_names_with_different_letters(monkeypatch):
     compared = []
     monkeypatch.setattr(titles, "align", lambda *names, most: compared.append(names) or align(*names, most=most))
     paths = [Path("Verre-Élor agreement of 2019.pdf"), *(Path(f"Harbour lease of berth {n}.pdf") for n in range(99))]

@@ -94,7 +94,7 @@ def test_outcome_reason_names_a_mark_an_error_or_a_gold_passage():
         (None, make_case("Soon.", HIT, is_impossible=True)),
     ],
 )  # fmt: skip
-def test_find_support_searches_all_passages_if_none_is_cited(supported, case):
+def test_find_support_searches_all_passages_if_no_passage_is_cited(supported, case):
     assert find_support(case) is supported
 
 

@@ -88,7 +88,7 @@ def test_read_rows_rejects_invalid_predictions_file(tmp_path, name, content, wor
         read_rows(write_content(tmp_path / name, content))
 
 
-def test_prediction_row_without_usable_id_or_question_has_none():
+def test_unusable_id_or_question_of_a_prediction_row_is_read_as_none():
     assert (id_of({"id": 0}), id_of({"id": ""}), id_of({})) == ("0", None, None)
     assert question_of({"question": " A\n b "}) == "a b" and question_of({"question": 3}) is None
 

@@ -87,7 +87,7 @@ def test_fold_excludes_given_ranges():
     assert folded.span(10, 15) == (24, 29)
 
 
-def test_fold_reports_a_range_that_splits_a_ligature():
+def test_fold_cuts_is_true_for_a_range_that_splits_a_ligature():
     folded = Fold.of("oﬃce")
     assert folded.text == "office"
     assert folded.cuts(0, 2) and folded.cuts(2, 6) and not folded.cuts(0, 6) and not folded.cuts(1, 4)

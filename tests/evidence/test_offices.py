@@ -77,7 +77,7 @@ def test_format_cell_returns_a_value_as_displayed_in_the_sheet(value, shown):
     assert excel.format_cell(value) == shown
 
 
-def test_excel_prints_no_empty_rows_and_no_empty_cells_at_the_end_of_a_row(tmp_path):
+def test_excel_reader_omits_empty_rows_and_trailing_empty_cells(tmp_path):
     (tmp_path / "a.xlsx").write_bytes(files.xlsx(["a", "b", None], [None], ["c"]))
     assert excel.page(tmp_path / "a.xlsx").html.count("<td>") == 3
 

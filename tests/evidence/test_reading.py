@@ -78,7 +78,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_read_printable_and_attachments_match_golden_file(name, tmp_path, golden):
+def test_printable_page_and_attachments_of_office_files_match_golden_file(name, tmp_path, golden):
     (tmp_path / name).write_bytes(FILES[name])
     page = read_printable(tmp_path / name)
     assert page is not None

@@ -251,7 +251,7 @@ def streams(page: Any) -> list[str]:
     return [item.get_object().get_data().decode("ascii") for item in page["/Contents"].get_object()]
 
 
-def test_text_layer_positions_words_by_letter_widths(tmp_path):
+def test_ocr_text_layer_positions_words_by_letter_widths(tmp_path):
     # R 1.2, e n 1, t 0.55, a space 0.55: 4.3 of 9.6 for the first word, and so on; a size of 20 stands 5 above the foot
     before, after = streams(draw_layer_page(tmp_path, Layer(0.0, WORDS)))
     assert before == "q\n"
@@ -271,7 +271,7 @@ def test_text_layer_positions_words_by_letter_widths(tmp_path):
     ("turn", "begin"),
     [(0.0, "q\n"), (90.0, "q 0 1 -1 0 150 -50 cm\n"), (2.0, "q 0.99939 0.0349 -0.0349 0.99939 1.80589 -3.45949 cm\n")],
 )
-def test_text_layer_rotates_the_page_and_keeps_its_content_streams(tmp_path, turn, begin):
+def test_ocr_text_layer_rotates_the_page_without_changing_other_content_streams(tmp_path, turn, begin):
     own = [b"0 0 m", b"9 9 l S"]
     first, *drawn, _ = streams(draw_layer_page(tmp_path, Layer(turn, WORDS), drawings=own))
     assert first == begin and drawn == [data.decode() for data in own]

@@ -190,7 +190,7 @@ KINDS: dict[str, Callable[[random.Random], None]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_damaged_input_is_read_or_refused(kind):
+def test_damaged_input_is_read_or_refused_with_a_toolkit_error(kind):
     for number in range(CALLS):
         with suppress(ToolkitError):
             KINDS[kind](random.Random(f"{kind} {number}"))

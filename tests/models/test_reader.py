@@ -34,7 +34,7 @@ def test_decode_finds_token_spans_with_highest_score(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_best_range_finds_highest_scoring_range_inside_quotes(seed: int) -> None:
+def test_best_range_returns_the_highest_scoring_token_range_inside_quotes(seed: int) -> None:
     tokens = np.random.default_rng(seed).normal(size=(8, 3)) * 2
     quotes = [(1, 4), (5, 8)]
     inside = [(a, b) for low, high in quotes for a in range(low, high) for b in range(a + 1, high + 1)]

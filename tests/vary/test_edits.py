@@ -35,7 +35,7 @@ def test_edited_text_span_excludes_text_inserted_beside_the_span():
     assert edited.text[span.start : span.end] == "two"
 
 
-def test_apply_edits_drops_removed_passages():
+def test_apply_edits_drops_gold_passages_whose_text_is_changed_or_deleted():
     document = RawDocument("a.pdf", "A", text="ten days. ten days. end")
     both = Quote("a.pdf", None, ((0, 8),), alternatives=(((10, 18),),))
     gone = Quote("a.pdf", None, ((20, 23),))

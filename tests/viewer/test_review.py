@@ -107,7 +107,7 @@ def ids_with_gold(run: ReviewedRun, count: int) -> list[int]:
 # ---------------------------------------------------------------- the sample
 
 
-def test_draw_sample_covers_all_outcomes_and_repeats_for_same_seed(run):
+def test_draw_sample_covers_all_outcomes_and_is_identical_for_the_same_seed(run):
     drawn = draw_sample(run.questions, size=40, seed=1)
     assert len(set(drawn)) == 40 and drawn == draw_sample(run.questions, size=40, seed=1)
     assert drawn != draw_sample(run.questions, size=40, seed=2)

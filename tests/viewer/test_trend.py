@@ -166,7 +166,7 @@ def test_open_runs_uses_file_times_when_provenance_is_missing(tmp_path):
         (Path("seed"), "cost", (0.049, 0.05, 0.08, 0.081)),
     ],
 )
-def test_scales_have_expected_bands(scale, metric, means):
+def test_shipped_scales_give_expected_band_for_each_value(scale, metric, means):
     bands = find_bands(read_scale(scale), metric)
     assert bands and [bands.band(mean) for mean in means] == ["Good", "Acceptable", "Acceptable", "Poor"]
     assert describe_metric(metric).title
