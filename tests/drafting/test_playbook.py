@@ -68,7 +68,7 @@ def test_playbook_file_of_a_user_is_read_and_printed(tmp_path, capsys):
         ("title = ", "not TOML"),
         (OWN.replace("ask = ", "ask = []  #"), "questions.0.ask"),
         (OWN + 'server = "http://example.org"\n', "questions.0.server"),
-        (OWN + 'trained = "maud/Fuel"\n', "fuel: no wording 'maud/Fuel'"),
+        (OWN + 'trained = "maud/Fuel"\n', "fuel: unknown wording 'maud/Fuel'"),
         (OWN + OWN[OWN.index("[[") :], "several questions have the same name \\(fuel\\)"),
     ],
 )
