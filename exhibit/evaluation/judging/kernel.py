@@ -106,7 +106,7 @@ class Reading(NamedTuple):
 
     @property
     def sentences(self) -> list["Reading"]:
-        """Each sentence of the text, read separately."""
+        """The sentences of the text, each as a separate Reading."""
         return [read_text(self.text[span.start : span.end]) for span in split_sentences(self.text)]
 
     def count_changes(self) -> Counter[str]:

@@ -106,8 +106,9 @@ class Views:
         self.texts = TextSearch(self.state / "texts.sqlite")
 
     def make_routes(self) -> list[BaseRoute]:
-        """Return all routes, relative to `http://HOST:PORT/TOKEN/`; Starlette runs handlers without `async` in a
-        thread.
+        """Return all routes, relative to `http://HOST:PORT/TOKEN/`.
+
+        Starlette runs handlers without `async` in a thread.
         """
         get = {
             "/": self.show_home, "/bundle/{key}": self.show_bundle, "/bundle/{key}/document": self.show_document,
