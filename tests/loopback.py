@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -96,6 +97,13 @@ class Handler(BaseHTTPRequestHandler):
         for part in body if self.command != "HEAD" else ():
             self.wfile.write(part)
             self.wfile.flush()
+
+
+def free_port() -> int:
+    """Return a free port."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
 
 
 @contextmanager

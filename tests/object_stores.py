@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.loopback import Handler, run_server
+from tests.loopback import Handler, free_port, run_server
 
 KEY, SECRET = "loopback", "loopback-secret-of-nobody"
 _SECONDS = 120.0
@@ -47,13 +47,6 @@ def _answers(port: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def free_port() -> int:
-    """Return a free port."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def moto(folder: Path) -> AbstractContextManager[str]:

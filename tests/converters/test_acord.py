@@ -10,6 +10,7 @@ from exhibit.schemas.errors import SourceError
 from tests.conversion import read_source
 
 ASIS = "bc785f7fb7"
+NO_TEXT = "document without a text, or with the id of another document"
 
 
 @pytest.fixture
@@ -45,12 +46,8 @@ def test_acord_fails_only_if_no_split_has_grades(source):
         ("qrels/train.tsv", "waiver of indirect damages\tnowhere\t1", "grade that is not 0 to 4"),
         ("qrels/train.tsv", f"unheard of\t{ASIS}\t0", "grades of a query that is not in queries.jsonl"),
         ("qrels/test.tsv", f"waiver of indirect damages\t{ASIS}\t0", "query that is graded in two splits"),
-        (
-            "corpus.jsonl",
-            f'{{"_id": "{ASIS}", "text": "x"}}',
-            "document without a text, or with the id of another document",
-        ),
-        ("corpus.jsonl", '{"_id": "none"}', "document without a text, or with the id of another document"),
+        ("corpus.jsonl", f'{{"_id": "{ASIS}", "text": "x"}}', NO_TEXT),
+        ("corpus.jsonl", '{"_id": "none"}', NO_TEXT),
         ("queries.jsonl", '{"_id": "none"}', "query without an id or a text"),
         ("queries.jsonl", '{"_id": "New York Governing Law", "text": "again"}', "query that occurs twice"),
     ],

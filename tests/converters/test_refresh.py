@@ -13,6 +13,7 @@ from exhibit.evidence import read_document
 from tests.converters.site import Site, serve
 from tests.evidence import files
 from tests.hub.bundles import files_of
+from tests.rag.bundles import gold_line, row
 
 FLAGS = ("--allow-private", "--delay", "0")
 FEE = "The fee for an appeal is forty pounds."
@@ -41,10 +42,8 @@ def bundle(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows, gold = [], []
     for id, (name, quote) in enumerate(asked):
         start = read_document(folder / "corpus" / name).text.index(quote)
-        contexts = [{"filename": name, "text": quote}]
-        rows.append({"id": id, "question": "?", "answer": quote, "is_impossible": False, "contexts": contexts})
-        gold.append({"id": id, "context": 0, "filename": name, "pages": [1], "spans": [[start, start + len(quote)]],
-                     "alternatives": [], "how": "exact", "score": 1.0, "labels": {}})  # fmt: skip
+        rows.append(row(id, "?", quote, {"filename": name, "text": quote}, is_impossible=False))
+        gold.append({**gold_line(id, 0, name, [[start, start + len(quote)]], {}), "pages": [1]})
     (folder / "train.json").write_text(json.dumps(rows), encoding="utf-8")
     (folder / "gold.jsonl").write_text("".join(json.dumps(line) + "\n" for line in gold), encoding="utf-8")
     return folder

@@ -11,7 +11,8 @@ from playwright.sync_api import Browser, Page
 from exhibit.schemas.review import read_review
 from exhibit.storage.bundle import open_bundle
 from tests.browser import PATIENCE
-from tests.viewer.watching import free_port, viewing
+from tests.loopback import free_port
+from tests.viewer.watching import viewing
 
 pytestmark = pytest.mark.slow
 # the timeout in milliseconds for a job, which reads documents and runs models in a separate process

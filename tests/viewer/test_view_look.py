@@ -15,7 +15,8 @@ from exhibit.schemas.bundle import read_questions
 from exhibit.viewer.report import main as evaluate
 from exhibit.viewer.server.library import key_of
 from tests.browser import PATIENCE
-from tests.viewer.watching import free_port, viewing
+from tests.loopback import free_port
+from tests.viewer.watching import viewing
 
 pytestmark = [pytest.mark.slow, pytest.mark.extra]
 

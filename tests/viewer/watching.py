@@ -97,9 +97,3 @@ def viewing(folder: Path, port: int) -> Iterator[tuple[str, subprocess.Popen[str
     finally:
         process.kill()
         process.wait()
-
-
-def free_port() -> int:
-    """Return a free port."""
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
