@@ -74,9 +74,6 @@ def quotes(benchmark: Benchmark) -> list[list[tuple[str, str | None]]]:
     return [[(quote.filename, quote.text) for quote in row.quotes] for row in benchmark.rows]
 
 
-# ---------------------------------------------------------------- the sample
-
-
 def test_table_locates_passages_in_printed_and_copied_documents(bundle):
     rows = read_rows(bundle)
     documents = {path.name: read_document(path).text for path in (bundle / "corpus").iterdir()}
@@ -102,9 +99,6 @@ def test_table_reads_name_title_and_licence_from_flags(convert, samples):
     assert "\nlicense: cc-by-4.0\n" in card
     assert "--title 'Harbour papers'" in card
     assert "Please cite" not in card
-
-
-# ---------------------------------------------------------------- formats
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "tsv", "xlsx", "parquet"])
@@ -144,9 +138,6 @@ def test_table_refuses_a_file_that_is_not_a_table(tmp_path, name, content, compl
         read(tmp_path / name)
 
 
-# ---------------------------------------------------------------- columns
-
-
 def test_table_detects_and_notes_encodings_other_than_utf8(folder):
     lines = "question;answer;document\nWho pays the café?;The tenant – £400;lease.txt\n"
     path = folder / "table.csv"
@@ -178,9 +169,6 @@ def test_table_error_for_missing_columns_lists_existing_columns(folder, row, fla
     with pytest.raises(SourceError, match=complaint) as error:
         read(write(folder / "t.jsonl", row), *flags)
     assert f"(its columns: {', '.join(row)})" in str(error.value)
-
-
-# ---------------------------------------------------------------- rows
 
 
 def test_table_uses_numeric_ids_unchanged_and_merges_rows_with_the_same_id(folder):
@@ -254,9 +242,6 @@ def test_table_drops_passages_of_impossible_questions(folder):
     assert tally.noted["impossible question with passages: they are ignored"] == ["line 3", "line 5"]
 
 
-# ---------------------------------------------------------------- documents
-
-
 def test_table_finds_documents_by_path_name_or_similar_name(tmp_path):
     documents = tmp_path / "documents"
     (documents / "deep").mkdir(parents=True)
@@ -307,9 +292,6 @@ def test_table_refuses_document_paths_outside_the_folder(tmp_path):
     assert tally.left_out["path leads out of the table's folder; pass its folder with --documents"] == places
 
 
-# ---------------------------------------------------------------- addresses
-
-
 @pytest.fixture
 def site(samples: Path, tmp_path: Path) -> Iterator[Site]:
     """A site on this machine that has one PDF."""
@@ -334,8 +316,6 @@ def test_table_downloads_documents_named_by_url(folder, site, monkeypatch, tmp_p
     refused = Tally()
     assert len(read(path, "--delay", "0", "--refetch", tally=refused).rows) == 1, "a loopback address is refused"
 
-
-# ---------------------------------------------------------------- sheets as people have them
 
 NOTICE = "Either party may end this lease by ninety days' notice in writing."
 TERM = "The term of this lease is five years from the first day of May 2021."
@@ -386,8 +366,6 @@ def test_table_assigns_passage_to_the_only_document_that_contains_the_text(lease
     assert ambiguous.startswith("row 1: 'The term")
     assert len(tally.noted["passage without a document name that is in no document"]) == 1
 
-
-# ---------------------------------------------------------------- test sets in users' formats, read without flags
 
 LEASE = """HARBOUR LEASE
 
@@ -691,9 +669,6 @@ def test_table_reads_beir_folder_as_documents_and_graded_gold(tmp_path, convert)
     assert json.loads((bundle / INFO).read_text(encoding="utf-8"))["left_out"] == {
         "query whose judged documents are all missing": ["q2"]
     }
-
-
-# ---------------------------------------------------------------- what is not understood
 
 
 def test_table_error_for_unknown_columns_suggests_flags_that_work(documents, tmp_path, convert):

@@ -99,9 +99,6 @@ def summary(folder):
     return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
 
 
-# ---------------------------------------------------------------- a server that fails in part
-
-
 def test_evaluate_exits_3_after_many_failures(start, server, dataset):
     bad = {case.question for case in dataset.cases[1::2]}
     server.reply = lambda question: chat(f"About {question}", ["x"])
@@ -120,9 +117,6 @@ def test_evaluate_exits_3_after_many_failures(start, server, dataset):
     assert results(["diff", str(folder.parent / "good"), str(folder), "--fail-on-regression"]) == 1
 
 
-# ---------------------------------------------------------------- unknown values are not zero
-
-
 def test_evaluate_omits_retrieval_metrics_when_replies_have_no_passages(start, server):
     server.reply = lambda question: {"answer": "It is governed by the law of Norway."}
     code, out, err, folder = start("--target-url", server.url)
@@ -138,9 +132,6 @@ def test_evaluate_measures_only_retrieval_when_replies_have_no_answers(start, se
     code, _, err, folder = start("--target-url", server.url)
     assert code == 0 and "the replies have passages but no answer: only retrieval is measured" in err
     assert "answer_f1" not in summary(folder) and summary(folder)["recall@10"]["n"] == 6
-
-
-# ---------------------------------------------------------------- undecided questions are not counted
 
 
 def test_report_counts_outcomes_when_gold_has_no_quotes(run_command, server, tmp_path):
@@ -392,9 +383,6 @@ def test_write_testdata_names_line_without_question_or_truth(tmp_path, monkeypat
     (tmp_path / "t.jsonl").write_text(content, encoding="utf-8")
     with pytest.raises(SourceError, match=message):
         write_testdata(tmp_path / "t.jsonl")
-
-
-# ---------------------------------------------------------------- sampling and cost
 
 
 def test_evaluate_sends_and_records_top_p_and_computes_cost_per_question(run_command, tmp_path, monkeypatch):

@@ -64,9 +64,6 @@ def run(tmp_path, bundle):
     return start
 
 
-# ---------------------------------------------------------------- what is written
-
-
 def test_evaluate_writes_results_folder_files(run, tmp_path):
     done = run(answers=True)
     assert done.folder == tmp_path / "results" / "run" and done.report.is_file()
@@ -182,9 +179,6 @@ def test_evaluate_refuses_existing_run_changed_settings_and_folder_without_run(r
         run("mine", resume=True)
 
 
-# ---------------------------------------------------------------- stopped and gone on with
-
-
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_resume_after_kill_asks_only_unanswered_questions(run, server, tmp_path, every):
     server.reply = lambda question: chat(f"About {question} [1].", ["alder.txt: the law of Norway"])
@@ -257,9 +251,6 @@ def test_interrupted_resume_of_a_finished_run_removes_the_summary(run, server):
     assert run(None, **told, resume=True).folder == done.folder, "--resume finds the interrupted run"
 
 
-# ---------------------------------------------------------------- a server that fails
-
-
 def test_failed_questions_are_counted_and_excluded_from_means(run, server):
     faults = {
         "Which law governs the agreement of Alder Ltd?": 500,
@@ -322,9 +313,6 @@ def test_eval_results_file_works_as_predictions_target(run):
     assert len(same) > 20 and all(first.means[name] == second.means[name] for name in same)
 
 
-# ---------------------------------------------------------------- settings
-
-
 def test_read_config_file_rejects_a_path_without_bundle(tmp_path, bundle):
     (tmp_path / "c.json").write_text('{"testdata_path": "ground_truth_cpr.csv"}')
     with pytest.raises(ToolkitError, match="testdata_path 'ground_truth_cpr.csv' is not a bundle's folder"):
@@ -374,9 +362,6 @@ def test_parse_settings_accepts_none_for_threshold_and_llm():
     assert parse_settings({}).make_target_options().answers is True
 
 
-# ---------------------------------------------------------------- asked several times
-
-
 def test_repeat_reports_spread_of_means_over_rounds(run, server):
     asked: Counter[str] = Counter()
     lengths = {1: 10, 2: 20, 3: 30, 4: 60}  # the first question is the probe
@@ -422,9 +407,6 @@ def test_repeat_counts_a_question_with_several_failed_replies_once(run, server):
     assert [bool(one["error"]) for one in row["repeats"]] == [False, True, True] and row["reply"]["answer"] == "four"
 
 
-# ---------------------------------------------------------------- runs from elsewhere
-
-
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
@@ -443,9 +425,6 @@ def test_run_folder_rejects_changed_scores(run, name, value, message):
     assert any(re.search(message, fault) for fault in RunFolder(folder).faults())
     with pytest.raises(BundleError, match=message):
         _ = RunResults(folder).means
-
-
-# ---------------------------------------------------------------- what is left to ask
 
 
 def case(id, **fields):
@@ -527,9 +506,6 @@ def test_retrieval_is_not_scored_without_passages(dataset, tmp_path):
     assert notes == []
 
 
-# ---------------------------------------------------------------- questions asked at once
-
-
 def test_ask_all_raises_bugs_but_not_server_failures():
     def broken(one, deadline):
         raise KeyError("bug")
@@ -559,9 +535,6 @@ def test_settings_command_prints_matching_settings_by_group(capsys):
     }
 
 
-# ---------------------------------------------------------------- datasets
-
-
 def test_fetched_dataset_is_named_after_the_remote_address(tmp_path, monkeypatch):
     folder = tmp_path / "abc123"
     folder.mkdir()
@@ -571,9 +544,6 @@ def test_fetched_dataset_is_named_after_the_remote_address(tmp_path, monkeypatch
     assert find_datasets(["hf://owner/leases@v1"], notes, problems) == {"leases": (folder, fetched.address)}
     assert notes == problems == [] and find_datasets([], notes, problems) == {}
     assert problems == ["no dataset given; name a folder with train.json and corpus/, such as datasets_out/cuad"]
-
-
-# ---------------------------------------------------------------- rows and means
 
 
 @pytest.mark.parametrize(
@@ -592,9 +562,6 @@ def test_list_passages_read_returns_context_or_selected_passages(texts, reply, r
     recorded = RunReply(passages=[RunPassage(text=text) for text in texts], error="", **reply)
     row = RunQuestion(id=1, question="?", truth="", reply=recorded, outcome=Outcome.RIGHT)
     assert [one.text for one in list_passages_read(row)] == read
-
-
-# ---------------------------------------------------------------- what is written of a question
 
 
 def test_eval_results_row_has_first_ten_passages_with_file_and_page(dataset, tmp_path):

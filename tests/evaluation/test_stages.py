@@ -60,9 +60,6 @@ def passage(words: str) -> Passage:
     return Passage(words, "harbour.txt", Span(start, start + len(words)))
 
 
-# ---------------------------------------------------------------- the page and the text
-
-
 def test_gold_absent_from_the_document_is_lost_at_the_page_stage() -> None:
     absent = GoldPassage("harbour.txt", "No such words stand in these rules at all.", absent=True)
     assert follow_gold(absent, {})["lost_at"] == "page"
@@ -111,9 +108,6 @@ def test_find_in_text_chooses_repeated_clause_at_same_position() -> None:
     assert found.places == ((Span(second, second + len(LIGHTS)),),)
 
 
-# ---------------------------------------------------------------- the chunks
-
-
 def halves(words: str) -> list[tuple[Span, ...]]:
     """Return two chunks that split the rules in the middle of these words."""
     middle = PORT.index(words) + len(words) // 2
@@ -137,9 +131,6 @@ def test_find_in_chunks_requires_all_spans_of_the_gold_in_a_single_chunk() -> No
     place = (*gold(BERTH).places[0], *gold(TOLL).places[0])
     assert find_in_chunks([place], [place], PORT) == 1.0
     assert find_in_chunks([place], [place[:1], place[1:]], PORT) < 1.0, "no chunk has both spans"
-
-
-# ---------------------------------------------------------------- the lists, the citations and the answer
 
 
 SIGNED = "Signed at Skerryvoe by the Reeve."
@@ -189,8 +180,6 @@ def test_gold_stages_row_omits_unknown_stages() -> None:
         "answered": "wrong",
     }  # fmt: skip
 
-
-# ---------------------------------------------------------------- a case and its row
 
 CASE = Case(7, "Who trims the lamps?", "The Keeper.", (gold(LIGHTS),), filename="harbour.txt")
 
@@ -253,8 +242,6 @@ def test_read_reply_matches_reranked_passages_by_number_or_text(reranked: list[o
     assert read_reply({**row, "reranked": None}, lambda _: None).reranked is None
     assert read_reply({**row, "reranked": [17, 4]}, lambda _: None).reranked == (4,)
 
-
-# ---------------------------------------------------------------- whole runs
 
 FARES = "Fares in shillings\nFoot passenger 2\nHorse and rider 9\nCart of peat 14"
 CLAUSES = (

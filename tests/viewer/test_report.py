@@ -61,9 +61,6 @@ def page(open_page) -> Iterator[Page]:
     assert COMPLAINTS == []
 
 
-# ---------------------------------------------------------------- the top
-
-
 def test_report_first_screen_shows_system_datasets_date_and_outcomes(page, results):
     assert page.locator("h1").inner_text() == "first"
     lead = page.locator(".lead").first.inner_text()
@@ -113,9 +110,6 @@ def test_report_table_shows_numbers_of_summary_json(page, results):
 def test_report_does_not_show_secret_from_config(results):
     text = (results / "report.html").read_text(encoding="utf-8")
     assert "sk-never-shown" not in text and "dataset_paths" in text
-
-
-# ---------------------------------------------------------------- the list
 
 
 def test_report_lists_every_question_in_order_of_outcome_with_right_last(page, rows):
@@ -270,9 +264,6 @@ def test_report_marks_all_pieces_of_passage_and_labels_added_words(results, brow
     assert page.locator("figure.page rect.hit").count() >= 2, "both spans of the passage are marked"
 
 
-# ---------------------------------------------------------------- a case
-
-
 def test_report_case_draws_gold_and_retrieved_boxes_on_pages(page):
     open_first(page, outcome="not judged", dataset="cuad")
     detail = page.locator("article.case")
@@ -370,9 +361,6 @@ def test_report_names_missing_data_file(tab, results, tmp_path):
     )
 
 
-# ---------------------------------------------------------------- elsewhere than on disk
-
-
 def test_report_works_from_static_server(tab, results, rows):
     complaints: list[str] = []
     key = f"cuad/{rows[5][1]['id']}"
@@ -384,9 +372,6 @@ def test_report_works_from_static_server(tab, results, rows):
         page.wait_for_selector("rect.mark.both")
         assert page.evaluate("document.querySelector('.page image').getBBox().width") > 400
         assert complaints == []
-
-
-# ---------------------------------------------------------------- how it looks
 
 
 @pytest.mark.parametrize("width", [400, *(pytest.param(width, marks=pytest.mark.slow) for width in (1000, 1600))])
@@ -406,9 +391,6 @@ def test_report_shows_either_list_or_case_on_narrow_screen(page):
     assert page.locator("#lines").is_hidden() and page.locator("article.case").is_visible()
     page.click("text=Back to the list")
     assert page.locator("#lines").is_visible() and page.locator("article.case").is_hidden()
-
-
-# ---------------------------------------------------------------- laws
 
 
 def test_write_report_gives_identical_files_for_same_results(results, bundles):

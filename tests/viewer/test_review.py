@@ -104,9 +104,6 @@ def ids_with_gold(run: ReviewedRun, count: int) -> list[int]:
     return [int(key[1]) for key, row in run.questions.items() if key[0] == "cuad" and row.gold][:count]
 
 
-# ---------------------------------------------------------------- the sample
-
-
 def test_draw_sample_covers_all_outcomes_and_is_identical_for_the_same_seed(run):
     drawn = draw_sample(run.questions, size=40, seed=1)
     assert len(set(drawn)) == 40 and drawn == draw_sample(run.questions, size=40, seed=1)
@@ -116,9 +113,6 @@ def test_draw_sample_covers_all_outcomes_and_is_identical_for_the_same_seed(run)
 
 def test_draw_sample_returns_all_questions_when_size_exceeds_run(run):
     assert len(draw_sample(run.questions, size=5000, seed=1)) == len(run.questions)
-
-
-# ---------------------------------------------------------------- the page
 
 
 def test_review_judgments_are_saved_read_and_applied_to_gold(
@@ -314,9 +308,6 @@ def test_review_page_leaves_out_and_counts_pages_beyond_size_limit(folder, tmp_p
     assert made.cases == 2 and made.sheets == 0 < made.left_out
 
 
-# ---------------------------------------------------------------- agreement
-
-
 @pytest.mark.parametrize(
     ("pairs", "value"),
     [
@@ -349,9 +340,6 @@ def test_compute_agreements_compares_reviewers_with_each_other_and_with_judge(ru
     by_name = {(row["reviewer"], row["aspect"]): row for row in count_right([ada, ben])}
     assert (by_name["Ada", "answer"]["right"], by_name["Ada", "answer"]["judged"]) == (1, 2)
     assert (by_name["Ben", "answer"]["judged"], by_name["Ben", "answer"]["unclear"]) == (1, 1)
-
-
-# ---------------------------------------------------------------- corrections
 
 
 def test_correct_changes_gold_only_when_reviewers_agree_on_better_words(run):
@@ -389,9 +377,6 @@ def test_correct_changes_gold_only_when_reviewers_agree_on_better_words(run):
         "wrong, but no reviewer marked better words": [unmended],
         "the marked words are not in the document": [odd],
     }
-
-
-# ---------------------------------------------------------------- files that are wrong
 
 
 def test_read_command_names_fault_of_invalid_review(folder, run, tmp_path, capsys):

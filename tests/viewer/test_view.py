@@ -70,9 +70,6 @@ def bundle_key(served: Path) -> str:
     return key_of((served / "datasets_out" / "policies").resolve())
 
 
-# ---------------------------------------------------------------- who may ask
-
-
 def test_server_returns_404_without_token(client):
     for path in ("/", "/wrong/", f"/{TOKEN[:-1]}/", f"/{TOKEN}x/", "/../", f"//{TOKEN}/"):
         assert client.get(f"http://{HOST}{path}").status_code == 404, path
@@ -106,9 +103,6 @@ def test_server_sends_security_headers_with_every_response(client):
 def test_view_command_reports_missing_folder(tmp_path, capsys):
     assert view([str(tmp_path / "none"), "--no-browser"]) == 1
     assert "no such folder" in capsys.readouterr().err
-
-
-# ---------------------------------------------------------------- what is shown
 
 
 def test_home_lists_bundles_and_runs_with_the_headline_of_the_report(client, served):
@@ -219,9 +213,6 @@ def test_home_marks_damaged_and_unfinished_runs(client, served):
         for name in ("broken", "died"):
             (served / "results" / name / "config.json").unlink()
             (served / "results" / name).rmdir()
-
-
-# ---------------------------------------------------------------- what is written
 
 
 def add_question(name: str, client: TestClient, served: Path, key: str) -> httpx.Response:
@@ -417,9 +408,6 @@ def test_count_replies_counts_repeated_question_once(tmp_path):
 @pytest.mark.parametrize("folder", ["../results", "/etc", "none"])
 def test_draft_refuses_folders_outside_first_served_folder(client, folder):
     assert client.post("draft", json={"name": "x", "folder": folder}, headers=ORIGIN).status_code == 400
-
-
-# ---------------------------------------------------------------- long work
 
 
 def wait(holds: Callable[[], bool]) -> None:

@@ -18,9 +18,6 @@ CHARACTERS = ["char_precision", "char_recall"]
 VERSIONS = ["provision_first", "version_accuracy"]
 
 
-# ---------------------------------------------------------------- characters
-
-
 RANKING = [at(50, 150), at(100, 180), at(100, 200, "other.pdf"), at(180, 260)]
 
 
@@ -86,8 +83,6 @@ def test_char_precision_and_recall_with_legalbenchrag_parity_equal_hand_computed
     assert score_characters(case(golds, passages), parity="legalbenchrag") == [precision, recall]
 
 
-# ---------------------------------------------------------------- laws
-
 spans = st.builds(lambda start, length: Span(start, start + length), st.integers(0, 30), st.integers(1, 12))
 files = st.sampled_from(["a", "b"])
 rankings = st.lists(st.builds(Passage, st.just("zz"), files, st.one_of(spans, st.none())), max_size=9)
@@ -128,9 +123,6 @@ def test_char_precision_and_recall_equal_computation_with_character_sets(rows):
             assert found == pytest.approx(compute_from_sets(row, k))
 
 
-# ---------------------------------------------------------------- found
-
-
 RENT = "The tenant shall pay a rent of £900 a month, in advance, on the first working day of each month."
 NOTICE = "Either party may end this lease by two months' notice in writing."
 
@@ -161,9 +153,6 @@ NOTICE = "Either party may end this lease by two months' notice in writing."
 def test_rank_found_requires_half_of_the_gold(passage, gold, mended, seed):
     assert (rank_found(GoldPassage(None, gold), [Passage(passage)]) is not None) is mended
     assert (match_seed(case([quote(gold)], [passage]), 1)[0] == [[0]]) is seed
-
-
-# ---------------------------------------------------------------- the rank at which a gold is found
 
 
 @pytest.mark.parametrize(
@@ -211,9 +200,6 @@ def test_find_gold_ranks_requires_right_file():
     assert find_gold_ranks(case([quote(RENT)], [Passage(RENT)])) == [1]
     # located gold, and a passage without a known location
     assert find_gold_ranks(case([gold((0, len(RENT)), text=RENT)], [Passage(RENT)])) == [1]
-
-
-# ---------------------------------------------------------------- recall and nDCG
 
 
 def score_ranking(golds, passages, *, k=10, parity=""):
@@ -274,9 +260,6 @@ def test_recall_and_ndcg_are_none_without_gold_text_or_after_error():
     assert apply("ndcg", [row], Options()) == {"ndcg@5": [None], "ndcg@10": [None]}
 
 
-# ---------------------------------------------------------------- documents
-
-
 def test_document_hit_equals_hand_computed_values():
     rows = [
         case([gold((0, 9))], [at(0, 9, "nda.pdf"), at(50, 60), at(0, 9)]),
@@ -323,9 +306,6 @@ def test_count_wrong_files_counts_passages_of_wrong_files_and_of_all_known_files
     assert [count_wrong_files(row, 4) for row in DRM_ROWS[:5]] == [(2, 4), (1, 2), (2, 4), (0, 1), (0, 0)]
 
 
-# ---------------------------------------------------------------- pages
-
-
 def hit(page: GoldPassage, *passages: Passage, k: int = 2) -> float | None:
     row = Case(0, "?", "!", (page,), filename="a.pdf", reply=Reply("!", passages))
     return measure([row], names=[f"page_hit@{k}"])[f"page_hit@{k}"][0]
@@ -352,9 +332,6 @@ PAGE = GoldPassage("a.pdf", None, pages=(7,))
 def test_page_hit_equals_hand_computed_values(passages, value):
     assert hit(PAGE, *passages) == value
     assert hit(GoldPassage("a.pdf", "words"), *passages) is None, "the page of the gold is unknown"
-
-
-# ---------------------------------------------------------------- grades
 
 
 GRADED = ["ndcg@5", "ndcg@10", "recall@10", "mrr@10"]
@@ -408,9 +385,6 @@ def test_gold_without_text_counts_only_in_document_metrics():
     found = {name: values[0] for name, values in measure([row], Options(), names=GRADED).items()}
     assert set(found.values()) == {None}
     assert measure([row], names=["document_hit@2"]) == {"document_hit@2": [1.0]}
-
-
-# ---------------------------------------------------------------- the first passage
 
 
 @pytest.mark.parametrize(
@@ -468,9 +442,6 @@ def test_span_f1_with_seed_parity_splits_words_like_nltk(passage, gold, expected
     assert apply("span_f1", [row], Options(parity="seed"))["span_f1"] == [pytest.approx(expected)]
 
 
-# ---------------------------------------------------------------- versions of laws
-
-
 LABELS = {"paragraph": "§ 8", "law": "x", "other_versions": "x_2023-01-01.pdf#100-200 my law_2024-01-01.pdf#5-50"}
 
 
@@ -498,8 +469,6 @@ def test_provision_first_is_none_without_law_labels_or_for_impossible_question()
     impossible = replace(make_case("x_2019-07-01.pdf", 40, 140), is_impossible=True)
     assert apply(VERSIONS, [plain, impossible])["provision_first"] == [None, None]
 
-
-# ---------------------------------------------------------------- chunk economy
 
 CLAUSE = gold((1000, 1100), (9000, 9100))
 ECONOMY = ["chunk_essential@10", "chunk_neither@10"]
