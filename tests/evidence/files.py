@@ -7,13 +7,11 @@ import json
 import stat
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
-
-from tests.hostile.files import pdf as write_pdf
-from tests.hostile.files import stream
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -39,8 +37,8 @@ def pack(parts: dict[str, str | bytes], *, method: int = zipfile.ZIP_DEFLATED) -
     return data.getvalue()
 
 
-def docx(body: str, **parts: str) -> bytes:
-    """Return a Word document with this body, and with other parts of word/ by name: styles, numbering, footnotes …"""
+def docx(body: str, *, head: str = "", **parts: str) -> bytes:
+    """Return a Word document with this body, XML head, and other parts of word/ by name: styles, footnotes …"""
     kinds = {name: name.rstrip("0123456789") for name in parts}
     links = "".join(
         f'<Relationship Id="p{number}" Type="{R}/{kinds[name]}" Target="{name}.xml"/>'
@@ -50,7 +48,7 @@ def docx(body: str, **parts: str) -> bytes:
         "[Content_Types].xml": _TYPES,
         "_rels/.rels": _ROOT,
         "word/_rels/document.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships">{links}</Relationships>',
-        "word/document.xml": f"<w:document {W}><w:body>{body}</w:body></w:document>",
+        "word/document.xml": f"{head}<w:document {W}><w:body>{body}</w:body></w:document>",
         **{f"word/{name}.xml": content for name, content in parts.items()},
     })  # fmt: skip
 
@@ -192,6 +190,27 @@ def _entry(name: str, kind: int, left: int, right: int, child: int, start: int, 
     return wide.ljust(64, b"\0") + struct.pack(
         "<HBBIII16xI16xIQ", len(wide), kind, 1, left, right, child, 0, start, size
     )  # fmt: skip
+
+
+def write_pdf(objects: list[bytes], *, trailer: bytes = b"") -> bytes:
+    """Return a PDF of numbered objects; the first is the catalogue."""
+    out = bytearray(b"%PDF-1.7\n")
+    places = []
+    for number, content in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, content)
+    start = len(out)
+    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    out += b"".join(b"%010d 00000 n \n" % place for place in places)
+    out += b"trailer\n<< /Size %d /Root 1 0 R %s >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, trailer, start)
+    return bytes(out)
+
+
+def stream(content: bytes, head: bytes = b"", *, packed: bool = False) -> bytes:
+    """Return a stream object."""
+    data = zlib.compress(content, 9) if packed else content
+    filtered = b"/Filter /FlateDecode " if packed else b""
+    return b"<< /Length %d %s%s >>\nstream\n%s\nendstream" % (len(data), filtered, head, data)
 
 
 def pdf(text: str) -> bytes:

@@ -15,8 +15,7 @@ from exhibit.evidence.readers.pdf import find_boxes, render
 from exhibit.evidence.show import draw_page_uri
 from exhibit.schemas.errors import DocumentError
 from exhibit.storage.locations import parse_location
-from tests.hostile.files import pdf as write_pdf
-from tests.hostile.files import stream
+from tests.evidence.files import stream, write_pdf
 
 
 def make_pdf(*contents: str) -> bytes:

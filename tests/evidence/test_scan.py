@@ -27,7 +27,6 @@ from exhibit.evidence.scan import (
 )
 from exhibit.schemas.errors import DocumentError, ToolkitError
 from tests.evidence import files
-from tests.hostile.files import pdf
 
 LINES = ["The tenant shall keep the premises in repair.", "Nájemné je splatné – předem; čtvrtletně.", "Fee: 450 £"]
 
@@ -68,7 +67,7 @@ def test_read_scan_skips_and_names_a_page_that_cannot_be_drawn(tmp_path, engine)
     page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] >>"
     tree = b"<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >>"
     path = tmp_path / "half.pdf"
-    path.write_bytes(pdf([b"<< /Type /Catalog /Pages 2 0 R >>", tree, page, b"<< /Type /Foo >>"]))
+    path.write_bytes(files.write_pdf([b"<< /Type /Catalog /Pages 2 0 R >>", tree, page, b"<< /Type /Foo >>"]))
     before = read_document(path)
     assert before.notes == ("page 2 is damaged and was read as empty",)
     found = read_scan(before, tmp_path / "read.pdf", engine)

@@ -1,12 +1,12 @@
 """Hostile files, each with its expected result."""
 
-import io
 import json
 import struct
-import zipfile
 import zlib
 from collections.abc import Callable
 from typing import NamedTuple
+
+from tests.evidence.files import docx, stream, write_pdf
 
 
 class HostileFile(NamedTuple):
@@ -23,27 +23,6 @@ class HostileFile(NamedTuple):
     """Whether the file is read, because it is odd but harmless."""
 
 
-def pdf(objects: list[bytes], *, trailer: bytes = b"") -> bytes:
-    """Return a PDF of numbered objects; the first is the catalogue."""
-    out = bytearray(b"%PDF-1.7\n")
-    places = []
-    for number, content in enumerate(objects, 1):
-        places.append(len(out))
-        out += b"%d 0 obj\n%s\nendobj\n" % (number, content)
-    start = len(out)
-    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    out += b"".join(b"%010d 00000 n \n" % place for place in places)
-    out += b"trailer\n<< /Size %d /Root 1 0 R %s >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, trailer, start)
-    return bytes(out)
-
-
-def stream(content: bytes, head: bytes = b"", *, packed: bool = False) -> bytes:
-    """Return a stream object."""
-    data = zlib.compress(content, 9) if packed else content
-    filtered = b"/Filter /FlateDecode " if packed else b""
-    return b"<< /Length %d %s%s >>\nstream\n%s\nendstream" % (len(data), filtered, head, data)
-
-
 _FONT = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
 
 
@@ -53,7 +32,7 @@ def page_pdf(
     """Return a PDF of one page; forms are objects from number 6 on."""
     named = b" ".join(b"/F%d %d 0 R" % (n, n + 6) for n in range(len(forms or [])))
     resources = b"<< /Font << /H 5 0 R >> /XObject << %s >> >>" % named
-    return pdf(
+    return write_pdf(
         [
             b"<< /Type /Catalog /Pages 2 0 R >>",
             b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
@@ -86,7 +65,7 @@ def many_pages() -> bytes:
     """Return a PDF whose page tree has six levels; each node lists its one child thirty times."""
     nodes = [b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b"%d 0 R " % (n + 3) * 30, 30 ** (6 - n)) for n in range(6)]
     leaf = b"<< /Type /Page /Parent 7 0 R /MediaBox [0 0 9 9] >>"
-    return pdf([b"<< /Type /Catalog /Pages 2 0 R >>", *nodes, leaf])
+    return write_pdf([b"<< /Type /Catalog /Pages 2 0 R >>", *nodes, leaf])
 
 
 def compress_twice() -> bytes:
@@ -97,23 +76,9 @@ def compress_twice() -> bytes:
     head = b"<< /Length %d /Filter [/FlateDecode /FlateDecode] >>" % len(twice)
     page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R /Resources << >> >>"
     content = b"%s\nstream\n%s\nendstream" % (head, twice)
-    return pdf([b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>", page, content])
-
-
-_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-
-
-def docx(body: str, *, head: str = "") -> bytes:
-    """Return a Word document with this body."""
-    package = "http://schemas.openxmlformats.org/package/2006"
-    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("[Content_Types].xml", f'<Types xmlns="{package}/content-types"/>')
-        relation = f'<Relationship Id="a" Type="{kind}" Target="word/document.xml"/>'
-        file.writestr("_rels/.rels", f'<Relationships xmlns="{package}/relationships">{relation}</Relationships>')
-        file.writestr("word/document.xml", f'{head}<w:document xmlns:w="{_WORD}"><w:body>{body}</w:body></w:document>')
-    return out.getvalue()
+    return write_pdf(
+        [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>", page, content]
+    )
 
 
 def billion_laughs() -> bytes:
