@@ -23,13 +23,11 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Context, Gold, PatchEntry, Row
 from exhibit.schemas.parsing import parse_json
 from exhibit.storage.bundle import open_bundle
+from tests.rag.bundles import gold_line
 
 CONTEXT = {"filename": "a.pdf", "text": "rënt"}
 ROW = {"id": 7, "question": "Wie?", "answer": "Ämter", "is_impossible": False, "contexts": [CONTEXT]}
-GOLD = {
-    "id": 7, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[0, 4]], "alternatives": [], "how": "exact",
-    "score": 1.0, "labels": {"clause": "rënt"},
-}  # fmt: skip
+GOLD = {**gold_line(7, 0, "a.pdf", [[0, 4]], {"clause": "rënt"}), "pages": [1]}
 
 
 def questions(tmp_path, rows):

@@ -7,12 +7,10 @@ import pytest
 
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.validate import read_drafts, validate
+from tests.rag.bundles import gold_line
 
 CONTEXT = {"filename": "a.pdf", "text": "The rent is due."}
-GOLD = {
-    "id": 7, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[0, 16]], "alternatives": [], "how": "exact",
-    "score": 1.0, "labels": {"draft": "unsure"},
-}  # fmt: skip
+GOLD = {**gold_line(7, 0, "a.pdf", [[0, 16]], {"draft": "unsure"}), "pages": [1]}
 DRAFT = {"id": 7, "question": "What is due?", "answer": "Rent", "is_impossible": False, "contexts": [CONTEXT]}
 
 

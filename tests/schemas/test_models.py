@@ -8,12 +8,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from exhibit.schemas.generate import FOLDER, generate
 from exhibit.schemas.models import Gold, Row
+from tests.rag.bundles import gold_line
 
 ROW = {"id": 7, "question": "Who?", "answer": "Ann", "is_impossible": False, "contexts": [{"filename": "a.pdf"}]}
-GOLD = {
-    "id": 7, "context": 0, "filename": "a.pdf", "pages": [1], "spans": [[3, 9]], "alternatives": [[[20, 26]]],
-    "how": "exact", "score": 1.0, "labels": {"clause": "Parties"},
-}  # fmt: skip
+GOLD = {**gold_line(7, 0, "a.pdf", [[3, 9]], {"clause": "Parties"}), "pages": [1], "alternatives": [[[20, 26]]]}
 
 
 def test_committed_schemas_equal_generated_schemas():
