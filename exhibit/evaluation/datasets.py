@@ -162,8 +162,9 @@ def load_datasets(
         if not files and (bundle.files or selection.needs_documents):
             wanted = " or ".join(selection.file_type) or "readable"
             endings = Counter(ending_of(path) or "no ending" for path in bundle.files.values())
-            has = ", ".join(f"{count} {ending}" for ending, count in sorted(endings.items())) or "none"
-            left_out.append(f"{bundle.address}: corpus/ has no {wanted} file, only {has}; choose another --file-type")
+            has = ", ".join(f"{count} {ending}" for ending, count in sorted(endings.items()))
+            remedy = f", only {has}; choose another --file-type" if has else "; add documents to it"
+            left_out.append(f"{bundle.address}: corpus/ has no {wanted} file{remedy}")
         elif not questions:
             left_out.append(f"{bundle.address}: no question matches; check --where and --limit")
         else:

@@ -367,7 +367,7 @@ def test_builtin_target_rejects_testdata_without_documents(evals, capsys):
     folder, _ = evals
     (folder / "own.json").write_text('{"testdata_path": "ground_truth_cpr.jsonl"}', encoding="utf-8")
     assert evaluate_rag.main(["--config", str(folder / "own.json")]) == 1
-    assert "no readable file in corpus/" in capsys.readouterr().err
+    assert "corpus/ has no readable file; add documents to it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
