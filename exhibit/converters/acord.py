@@ -98,7 +98,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 def _make_row(
     query: Query, split: str, clauses: Mapping[str, RawDocument], options: Namespace, tally: Tally
 ) -> Iterator[RawRow]:
-    """Yield a query's row with its gold; the label `grades`, with all graded clauses, is on the row's first line."""
+    """Yield a query's row with its gold clauses.
+
+    The label `grades`, with all graded clauses, is on the first gold passage, or on the row if no clause is gold.
+    """
     gold = query.list_gold(clauses, GOLD_GRADE)
     grades = {key: grade for key, grade in query.grades.items() if key in clauses}
     if not gold and (options.answerable_only or not any(grades.values())):
@@ -153,7 +156,10 @@ class Query(NamedTuple):
 
 
 def read_judged(release: Release, tally: Tally) -> Benchmark | None:
-    """Return a folder in BEIR's form as questions: documents graded above 0 are gold; None for any other source."""
+    """Return the queries of a folder as questions; the gold of each is every document with a grade above 0.
+
+    Return None if the source is not a folder that contains a corpus, queries and judgments.
+    """
     source = release.source
     files = list_files(source) if source.is_dir() else []
     named = {path.stem.lower(): path for path in files if path.suffix.lower() in records.ENDINGS}

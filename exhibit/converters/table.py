@@ -57,7 +57,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read a table of questions, a SQuAD file or a folder in BEIR's form, and find the document of each passage."""
+    """Read a table of questions, find the documents named in its rows, and assign each gold passage to a document.
+
+    SQuAD files and folders of queries with relevance judgments are also read.
+    """
     release, table = Release(source, INFO), source
     benchmark = read_judged(release, tally)
     if benchmark is None:

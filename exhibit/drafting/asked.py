@@ -74,7 +74,7 @@ class Asker:
         self, wordings: Sequence[str], prepared: Prepared, chunks: Vectors, *,
         sure: float = SURE, absent: float = ABSENT, again: bool = True,
     ) -> Judged:  # fmt: skip
-        """Judge whether a document answers a question, which has one or more wordings, the most precise first.
+        """Judge whether a document answers a question; `wordings` are the question's wordings, the most precise first.
 
         `sure` and `absent` are thresholds for the probability that the document answers; with `again`, a
         reranker checks an absence.

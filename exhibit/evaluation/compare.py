@@ -104,7 +104,8 @@ def describe_regressions(
 def describe_better(names: Sequence[str], differences: Mapping[str, Difference], worse: Sequence[str] = ()) -> str:
     """Return a sentence that states which of two runs is better.
 
-    The first known main metric decides; if another figure is worse, the sentence names that figure.
+    One metric decides: the share of right answers or, if a run lacks it, recall or another main metric. If this
+    metric does not change and another figure is worse, the sentence names that figure.
     """
     first, second = names
     known = [name for name, delta in differences.items() if delta.mean is not None]

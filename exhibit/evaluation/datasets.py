@@ -353,7 +353,11 @@ def read_grades(lines: Iterable[Gold], *, where: str) -> dict[Id, dict[str, int]
 def _check_files(
     bundle: BundleFolder, files: dict[str, Location], selection: Selection, warnings: list[str], problems: list[str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return each file's sha256, and the documents that differ from bundle.json; remove unlisted files from `files`."""
+    """Return the sha256 of each file, and the documents that differ from bundle.json.
+
+    A changed file is a problem unless it is allowed; a document that bundle.json does not list is removed from
+    `files`.
+    """
     recorded = {name: entry.sha256 for name, entry in bundle.info.files.items()} if bundle.info else {}
     recorded = {f"{CORPUS}/{name.rpartition('/')[2]}" if "/" in name else name: sha for name, sha in recorded.items()}
     stray = [name for name in files if recorded and f"{CORPUS}/{name}" not in recorded]
@@ -424,7 +428,10 @@ class Offer(NamedTuple):
 
 
 def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) -> dict[Any, Offer]:
-    """Return the choices to offer for each question with the label, which may be `SUBJECT: CHOICE; SUBJECT: CHOICE`."""
+    """Return, for each question that has the label, the choices to offer and the right choice.
+
+    A label may have several choices, each with its subject: `SUBJECT: CHOICE; SUBJECT: CHOICE`.
+    """
     labels = {id: str(row[label]) for id, row in rows.items() if row.get(label) is not None}
     pairs = {id: [pair.split(": ", 1) for pair in text.split("; ") if ": " in pair] for id, text in labels.items()}
     if not all(pairs.values()):

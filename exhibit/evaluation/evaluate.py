@@ -52,7 +52,11 @@ def evaluate(
     warn: Warn | None = None,
     draw: Draw | None = None,
 ) -> RunResults:
-    """Run an evaluation; `parts` replaces the objects `cache`, `embedder`, `llm` and `function` of the settings."""
+    """Run an evaluation.
+
+    `parts` replaces the objects `cache`, `embedder`, `llm` and `function` of the settings. `judge` is the model
+    that marks answers. `warn` gets each note. `draw` writes the report.
+    """
     say = warn or (lambda _: None)
     with apply_limits(settings.limits):
         run = _Evaluation(settings, dict(parts or {}), judge, say)

@@ -119,7 +119,10 @@ def text_of(dataset: Dataset, target: Target) -> Callable[[str], str | None]:
 
 
 def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases that still have to be asked: first those without a reply, then those that failed."""
+    """Return the cases that still have to be asked: first the cases without a reply, then the cases that failed.
+
+    For each question with a reply, `failed` states whether the reply is an error.
+    """
     left = [case for case in dataset.cases if case.id not in dataset.refused and failed.get(case.id, True)]
     return sorted(left, key=lambda case: case.id in failed)
 

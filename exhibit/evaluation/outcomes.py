@@ -33,9 +33,10 @@ class Finding(NamedTuple):
 
 
 def find_outcome(case: Case, *, mark: float | None = None, answers: bool = True) -> Finding:
-    """Return the outcome of a question; `mark` is the judge's mark of the answer.
+    """Return the outcome of a question.
 
-    If the system ever `answers`, a missing answer is a refusal; if it never does, only its passages are judged.
+    `mark` is the judge's mark of the answer. `answers` is whether the system answers at all: if it does, a missing
+    answer is a refusal; if it never does, only its passages are judged.
     """
     reply = case.reply
     if reply.error:
@@ -99,7 +100,11 @@ def find_cited(case: Case) -> list[int]:
 
 
 def find_support(case: Case) -> bool | None:
-    """Return whether a cited passage overlaps gold or, without citations, the used passages contain it, if known."""
+    """Return whether the passages that an answer rests on contain gold.
+
+    These are the cited passages, of which one must overlap gold or, without citations, the passages that the answer
+    used. None if the question is impossible, or if the content of its gold or its passages is unknown.
+    """
     golds = [gold for gold in case.gold if gold.worded]
     passages = case.reply.passages
     if case.reply.error or case.is_impossible or not golds or not any(passage.has_content for passage in passages):
@@ -171,7 +176,11 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
 
 
 def score_outcome(outcome: Outcome, *, impossible: bool) -> dict[str, float | None]:
-    """Return a question's value (0 or 1) in each outcome share; None if the share does not apply to the question."""
+    """Return a question's value (0 or 1) in each outcome share; None if the share does not apply to the question.
+
+    `answered_rightly` and `answered_rightly_at_most` have a value for every question that the documents answer,
+    even if the reply failed, so that no system gains by not replying.
+    """
     replied = outcome is not Outcome.FAILED
     return {  # a failed reply to an answerable question counts, so that no system gains by not replying
         ANSWERED_RIGHTLY: None if impossible else float(outcome is Outcome.RIGHT),
@@ -191,7 +200,8 @@ def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]
 def describe_result(tables: Iterable[Table]) -> str:
     """Return a run's result in words, the same everywhere: `153 to 198 of 243 answered correctly, 63 to 81%`.
 
-    The second number adds the answers that are not judged; for a system without answers, it is how often gold is found.
+    The first number counts the answers that are certainly right; the second number adds the answers that are not
+    judged. For a system without answers, the result is how often it found the gold.
     """
     counts = Counter[Outcome]()
     for table in tables:

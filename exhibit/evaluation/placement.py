@@ -74,7 +74,7 @@ class Documents:
 
     @cached_property
     def named(self) -> Callable[[str], str | None]:
-        """Returns the corpus file that a system's spelling of a file name refers to (see `law.names.FileNames`)."""
+        """Return the corpus file that a system's spelling of a file name refers to (see `law.names.FileNames`)."""
         return FileNames(sorted(self.files)).find
 
     def find_matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:

@@ -24,7 +24,11 @@ FORMS = ("eval-results", "every-eval-ever")
 
 
 def export_results(run: RunResults, form: str, out: Path, *, model: str, dataset: str = "") -> list[Path]:
-    """Write the results of the system `model` in one of FORMS; a run on a published bundle needs no `dataset`."""
+    """Write a run's results in one of FORMS and return the files.
+
+    `model` is the tested system as OWNER/NAME. `dataset` is the bundle's repository on the Hub; a run on a
+    published bundle does not need it.
+    """
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", model):
         raise ToolkitError(f"--model {model}: write OWNER/NAME, such as my-firm/contract-rag")
     paths: list[Path] = []

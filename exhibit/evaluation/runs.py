@@ -82,7 +82,7 @@ class RunResults(RunFolder):
 
     @property
     def system_settings(self) -> dict[str, str]:
-        """The settings that describe the system; the version of the data is reported apart from them."""
+        """The settings that describe the tested system, without those that describe the version of the data."""
         other = ("format", "version", "datasets.")
         return {name: value for name, value in self.settings.items() if not name.startswith(other)}
 

@@ -46,7 +46,9 @@ class Scored:
     ) -> None:  # fmt: skip
         """Score the replied cases with the metrics `names` or, if empty, with all metrics.
 
-        `answers` is whether any reply has an answer; `repeats` are the scores of further replies to the questions.
+        `answers` is whether any reply has an answer. `tag` names the run in files for other tools.
+        `find_prepared` searches the system's texts and chunks, if known. `repeats` are the scores of further
+        replies to the same questions.
         """
         self.name, self.evidence = dataset.name, Evidence()
         self._rounds = (self, *repeats)
@@ -254,7 +256,10 @@ def format_row(
 
 
 def format_trec(case: Case, *, tag: str) -> tuple[str, str]:
-    """Return a question's lines for TREC's run and qrels files; percent-encoding removes the spaces from names."""
+    """Return a question's lines for TREC's run and qrels files; percent-encoding removes the spaces from names.
+
+    A score is derived from the rank, because the system's own scores may have ties.
+    """
     known = limit_gold(case, describe_metric("ndcg").needs, Options())
     ranking = ranking_of(known) if known else None
     if ranking is None:
@@ -267,7 +272,10 @@ def format_trec(case: Case, *, tag: str) -> tuple[str, str]:
 
 
 def write_rows(folder: Path, rows: Iterable[Sequence[bytes]], table: Table, *, failed: float | None = None) -> None:
-    """Write a dataset's results, TREC files and predictions; `rows` has the rows of all replies to each question."""
+    """Write the results of a dataset, one JSON object per question, with TREC files and a predictions file.
+
+    `rows` has the rows of all replies to each question; the first reply that is not an error is written completely.
+    """
     trec: dict[str, list[str]] = {RUN: [], QRELS: []}
     predictions: list[str] = []
     with replace_file(folder / files.RESULTS) as partial, partial.open("wb") as out:

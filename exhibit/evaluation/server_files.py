@@ -33,9 +33,10 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """Return a template with its placeholders replaced by values, which may have any type.
+    """Return a template with its placeholders replaced by values.
 
-    A field with the value None or {} is omitted; the fields of an object under the key `...` are merged.
+    A text that is only a placeholder becomes the value itself, of any type; a field with the value None or {} is
+    omitted. The fields of an object under the key `...` are merged.
     """
     if isinstance(template, str):
         whole = _PLACEHOLDER.fullmatch(template)

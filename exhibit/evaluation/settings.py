@@ -179,7 +179,10 @@ class Settings(Selection):
 def parse_settings(
     given: Mapping[str, Any], *, where: str = "settings", flags: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings of a run, its pipeline and its target; an error names the flag of a setting in `flags`."""
+    """Return the settings of a run, its pipeline and its target; raise one error that lists every invalid setting.
+
+    `flags` are the settings that `--set` gives; an error about one of them names that flag.
+    """
     values: dict[str, Any] = {"pipeline": {}, "target_settings": {}}
     for key, value in given.items():
         name = OTHER_SETTINGS.get(key, key)

@@ -43,7 +43,10 @@ class InText(NamedTuple):
 
 
 def find_in_text(gold: GoldPassage, document: Document, parsed: Document) -> InText | None:
-    """Return how much of a gold passage, at its best occurrence, a system's text (`parsed`) has; None if unknown."""
+    """Return how much of a gold passage a system's text (`parsed`) contains; None if that is unknown.
+
+    If the passage occurs several times in the document, the occurrence with the best result counts.
+    """
     parts = [_place_in_text(place, document, parsed) for place in gold.places[:MAX_PLACES]]
     known = [part for part in parts if part is not None]
     share = max((part.share for part in known), default=0.0)
@@ -69,9 +72,10 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
 
 
 def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) -> float | None:
-    """Return the share of a gold passage's letters and digits, at its best occurrence, that the best chunk contains.
+    """Return the share of a gold passage's letters and digits that the best chunk contains; 1 if it has them all.
 
-    `places` are the occurrences of the passage, and `chunks` are the chunks, both as spans of `text`.
+    `places` are the occurrences of the passage, and `chunks` are the chunks, both as spans of `text`. The
+    occurrence with the best result counts; None without an occurrence.
     """
     shares = []
     for place in places[:MAX_PLACES]:
@@ -233,9 +237,11 @@ def follow_gold(
     gold: GoldPassage, lists: PassageLists, *, in_text: float | None = None, in_chunks: float | None = None,
     outcome: Outcome | None = None, cut_by: str = "",
 ) -> GoldStages:  # fmt: skip
-    """Return the result of each stage of a system for one gold passage, which is found by the same rule as in recall.
+    """Return the result of each stage of a system for one gold passage.
 
-    `in_text` and `in_chunks` are its shares in the system's text and in the best chunk; `cut_by` is as in `Reply`.
+    In a list of passages, the gold passage is found at the first rank up to which the passages contain at least
+    half of it, as in recall. `in_text` and `in_chunks` are its shares in the system's text and in the best chunk.
+    `cut_by` names the limit that shortened the context.
     """
     stages: GoldStages = {"lost_at": None, "reason": ""}
 

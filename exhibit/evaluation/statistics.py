@@ -202,7 +202,10 @@ def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
 
 @dataclass(frozen=True)
 class Overlap:
-    """The numbers of questions that two runs share, that failed in each run, and that only one run has."""
+    """How many questions two runs have in common, how many failed in each run, and how many only one run has.
+
+    A question whose words, expected answer, gold or documents differ is another question.
+    """
 
     asked: int
     failed_before: int
@@ -241,7 +244,8 @@ def _keep_common(first: Table, second: Table) -> tuple[Table, Table]:
 def _match_rows(first: Table, second: Table) -> list[tuple[int, int]]:
     """Return the row numbers of the common questions in both tables.
 
-    Questions are matched by content if both tables have it, else by id; a variant's, by their originals in the control.
+    Questions are matched by content (words, expected answer, gold, documents) if both tables have it, else by id.
+    The questions of a variant and of its control are matched by their common original.
     """
     by_content = bool(first.contents) and bool(second.contents)
     if first.name != second.name and first.pair:
@@ -302,7 +306,10 @@ def _find_interval(means: Floats | None) -> Interval | None:
 
 
 def _bootstrap(strata: Sequence[_Stratum]) -> Floats | None:
-    """Return the mean of each resample, which draws documents with all their rows; None with too few documents."""
+    """Return the mean of each bootstrap resample; None if there are too few documents.
+
+    A resample consists of whole documents, each with all its rows.
+    """
     documents = {(number, name) for number, stratum in enumerate(strata) for name in stratum.documents}
     if len(documents) < MIN_DOCUMENTS or any(len(set(stratum.documents)) < 2 for stratum in strata):
         return None
@@ -319,7 +326,10 @@ def _bootstrap(strata: Sequence[_Stratum]) -> Floats | None:
 
 
 def summarise_confidences(sure: Values, answerable: Sequence[bool], values: Mapping[str, Values]) -> dict[str, Any]:
-    """Return statistics on the confidences of replies, and means weighted by them; empty without confidences."""
+    """Return statistics on the confidences of replies; empty if no reply has a confidence.
+
+    `weighted` has the mean of each metric in `values`, each question weighted by the confidence of its reply.
+    """
     pairs = [(weight, exists) for weight, exists in zip(sure, answerable, strict=True) if weight is not None]
     if not pairs:
         return {}
@@ -333,7 +343,10 @@ def summarise_confidences(sure: Values, answerable: Sequence[bool], values: Mapp
 
 
 def compute_auroc(pairs: Sequence[tuple[float, bool]]) -> float | None:
-    """Return the AUROC of pairs of a confidence and whether the question is answerable; None without both kinds."""
+    """Return the AUROC: how often an answerable question has a higher confidence than an unanswerable one.
+
+    Each pair is the confidence of a reply and whether its question is answerable.
+    """
     yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
     if not len(yes) or not len(no):
         return None

@@ -233,7 +233,9 @@ def _count(number: int, noun: str) -> str:
 def diff_lines(differences: Mapping[str, Difference], metrics: Sequence[str], overlap: Overlap) -> list[str]:
     """Return the lines of a table that compares two runs, and notes on the questions that are not compared.
 
-    The failed questions come first, because more failures are worse even if the means improve.
+    A row has the values before and after, the paired change with its interval and p, n, and an arrow if the change
+    is significant. The first row below the header has the numbers of failed questions, because more failures are
+    worse even if the means improve.
     """
     before, after = overlap.failed_before, overlap.failed_after
     direction = "=" if before == after else "▲ worse" if after > before else "▼ better"

@@ -57,7 +57,10 @@ def choose_name(names: Iterable[str], field: str) -> str | None:
 
 
 def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth: int = _DEEPEST) -> dict[str, Any]:
-    """Return an object's fields by dotted paths; with `inside`, only objects with a known name of it are opened."""
+    """Return an object's fields, and the fields of nested objects by their dotted paths.
+
+    With `inside`, only objects with a known name of that field are opened.
+    """
     fields: dict[str, Any] = {}
     for name, held in value.items():
         opened = inside is None or is_named(str(name).rpartition(".")[2], inside)

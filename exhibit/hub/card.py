@@ -24,7 +24,10 @@ from exhibit.storage.locations import Location, read_start
 
 
 def find_sample(source: object) -> str:
-    """Return the path of a sample of the project, or of a copy, as in `samples/cuad`; empty for any other source."""
+    """Return the path of a source that is a sample of the project, as in `samples/cuad`; "" for any other source.
+
+    A copy with the sample's name and README.md is also a sample, as in a checkout beside an installed package.
+    """
     if not source:
         return ""
     path = Path(str(source)).resolve()

@@ -253,7 +253,10 @@ class Confidence(_Part):
 
 
 class MissingEvidence(_Part):
-    """`evidence.json`: sentences that count data, such as file names, without which some metrics cannot be computed."""
+    """`evidence.json`: sentences on the data that questions and passages lack, such as file names, with counts.
+
+    A metric cannot be computed if its data is missing.
+    """
 
     lines: list[str] = []
 

@@ -131,7 +131,10 @@ class RunFolder:
         return RunRows(self.folder, [dataset])
 
     def content_of(self, row: files.RunQuestion) -> str:
-        """Return a digest of a question, its answer, gold and documents: equal for the same question in two runs."""
+        """Return a digest of the question, its expected answer, its gold, and the documents to which they belong.
+
+        Two questions of different runs with equal digests are the same question, even if their ids differ.
+        """
         gold = sorted((passage.filename or "", passage.text or "", repr(passage.places)) for passage in row.gold)
         names = sorted({name for name in (row.filename, *(passage.filename for passage in row.gold)) if name})
         documents = [(name, self._checksums.get((row.dataset, name))) for name in names]
@@ -149,13 +152,20 @@ class RunFolder:
         }
 
     def read_file(self, name: str, dataset: str = "") -> Any:
-        """Return a file of the run or a dataset, or an empty model; the means in summary.json are only for checks."""
+        """Return the content of a file of the run or of a dataset; an empty model if the file is missing.
+
+        Use the means of `summary.json` only for checks: reports show means computed from the rows
+        (`evaluation.runs.RunResults`).
+        """
         path = self.folder / dataset / name
         return _read(path) if path.is_file() else files.FILES[name].validate_python({})
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """The configuration as values by dotted names, without secrets and empty values."""
+        """The configuration as a flat dictionary of names and values.
+
+        Nested names are joined by dots. Secrets and empty values are left out.
+        """
         return dict(_flatten_settings(self.config.model_dump(exclude_unset=True)))
 
     def faults(self) -> Iterator[str]:
@@ -176,7 +186,10 @@ class RunFolder:
 
 
 def find_difference(stored: files.Means, given: files.Means) -> str:
-    """Return the first difference of stored means from the rows' means, except in intervals, which are made again."""
+    """Return the first difference between the stored means and the means of the rows; empty if they agree.
+
+    Intervals are not compared: they are computed again from the rows whenever a run is shown.
+    """
     for name, estimate in stored.items():
         other = given.get(name, files.Estimate(None, 0, estimate.errors))
         for field in ("mean", "n", "errors"):

@@ -103,7 +103,11 @@ class Layout:
     headings: Sequence[RuleHeading] = ()
 
     def find_meant(self, text: str) -> list[tuple[RuleHeading, float]]:
-        """Return the headings that a citation can mean, each with its similarity; a numbered one needs no chapter."""
+        """Return the headings that a citation can mean, each with its similarity.
+
+        A section that is cited with its number needs no chapter, because a chapter's title may be misspelt or
+        missing.
+        """
         whole = read_name(text)
         matches = self._find_alike(whole)
         if whole.number and whole.title and any(like == 1 for _, like in matches):
@@ -241,7 +245,11 @@ class Resolution(NamedTuple):
 
 
 class Corpus:
-    """Resolves citations; a row's `kind` is its source type, its `fields` are all other texts: category, court …"""
+    """Resolves citations to documents and sections.
+
+    For a row of the table, `kind` is its source type, and `fields` are all its other texts, such as category and
+    court.
+    """
 
     def __init__(self, sources: Sequence[RulesFile]) -> None:
         self.sources = sources

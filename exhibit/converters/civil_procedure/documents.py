@@ -111,7 +111,7 @@ def make_source(raw: RawDocument, names: Iterable[str], origin: str) -> RulesFil
 
 
 def _choose_titles(sources: Sequence[RulesFile]) -> list[RulesFile]:
-    """Return the documents by file name, each with a different title; raise if two have the same name."""
+    """Return the documents by file name, each with a different title; raise if two files have the same name."""
     ordered = sorted(sources, key=lambda source: source.raw.filename)
     key_by_name((source.raw.filename.casefold(), source) for source in ordered)
     titles = choose_unique_titles({s.raw.filename: [s.raw.title, f"{s.raw.title} ({s.origin})"] for s in ordered})

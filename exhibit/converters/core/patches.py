@@ -54,7 +54,10 @@ def apply_patches(
     paths: Sequence[Path], root: Path, out: Path, *, force: bool = False, strict: bool = False,
     must_fit: bool = False, text: CardText | None = None,
 ) -> BundleInfo:  # fmt: skip
-    """Write a bundle with patches applied in order; with `must_fit`, a patch that changes nothing raises an error."""
+    """Write the bundle `root` to `out`, with patches applied in order to its questions and drafts.
+
+    With `must_fit`, a patch that changes nothing raises an error.
+    """
     bundle = open_bundle(root)
     info = bundle.info
     if info is None:

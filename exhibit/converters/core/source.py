@@ -164,7 +164,7 @@ def check_record(
 
 
 def key_by_name(named: Iterable[tuple[str, Source]]) -> dict[str, Source]:
-    """Return sources by the names of their documents; raise if two have the same name."""
+    """Return sources by the names of their documents; raise if two sources have the same name."""
     sources: dict[str, Source] = {}
     for name, source in named:
         if (other := sources.setdefault(name, source)) != source:

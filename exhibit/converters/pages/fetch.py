@@ -68,7 +68,10 @@ class UrlLine:
 
 
 def filename_of(url: str) -> str:
-    """Return the name of a URL's PDF: the last segment of its path and its fragment, as written; raise without one."""
+    """Return the name of a URL's PDF in the corpus: the last segment of its path and its fragment, as written.
+
+    Raise SourceError if the URL gives no name.
+    """
     parts = urlparse(url)
     stem = parts.path.rpartition("/")[2] + (f"#{parts.fragment}" if parts.fragment else "")
     if not stem:

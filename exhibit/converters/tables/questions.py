@@ -164,7 +164,10 @@ def _assign_by_provisions(columns: Columns, named: Collection[str], records: Seq
 
 
 def _assign_by_nesting(table: Path, columns: Columns, named: Collection[str], records: Sequence[Record]) -> None:
-    """Choose a nested field, as `evidence.text`, for a role without a column; raise if passages have no known field."""
+    """Choose a nested field for a role without a column, such as `evidence.text` for `text`.
+
+    Raise SourceError if the passages are objects without a known field for their text.
+    """
     nested = {
         f"{column}.{field}": column
         for record in records
@@ -352,7 +355,11 @@ class GoldReader:
     # ------------------------------------------------------------ passages and provisions
 
     def _read_quoted(self, items: Sequence[dict[str, Any]]) -> Iterator[Quote]:
-        """Yield the passages, each in the document that it names, else the row's only one, or that at its position."""
+        """Yield the passages of the text column, each with its document.
+
+        The passage's object may name the document. Otherwise, the document is the only document of the row, or
+        the document at the same position in the row as the passage.
+        """
         named = self._named
         beside = {role: self._read_numbers(role) for role in ("page", "grade")}
         for at, parts in enumerate(items):

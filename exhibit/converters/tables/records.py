@@ -97,7 +97,10 @@ class Record:
 def read_records(
     path: Path, data: bytes, tally: Tally, *, sheet: str | None = None, accounted: bool = True
 ) -> list[Record]:
-    """Return the rows of a table, which the tally checks if `accounted`; count unreadable rows, raise if all are."""
+    """Return the rows of a table; count unreadable rows, and raise if the table is unreadable.
+
+    With `accounted`, the tally later checks that each row was kept or left out.
+    """
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         records = _number_rows(_read_unpacked(read_parquet, path))

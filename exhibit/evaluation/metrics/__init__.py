@@ -283,7 +283,10 @@ def choose_headlines(names: Iterable[str]) -> list[str]:
 
 
 def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list[str]:
-    """Return the metrics of a short table or, with `all_families`, of a long one, by group, each at its `depths`."""
+    """Return the metrics of a short table, sorted by group, each at the cutoffs of its description.
+
+    With `all_families`, metrics that a short table normally omits are included.
+    """
     names = list(names)
     families = map(describe_metric, dict.fromkeys(name.partition("@")[0] for name in names))
     chosen = [about for about in families if all_families or about.short]
@@ -367,7 +370,10 @@ _USABLE: dict[Need, Callable[[GoldPassage], bool]] = {
 
 
 def limit_gold(case: Case, needs: Collection[Need], options: Options) -> Case | None:
-    """Return a case with only the gold that a metric may use; None if the reply failed or needed data is missing."""
+    """Return a case with only the gold that a metric may use.
+
+    Return None if the reply failed, or if the case or the options lack data that the metric needs.
+    """
     if case.reply.error or not all(_KNOWN[need](case) for need in needs if need in _KNOWN):
         return None
     if any(getattr(options, name) is None for need, name in _OF_RUN.items() if need in needs):

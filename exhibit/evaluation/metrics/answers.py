@@ -129,7 +129,10 @@ def answer_must_not(case: Case) -> float | None:
 
 
 def _share_stated(case: Case, label: str, *, strict: bool) -> float | None:
-    """Return the share of a label's items (a JSON list, or one text) of which the answer states an alternative."""
+    """Return the share of a label's items that the answer states; for an item, one of its alternatives is enough.
+
+    The label is a JSON list or one text.
+    """
     text = str(case.labels.get(label) or "[]")
     try:
         items = json.loads(text)

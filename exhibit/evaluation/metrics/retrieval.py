@@ -83,7 +83,11 @@ def _score_union(case: Case, k: int) -> tuple[float, float]:
 
 
 def _score_as_published(case: Case, k: int) -> tuple[float, float]:
-    """Return precision and recall as LegalBench-RAG publishes them: without merging, and by gold's first location."""
+    """Return precision and recall as LegalBench-RAG publishes them.
+
+    Passages are not merged, the overlaps of each retrieved snippet with each gold snippet are added up, and only
+    the first location of a gold passage counts.
+    """
     passages, unplaced = _collect_spans(case, k)
     golds = [(gold.filename or "", gold.places[0]) for gold in case.gold if gold.located]
     shared = sum(_count_overlap(place, passages.get(file, ())) for file, place in golds)
@@ -141,7 +145,11 @@ def count_wrong_files(case: Case, k: int) -> tuple[int, int]:
 
 
 def _is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
-    """Return whether a passage is from a file other than `files`, in the bundle or not; None if its file is unknown."""
+    """Return whether a passage is from a file other than `files`; None if its file is unknown.
+
+    If the bundle contains neither the passage's file name nor its text, the passage is from a wrong file. If
+    several files contain its text, the result is None.
+    """
     if passage.filename is not None:
         return passage.filename not in files
     return True if passage.told_filename and passage.text.strip() and not passage.also_in else None
@@ -156,7 +164,10 @@ def page_hit(case: Case, k: int) -> float | None:
 
 
 def _is_on_page(passage: Passage, pages: set[tuple[str | None, int]]) -> bool | None:
-    """Return whether a passage is on one of the pages; a reported page counts only if the words were not located."""
+    """Return whether a passage is on one of the pages.
+
+    The page that the system reports counts only if the words were not located.
+    """
     passage_pages = passage.pages or ((passage.page,) if passage.span and passage.page else ())
     passage_pages = passage_pages or ((passage.told_page,) if passage.told_page and passage.filename else ())
     if not passage_pages:
@@ -189,7 +200,10 @@ class Ranking(NamedTuple):
 
 @once_per_case
 def ranking_of(case: Case) -> Ranking | None:
-    """Return the ranked items of a case with their grades: files or, without grades, gold passages; or None."""
+    """Return the ranked items of a case with their grades: files if the case has grades, else gold passages.
+
+    None if the case has neither grades nor a gold passage with a position or a text to compare.
+    """
     if case.grades:
         files = [passage.source or f"passage-{rank}" for rank, passage in enumerate(case.reply.passages, 1)]
         judged = [file for file in dict.fromkeys(files) if file in case.grades or 0 not in case.grades.values()]
@@ -349,7 +363,10 @@ _VERSION_SPAN = re.compile(r"#(\d+)-(\d+)(?= |$)")
 
 
 def has_right_version(passage: Passage, case: Case) -> bool | None:
-    """Return True if a passage overlaps gold, False if it overlaps another version of the provision, otherwise None."""
+    """Return True if a passage overlaps gold, False if it overlaps another version of the provision, otherwise None.
+
+    The label `other_versions` has the provision's spans in the other versions.
+    """
     spans = passage.spans
     if any(passage.source == gold.filename and touches(span, gold) for gold in case.gold for span in spans):
         return True

@@ -68,7 +68,10 @@ class Target(Protocol):
     exact: bool  # whether passages have spans in the documents as this project reads them, so that no search is needed
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Check the system with a few questions; return notes, or raise ToolkitError if none could be answered."""
+        """Check the system with a few questions before any work; return notes for the user.
+
+        Raise ToolkitError, in one clear line, if no question could be answered.
+        """
 
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Prepare the documents of a dataset in the system, and return a record of the files, pages and chunks."""
@@ -96,7 +99,10 @@ def list_targets() -> list[str]:
 
 
 def find_target(wanted: str) -> tuple[Callable[..., Target], type[BaseModel] | None]:
-    """Return the function that opens a target, by `NAME[:ARGUMENT]` or TOML file, and the model of its settings."""
+    """Return the function that opens a target, by `NAME[:ARGUMENT]` or TOML file, and the model of its settings.
+
+    All servers are opened by one module; their settings depend on the server's TOML file.
+    """
     name, _, argument = wanted.partition(":")
     name = name.replace("-", "_")
     if wanted.endswith(".toml"):
@@ -135,7 +141,10 @@ _MAX_FAILED_IN_ROW = 3
 
 
 def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
-    """Ask a question with retries; return the reply, with the time of the last attempt, or a reply with an error."""
+    """Ask a question with retries; if every attempt fails, return a reply with an error.
+
+    The reply's latency is the time of the last attempt only.
+    """
     deadline = Deadline(options.timeout, flag="--timeout")
 
     def ask_once() -> Reply:

@@ -396,7 +396,11 @@ class _Collection:
         return Ingestion(files=count, pages=pages, pages_per_second=speed, seconds=seconds, set_aside=aside)
 
     def _upload(self, path: Path, name: str) -> str:
-        """Upload a file; return why the server refused it, or raise an error if every upload would fail."""
+        """Upload a file; return why the server refused it, or an empty text.
+
+        Raise an error if the server is unreachable or refuses the API key, because then every upload would
+        fail.
+        """
         step = self._interface.add
         try:
             reply = self._call(step, file=path, name=name)

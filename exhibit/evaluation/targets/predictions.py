@@ -57,7 +57,11 @@ class Predictions:
         return match_rows(self._rows, dataset.cases, dataset.name, prompts=self.prompts)
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Return notes on how the file is read, and on questions without a row; raise an error if no row fits."""
+        """Return notes on how the file is read, and on the number of questions without a row.
+
+        Raise an error if no row fits the dataset, or if the rows are copies of the bundle with its expected
+        answers.
+        """
         where = f"{self._path.name}: "
         sealed = {row["sealed"] for row in self._rows if row.get("sealed")}
         if sealed and dataset.digests.get(INFO) not in sealed:
@@ -109,8 +113,9 @@ def match_rows(
     """Return the number of the row that matches each question, by the question's id.
 
     A row is matched by id or, if the question with its id differs, by the text of its question; rows that name the
-    dataset come first. A text of several questions or rows is an error. With `prompts` it is not: the first row counts,
-    and a prompt is matched to the longest question that it contains.
+    dataset come first. If several questions or rows have the same text, an error is raised. With `prompts`, a row's
+    text is a prompt, which matches the longest question that it contains; the first matching row is used, and a
+    repeated question has no match.
     """
     ids = {str(case.id): case for case in cases}
     texts = Counter(normalise_question(case.question) for case in cases)

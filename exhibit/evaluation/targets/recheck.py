@@ -34,7 +34,7 @@ _MAX_MEMBER_BYTES = 256 << 20  # most bytes of a sample in Inspect's archive
 
 
 def read_finished_run(path: Path) -> tuple[str, list[Row]]:
-    """Return the tool that made the run in a file, and the run's rows, with the fields that `_make_row` gives them."""
+    """Return the tool that made the run in a file, and the rows of the run in the form of `_make_row`."""
     content = _read_content(path)
     table = _list_rows(content)
     forms = [(tool, _list_objects(records, content), _list_marks) for tool, records in _RECORDS.items()]
