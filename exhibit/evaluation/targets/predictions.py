@@ -59,8 +59,7 @@ class Predictions:
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Return notes on how the file is read, and on the number of questions without a row.
 
-        Raise an error if no row fits the dataset, or if the rows are copies of the bundle with its expected
-        answers.
+        Raise an error if no row fits the dataset, or if the rows answer another version of the dataset.
         """
         where = f"{self._path.name}: "
         sealed = {row["sealed"] for row in self._rows if row.get("sealed")}
