@@ -120,10 +120,7 @@ def find_text(paths: Iterable[str], fields: Any) -> str | None:
 
 
 def find_list(paths: Iterable[str], fields: Any) -> Any:
-    """Return the first non-empty value at the JMESPaths.
-
-    If all values are empty, return the first value; if there is no value, return None.
-    """
+    """Return the first non-empty value at the JMESPaths, or else the first value, or else None."""
     values = [value for path in paths if path and (value := search(path, fields)) not in (None, False)]
     return next((value for value in values if _holds_any(value)), values[0] if values else None)
 

@@ -30,6 +30,7 @@ from exhibit.storage.atomic import list_files, replace_folder
 
 ACCOUNT = "recheck.json"  # the file in a run's folder with the other tool's scores, and the rows that match no question
 _MAX_LISTED = 5  # most unmatched rows that the terminal shows; the file lists all
+_ZSTANDARD = 93  # the method's number in the ZIP format; `zipfile` reads it from Python 3.14 on
 _MAX_MEMBER_BYTES = 256 << 20  # most bytes of a sample in Inspect's archive
 
 
@@ -270,16 +271,12 @@ def _read_inspect_archive(path: Path) -> Iterator[Row]:
         for member in sorted(members, key=lambda member: member.filename):
             if member.file_size > _MAX_MEMBER_BYTES:
                 raise ValueError(f"{member.filename} has {member.file_size >> 20} MiB, more than the limit")
-            yield json.loads(_read_member(archive, file, member))
-
-
-def _read_member(archive: zipfile.ZipFile, file: io.BufferedReader, member: zipfile.ZipInfo) -> bytes:
-    zstandard = 93  # the number of the method in the ZIP format; `zipfile` reads it from Python 3.14 on
-    if member.compress_type != zstandard:
-        return archive.read(member)
-    file.seek(member.header_offset)
-    head = file.read(30)
-    file.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), io.SEEK_CUR)
-    packed = pa.BufferReader(file.read(member.compress_size))
-    with pa.input_stream(packed, compression="zstd") as stream:
-        return bytes(stream.read(_MAX_MEMBER_BYTES))
+            if member.compress_type != _ZSTANDARD:
+                yield json.loads(archive.read(member))
+                continue
+            file.seek(member.header_offset)
+            head = file.read(30)
+            file.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), io.SEEK_CUR)
+            packed = pa.BufferReader(file.read(member.compress_size))
+            with pa.input_stream(packed, compression="zstd") as stream:
+                yield json.loads(stream.read(_MAX_MEMBER_BYTES))
