@@ -143,16 +143,14 @@ _WITHOUT = "none"
 _MAX_KINDS = 20  # a label with more values than this identifies single questions, not kinds of questions
 
 
-def format_analysis(folder: Path, *, metrics: Sequence[str] = (), width: int = NARROW) -> list[str]:
+def format_analysis(folder: Path, *, metrics: Sequence[str], width: int) -> list[str]:
     """Return a finished run as lines of text: its questions, the means by kind of question, and the outcomes."""
     run = RunResults(folder)
     tables = list(run.tables.values())
     labels = [row for table in tables for row in table.labels]
-    columns = run.columns
-    names = choose_metrics(dict.fromkeys(name for means in columns.values() for name in means), metrics)
     lines = [f"{run.name}: {len(labels)} questions of {_count(len(tables), 'dataset')}, {run.failed_count} failed"]
     lines += ["", "QUESTIONS", *format_distribution(labels)]
-    lines += ["", "IN ALL", *table_of(columns, names, width=width).splitlines()]
+    lines += ["", "IN ALL", *table_of(run.columns, choose_metrics(run.means, metrics), width=width).splitlines()]
     for label in find_question_kinds(labels):
         lines += ["", f"BY {label.upper()}", *format_comparison(tables, label, metrics=metrics, width=width)]
     outcomes = Counter(outcome for table in tables for outcome in table.outcomes).most_common()
@@ -170,9 +168,7 @@ def format_distribution(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def format_comparison(
-    tables: Sequence[Table], label: str, *, metrics: Sequence[str] = (), width: int = NARROW
-) -> list[str]:
+def format_comparison(tables: Sequence[Table], label: str, *, metrics: Sequence[str], width: int) -> list[str]:
     """Return the lines of a table of mean scores, with one column for each value of a label."""
     having = [table for table in tables if any(labels.get(label) is not None for labels in table.labels)]
     if not having:
