@@ -116,7 +116,10 @@ class Asker:
         near = _COSINE_WEIGHT * np.mean(chunks @ self._embed(tuple(wordings)).T, axis=1)
         odds = np.zeros(len(chunks), np.float32)
         spot: float | None = None
-        kind = self._find_kind(wordings[0])
+        kind = QuestionKind()
+        if self.embedder.name.startswith(EMBEDDER):
+            [vector] = self._embed((wordings[0],))
+            kind = shared_kinds().of(wordings[0], vector)
         # A short document is read completely and needs no choice by vectors: the vector of a page with many clauses
         # represents none of them.
         if kind.number >= 0 and len(chunks) > MAX_READ_CHUNKS:
@@ -124,10 +127,6 @@ class Asker:
             near, spot = near + odds, shared_kinds().together(kind, odds)
         best = [int(at) for at in np.argsort(-near, kind="stable")[:MAX_READ_CHUNKS]]
         return kind, best, [float(odds[at]) for at in best], spot
-
-    def _find_kind(self, question: str) -> QuestionKind:
-        [vector] = self._embed((question,))
-        return shared_kinds().of(question, vector) if self.embedder.name.startswith(EMBEDDER) else QuestionKind()
 
     def _locate_spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
         """Return the spans that the model marked as answers, as offsets in the document, best first."""

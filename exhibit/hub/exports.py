@@ -466,7 +466,20 @@ def make_shelf_files(info: BundleInfo) -> dict[str, bytes]:
     """Return files by name: `eval.yaml` if there are questions, and `metadata.jsonl` if there are PDFs."""
     files = {}
     if info.counts.questions:
-        files[EVAL] = yaml.safe_dump(_describe_benchmark(info), sort_keys=False, allow_unicode=True).encode()
+        # the Hub and Inspect accept only these keys and names
+        tasks = [
+            {
+                "id": name,
+                "config": "questions",
+                "split": "train",
+                "field_spec": {"input": "question", "target": "answer", **({"metadata": shown} if shown else {})},
+                "solvers": [{"name": "prompt_template", "args": {"template": template}}, {"name": "generate"}],
+                "scorers": [{"name": "f1"}, {"name": "includes"}],
+            }
+            for name, (shown, template) in _TASKS.items()
+        ]
+        about = {"name": info.title, "description": info.summary, "evaluation_framework": "inspect-ai", "tasks": tasks}
+        files[EVAL] = yaml.safe_dump(about, sort_keys=False, allow_unicode=True).encode()
     pdfs = [document for document in info.documents if document.filename.lower().endswith(".pdf")]
     if pdfs:
         lines = (
@@ -475,19 +488,3 @@ def make_shelf_files(info: BundleInfo) -> dict[str, bytes]:
         )
         files[METADATA] = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
     return files
-
-
-def _describe_benchmark(info: BundleInfo) -> dict[str, object]:
-    """Return the benchmark's description; the Hub and Inspect accept only these keys and names."""
-    tasks = [
-        {
-            "id": name,
-            "config": "questions",
-            "split": "train",
-            "field_spec": {"input": "question", "target": "answer", **({"metadata": shown} if shown else {})},
-            "solvers": [{"name": "prompt_template", "args": {"template": template}}, {"name": "generate"}],
-            "scorers": [{"name": "f1"}, {"name": "includes"}],
-        }
-        for name, (shown, template) in _TASKS.items()
-    ]
-    return {"name": info.title, "description": info.summary, "evaluation_framework": "inspect-ai", "tasks": tasks}

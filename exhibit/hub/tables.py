@@ -8,7 +8,7 @@ storage recognises the same bytes and stores them only once.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,21 +97,31 @@ def _infer_type(values: list[Any]) -> Any:
 
 
 def _write_corpus(bundle: BundleInfo, folder: Path, engine: Engine, texts: Path | None) -> tuple[HubConfig, list[str]]:
+    """Write the documents in row groups of limited size; return the table's config, and the languages of the corpus."""
     files = [folder / CORPUS / document.filename for document in bundle.documents]
     is_pdf = [b"%PDF-" in read_start(file, 1024) for file in files]
     schema = pa.schema({**_CORPUS, "pdf": _PDF}, metadata=_PDF_FEATURE) if any(is_pdf) else pa.schema(_CORPUS)
+    columns = [name for name in schema.names if name not in {"pdf", "text"}]
+    # PDFs are already compressed; left unchanged, the Hub recognises the same bytes in corpus/
+    compression = {**dict.fromkeys([*columns, "text"], "zstd"), "pdf.bytes": "none", "pdf.path": "none"}
+    path = f"{PARQUET}/corpus.parquet"
     languages: Counter[str] = Counter()
-
-    def make_records() -> Iterator[dict[str, Any]]:
+    group, size = list[dict[str, Any]](), 0
+    with pq.ParquetWriter(
+        folder / path, schema, compression=compression, use_dictionary=columns, write_statistics=columns
+    ) as writer:
         tracked = track(_read_texts(files, engine, texts), total=len(files), label="tables")
         for document, file, pdf, text in zip(bundle.documents, files, is_pdf, tracked, strict=True):
             if text.strip():
                 languages[language_of(text[:_LANGUAGE_CHARS])] += 1
-            content = {"bytes": file.read_bytes(), "path": file.name} if pdf else None
-            yield {**document.model_dump(), "licence": bundle.licence.name, "text": text, "pdf": content}
-
-    path = f"{PARQUET}/corpus.parquet"
-    _write_groups(folder / path, schema, make_records())
+            if size >= _GROUP_BYTES:
+                writer.write_table(pa.Table.from_pylist(group, schema=schema))
+                group, size = [], 0
+            data = file.read_bytes() if pdf else b""
+            content = {"bytes": data, "path": file.name} if pdf else None
+            group.append({**document.model_dump(), "licence": bundle.licence.name, "text": text, "pdf": content})
+            size += len(text) + len(data)
+        writer.write_table(pa.Table.from_pylist(group, schema=schema))
     shown = [language for language, count in languages.most_common() if count >= _LANGUAGE_SHARE * len(files)]
     return HubConfig("corpus", path, any(is_pdf)), shown
 
@@ -126,25 +136,6 @@ def _read_texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> It
 
 def _read_text(file: Path) -> str:
     return without_surrogates(read_document(file).text)
-
-
-def _write_groups(path: Path, schema: Any, records: Iterable[dict[str, Any]]) -> None:
-    """Write documents into row groups of limited size."""
-    columns = [name for name in schema.names if name not in {"pdf", "text"}]
-    # PDFs are already compressed; left unchanged, the Hub recognises the same bytes in corpus/
-    compression = {**dict.fromkeys([*columns, "text"], "zstd"), "pdf.bytes": "none", "pdf.path": "none"}
-    group: list[dict[str, Any]] = []
-    size = 0
-    with pq.ParquetWriter(
-        path, schema, compression=compression, use_dictionary=columns, write_statistics=columns
-    ) as writer:
-        for record in records:
-            if size >= _GROUP_BYTES:
-                writer.write_table(pa.Table.from_pylist(group, schema=schema))
-                group, size = [], 0
-            group.append(record)
-            size += len(record["text"]) + len((record["pdf"] or {}).get("bytes", b""))
-        writer.write_table(pa.Table.from_pylist(group, schema=schema))
 
 
 def without_surrogates(text: str) -> str:

@@ -7,9 +7,8 @@ the counterpart's id. A question that no rule can change with certainty is left 
 import hashlib
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.converters import RawDocument, RawRow, Tally
@@ -196,39 +195,33 @@ def add_documents(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> Tex
         raise ToolkitError(f"growth:{request.argument}: the factor must be a whole number from 2, as in growth:2")
     if request.others is None:
         raise ToolkitError("growth: no other documents are given; add --others FOLDER")
-    wanted = (times - 1) * len(corpus.documents)
+    root = request.others / CORPUS if (request.others / CORPUS).is_dir() else request.others
+    if not root.is_dir():
+        raise ToolkitError(f"{request.others}: no such folder; give --others a folder or a bundle with documents")
+    paths = sorted((path for path in list_files(root) if is_readable(path)), key=lambda path: path.name)
+    random.Random(f"{request.seed}\0growth").shuffle(paths)
+    wanted = times * len(corpus.documents)
     documents = dict(corpus.documents)
     texts = {document.text for document in documents.values()}
-    for document in _read_others(request.others, request.seed, tally):
-        if len(documents) == len(corpus.documents) + wanted:
-            break
-        if document.filename in documents or document.text in texts:
-            tally.note("document of --others that the bundle has already", document.filename)
-            continue
-        documents[document.filename] = document
-        texts.add(document.text)
-    added = len(documents) - len(corpus.documents)
-    if added < wanted:
-        raise ToolkitError(f"{request.others}: {added} documents, but growth:{times} needs {wanted}; add more")
-    rows = tuple(with_labels(row, growth=times) for row in corpus.rows)
-    return replace(corpus, documents=documents, rows=rows)
-
-
-def _read_others(folder: Path, seed: int, tally: Tally) -> Iterator[RawDocument]:
-    """Yield the readable documents of a folder or a bundle, in an order that the seed determines."""
-    root = folder / CORPUS if (folder / CORPUS).is_dir() else folder
-    if not root.is_dir():
-        raise ToolkitError(f"{folder}: no such folder; give --others a folder or a bundle with documents")
-    paths = sorted((path for path in list_files(root) if is_readable(path)), key=lambda path: path.name)
-    random.Random(f"{seed}\0growth").shuffle(paths)
     for path in paths:
+        if len(documents) == wanted:
+            break
         try:
             text = read_within(path).text
         except DocumentError as error:
             tally.note("document of --others that cannot be read", f"{path.name}: {error}")
             continue
-        if text.strip():
-            yield RawDocument(f"{path.stem}.pdf", path.stem, text=text)
+        name = f"{path.stem}.pdf"
+        if text.strip() and (name in documents or text in texts):
+            tally.note("document of --others that the bundle has already", name)
+        elif text.strip():
+            documents[name] = RawDocument(name, path.stem, text=text)
+            texts.add(text)
+    if len(documents) < wanted:
+        added, needed = (count - len(corpus.documents) for count in (len(documents), wanted))
+        raise ToolkitError(f"{request.others}: {added} documents, but growth:{times} needs {needed}; add more")
+    rows = tuple(with_labels(row, growth=times) for row in corpus.rows)
+    return replace(corpus, documents=documents, rows=rows)
 
 
 def add_scans(corpus: TextCorpus, request: VaryRequest, _: Tally) -> TextCorpus:
