@@ -131,7 +131,7 @@ def test_export_refuses_gold_past_the_end_of_a_document(small, tmp_path, capsys)
     lines = (small / GOLD).read_text(encoding="utf-8").replace("[[0, 11]]", "[[0, 99]]")
     (small / GOLD).write_text(lines, encoding="utf-8")
     export(small, "squad", tmp_path / "out", expect=1)
-    assert "past the end of the text" in capsys.readouterr().err
+    assert "gold at 0-99 is past the end" in capsys.readouterr().err
     (small / GOLD).unlink()
     export(small, "squad", tmp_path / "out", expect=1)
     assert "this format needs the locations of the gold" in capsys.readouterr().err
