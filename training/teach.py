@@ -88,7 +88,7 @@ RECIPES = {
     "reader": Recipe(rate=5e-4, rank=32, passages=8, steps=1757),
     "reranker": Recipe(rate=6e-4, rank=32, steps=1490),
     "verdict teacher": Recipe(rate=4e-5, steps=528),
-    "verdicts": Recipe(rate=6e-5, rank=48, batch=48, steps=798),
+    "verdicts": Recipe(rate=6e-5, rank=48, batch=48, steps=1619),
     "careful": Recipe(rate=1e-3, rank=20, passages=8, gold=1.0, steps=600),
 }
 """The recipes of the package's weights; the numbers of steps were chosen to take ten minutes."""
@@ -134,11 +134,7 @@ class Run:
         path = self.out / f"{name}.safetensors"
         write_tensors(arrays, path)
         self.ground.record.setdefault("files", {})[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        self.write_record()
         print(f"{path.name}: {path.stat().st_size:,} bytes", flush=True)
-
-    def write_record(self) -> None:
-        """Write the record of all trainings so far, with their figures."""
         (self.out / "record.json").write_text(json.dumps(self.ground.record, indent=1) + "\n", encoding="utf-8")
 
 
@@ -174,6 +170,8 @@ def train_verdicts(task: Run, random: Random) -> None:
         losses = teach_verdicts(teachers[-1], asked, random, RECIPES["verdict teacher"].batch)
         task.train("verdict teacher", teachers[-1], losses)
     model, recipe = Judge(base["minilm"], rank=0, seed=1).to(device), RECIPES["verdicts"]
+    for weight in model.encoder.parameters():
+        weight.requires_grad_(weight.ndim == 2)  # only the differences of matrices are written
     task.train("verdicts", model, teach_verdicts(model, asked, random, recipe.batch, teachers))
     for name, network in {"verdict teachers": teachers[0], "verdicts": model}.items():
         task.ground.record.setdefault("figures", {})[name] = share = measure_verdicts(network, tuning)
@@ -249,7 +247,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         train_verdicts(task, random)
     else:
         run(task, random, careful=options.only == "careful")
-    task.write_record()
     return 0
 
 

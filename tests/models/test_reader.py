@@ -156,6 +156,26 @@ CLAUSES = {
     "The Contractor is not permitted to disclose the Client's data to third parties.": {
         "May the contractor share the client's data with others?": False
     },
+    "The Landlord shall keep the roof and the outer walls in good repair at its own cost.": {
+        "Does the tenant have to repair the roof?": False,
+        "Must the landlord maintain the outside walls?": True,
+    },
+    "The Supplier may raise its prices once a year by no more than three per cent.": {
+        "Can the supplier increase the prices?": True,
+        "Is a price rise of ten per cent allowed?": False,
+    },
+    "Neither party is liable for a delay that is caused by war, flood or strike.": {
+        "Does a party have to pay for delays caused by a flood?": False
+    },
+    "The Employee shall not work for a competitor for twelve months after the end of the employment.": {
+        "Is there a ban on working for competitors after the employment ends?": True,
+        "Can the employee join a competitor right away?": False,
+    },
+    "This Agreement is governed by the laws of Norway.": {"Is the contract subject to Norwegian law?": True},
+    "All inventions made under this Agreement belong to the Client.": {
+        "Does the client own the inventions?": True,
+        "Does the contractor keep the inventions?": False,
+    },
 }
 
 
@@ -166,7 +186,7 @@ def test_verdicts_answer_yes_no_questions_from_a_clause() -> None:
         for clause, questions in CLAUSES.items()
         for question, yes in questions.items()
     ]
-    assert sum(right) >= 8, right
+    assert len(right) == 20 and sum(right) >= 13, right
 
 
 def test_reader_confidence_follows_calibrated_logistic_model() -> None:

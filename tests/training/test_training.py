@@ -1,6 +1,7 @@
 """A small teacher and its students are trained on the CPU: their data, their files, and shipped weights."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,18 @@ from training import confidence, ship, teach
 from training.base import FILES, keep_words, read_base
 from training.gather import Excluded, gather
 from training.grades import Graded, Question, Weights, add_candidates, compute_taught_loss, list_questions, make_pages
-from training.network import Encoder, Judge, Texts, export_heads, export_lowrank, merge, read_tensors, write_tensors
+from training.network import (
+    Array,
+    Encoder,
+    Judge,
+    Texts,
+    export_difference,
+    export_heads,
+    export_lowrank,
+    merge,
+    read_tensors,
+    write_tensors,
+)
 from training.pack import ROLES, Pack, list_rows, list_wordings, save_pack
 from training.verdicts import Asked, draw_pair, list_asked, turn
 from training.windows import Windows, mark_edges
@@ -103,7 +115,16 @@ def test_ship_writes_the_reranker_teacher_from_a_careful_training(taught: Path) 
     assert record["documents"]["cuad"] and not (taught / "deep" / "reader.safetensors").exists()
 
 
-def test_teach_and_ship_write_the_model_for_yes_no_questions(taught: Path, tmp_path: Path) -> None:
+def test_teach_and_ship_write_all_that_was_trained_of_the_model_for_yes_no_questions(
+    taught: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[Encoder] = []
+
+    def export(encoder: Encoder, base: Mapping[str, Array], rank: int) -> dict[str, Array]:
+        trained.append(encoder)
+        return export_difference(encoder, base, rank)
+
+    monkeypatch.setattr(teach, "export_difference", export)
     pack = gather([write_yes_no_questions(tmp_path / "people")], excluded=Excluded(), dev=0.3)
     save_pack(pack, tmp_path / "pack.npz")
     command = ["--pack", str(tmp_path / "pack.npz"), "--base", str(taught / "base.safetensors")]
@@ -122,6 +143,11 @@ def test_teach_and_ship_write_the_model_for_yes_no_questions(taught: Path, tmp_p
     assert ship.main([*command, "--pack", str(tmp_path / "pack.npz"), "--only", "verdicts"]) == 0
     low = read_tensors(tmp_path / "shipped" / "weights" / "verdicts.safetensors")
     assert low["encoder.layer.1.output.dense.up"].any() and low["head.weight"].shape == (1, 64)
+    layers = {
+        name: array for name, array in read_base(taught / "base.safetensors")["minilm"].items() if ".layer." in name
+    }
+    changed = {name for name, array in layers.items() if (trained[0].get_weight(name).detach().numpy() != array).any()}
+    assert changed == {name for name, array in layers.items() if array.ndim == 2}, "only matrices are written"
 
 
 def test_list_asked_returns_the_clause_of_each_yes_no_question(tmp_path: Path) -> None:
