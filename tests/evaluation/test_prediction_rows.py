@@ -130,13 +130,26 @@ def test_predictions_match_rows_by_id_then_question(predictions, dataset):
         ([{"id": 1, "truth": "t", "is_impossible": False}], "not recognised as replies: {id: number"),
         ([{"id": "none", "answer": "a"}], r"no row answers .* question 0 \(.{1,80}\); is the file for another"),
         ("a question that occurs twice", "a question occurs twice"),
+        ("train.json", "contains the questions of leases with the expected answers"),
+        ("columns of train.json", "contains the questions of leases with the expected answers"),
     ],
 )
 def test_predictions_reject_rows_without_a_reply_to_a_question(predictions, dataset, rows, message):
-    if rows == "a question that occurs twice":
-        rows = [{"question": dataset.cases[0].question, "answer": answer} for answer in "ab"]
+    truths = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
+    rows = {
+        "a question that occurs twice": [{"question": dataset.cases[0].question, "answer": answer} for answer in "ab"],
+        "train.json": truths,
+        "columns of train.json": [
+            {key: row[key] for key in ("id", "question", "answer", "contexts")} for row in truths
+        ],
+    }.get(str(rows), rows)
     with pytest.raises(ToolkitError, match=message):
         predictions(rows).probe(dataset, [case for case in dataset.cases if case.gold])
+
+
+def test_predictions_accept_two_replies_equal_to_expected_answers(predictions, dataset):
+    truths = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
+    assert predictions(truths).probe(dataset, [case for case in dataset.cases if case.gold][:2])
 
 
 def test_predictions_probe_notes_which_fields_are_read(predictions, dataset):

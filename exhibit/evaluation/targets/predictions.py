@@ -25,6 +25,8 @@ from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, 
 from exhibit.schemas.bundle import INFO, read_text
 from exhibit.schemas.errors import ToolkitError
 
+_MIN_COPIED = 3
+"""The least number of rows of a file that is refused because all are the expected answers of the bundle."""
 _MIN_CONTAINED_WORDS = 4
 """A question of at least this many words is searched inside prompts; a shorter one may be part of another question."""
 
@@ -71,6 +73,9 @@ class Predictions:
         if not rows:
             first = f"question {cases[0].id!r} ({cases[0].question:.80}); is the file for another bundle?"
             raise ToolkitError(f"{where}no row answers a question of {dataset.name}, such as {first}")
+        if len(rows) >= _MIN_COPIED and all(_is_copied(case, row) for case, row in rows):
+            fault = f"contains the questions of {dataset.name} with the expected answers"
+            raise ToolkitError(f"{where}{fault}; give a file with the system's replies")
         notes = [f"{where}{replies.describe_parts(rows[0][1])}"]
         if left := len(cases) - len(rows):
             notes.append(f"{where}{left} of {len(cases)} questions of {dataset.name} have no row: they count as failed")
@@ -104,6 +109,15 @@ def _check_rows(path: Path, rows: Sequence[Row]) -> None:
         key = row.get("dataset"), id_of(row), question_of(row)
         if key[1] is not None and (first := numbers.setdefault(key, number)) != number:
             raise ToolkitError(f"{path}: rows {first} and {number} both answer {key[1]!r}; remove one of them")
+
+
+def _is_copied(case: Case, row: Row) -> bool:
+    """Return whether a row has the expected answer, and the gold passages with their files as contexts."""
+    contexts = row.get("contexts")
+    if row.get("answer") != case.truth or "passages" in row or not isinstance(contexts, list):
+        return False
+    texts = [context.get("text") for context in contexts if isinstance(context, Mapping)]
+    return bool(texts) and texts == [gold.text for gold in case.gold]
 
 
 def match_rows(
