@@ -133,8 +133,8 @@ def test_token_estimate_grows_with_words():
 def test_to_unit_rejects_zero_infinite_ragged_or_wrongly_sized_vectors():
     assert np.allclose(to_unit([[3, 4]], ["x"], name="e"), [[0.6, 0.8]])
     for rows, message in (
-        ([[0, 0, 0]], "only zeros"), ([[float("inf"), 1, 1]], "not finite"), ([[1, 2], [3]], "no table"),
-        ([[1, 2]], "1 x 2 numbers for 1 texts instead of 1 x 3"),
+        ([[0, 0, 0]], "only zeros"), ([[float("inf"), 1, 1]], "not finite"),
+        ([[1, 2], [3]], "one list of numbers for each text"), ([[1, 2]], "1 x 2 numbers for 1 texts instead of 1 x 3"),
     ):  # fmt: skip
         with pytest.raises(ServiceError, match=message):
             to_unit(rows, ["x"] * len(rows), name="e", dimensions=3)
