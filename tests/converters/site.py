@@ -12,15 +12,9 @@ from tests.loopback import Handler, Request, run_server
 
 _HTML = "text/html; charset=utf-8"
 _TYPES = {
-    ".html": _HTML,
-    ".pdf": "application/pdf",
-    ".png": "image/png",
-    ".css": "text/css",
-    ".txt": "text/plain; charset=utf-8",
-    ".json": "application/json",
-    ".zip": "application/zip",
-    ".docx": "application/octet-stream",
-}
+    ".html": _HTML, ".pdf": "application/pdf", ".png": "image/png", ".css": "text/css", ".json": "application/json",
+    ".txt": "text/plain; charset=utf-8", ".zip": "application/zip", ".docx": "application/octet-stream",
+}  # fmt: skip
 
 
 class Site:
@@ -111,12 +105,9 @@ def _list_replies(site: Site) -> dict[str, tuple[Any, ...]]:
         "wanders-inside": f'<script>location.href = "{inside}"</script>',
     }
     moves = {
-        "moved": (301, "/moved-again"),
-        "moved-again": (307, "guide.html"),
-        "to-inside": (302, inside),
-        "to-metadata": (302, "http://169.254.169.254/latest/meta-data/"),
-        "to-file": (302, "file:///etc/passwd"),
-    }
+        "moved": (301, "/moved-again"), "moved-again": (307, "guide.html"), "to-inside": (302, inside),
+        "to-metadata": (302, "http://169.254.169.254/latest/meta-data/"), "to-file": (302, "file:///etc/passwd"),
+    }  # fmt: skip
     files = {
         "secret": (b"for the inside only", "text/plain", 200, [("Access-Control-Allow-Origin", "*")]),
         "archive": (b"PK\x03\x04" + bytes(2000), "application/zip"),

@@ -51,13 +51,9 @@ def resolve_citation(index: Corpus, cited: str, source_type: str = "", *fields: 
 
 
 RULES = (
-    "Part 1 – Purpose",
-    "Part 36 – Offers to Settle",
-    "Practice Direction 36 – Offers to Settle",
-    "Practice Direction 34A – Depositions",
-    "Commercial Court Guide FINAL 14",
-    "The Circuit Commercial Court Guide",
-)
+    "Part 1 – Purpose", "Part 36 – Offers to Settle", "Practice Direction 36 – Offers to Settle",
+    "Practice Direction 34A – Depositions", "Commercial Court Guide FINAL 14", "The Circuit Commercial Court Guide",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

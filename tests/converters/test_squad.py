@@ -49,12 +49,8 @@ def test_squad_export_converts_back_to_the_same_rows_and_gold(name: str, convert
 
 
 def question(id: object, **fields: object) -> dict[str, object]:
-    return {
-        "id": id,
-        "question": f"What is due ({id})?",
-        "answers": [{"text": "The rent", "answer_start": 0}],
-        **fields,
-    }
+    answers = [{"text": "The rent", "answer_start": 0}]
+    return {"id": id, "question": f"What is due ({id})?", "answers": answers, **fields}
 
 
 def test_squad_counts_malformed_rows_and_reads_valid_rows(tmp_path: Path):

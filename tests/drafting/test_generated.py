@@ -15,12 +15,8 @@ from exhibit.rag.ingest import Preparation
 from tests.drafting.test_draft import CONTRACT, StubReader
 
 LAW = "This Agreement is governed by the law of Norway"
-KEPT = {
-    "type": "fact",
-    "question": "Which law governs this agreement, by its own words?",
-    "quotes": [LAW],
-    "answer": "Norway",
-}
+QUESTION = "Which law governs this agreement, by its own words?"
+KEPT = {"type": "fact", "question": QUESTION, "quotes": [LAW], "answer": "Norway"}
 NEAR = {"type": "near", "question": "Is there an arbitration panel?", "quotes": [], "answer": ""}
 OTHERS = [
     {**KEPT, "quotes": ["This Agreement is governed by the law of Peru"], "question": "Does Peru matter?"},

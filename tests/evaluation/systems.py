@@ -37,16 +37,10 @@ def evaltools(case: Case) -> Shaped:
 
 def nvidia_rows(case: Case) -> Shaped:
     """Return a row of the NVIDIA blueprint's own evaluation, where `answer` is the expected answer."""
-    return {
-        "id": case.id,
-        "question": case.question,
-        "answer": "THE TRUTH",
-        "generated_answer": case.truth,
-        "contexts": [],
-        "generated_contexts": [text for _, text in quotes(case)],
-        "retrieved_docs": [f"{file}_1" for file, _ in quotes(case)],
-        "usage": {"total_tokens": 30, "prompt_tokens": 20, "completion_tokens": 10},
-    }
+    files, texts = zip(*quotes(case), strict=True)
+    row = {"id": case.id, "question": case.question, "answer": "THE TRUTH", "generated_answer": case.truth}
+    row |= {"contexts": [], "generated_contexts": list(texts), "retrieved_docs": [f"{file}_1" for file in files]}
+    return {**row, "usage": {"total_tokens": 30, "prompt_tokens": 20, "completion_tokens": 10}}
 
 
 def ours(case: Case) -> Shaped:
@@ -185,13 +179,8 @@ def _response(system: ImitatedSystem, request: Request) -> Any:
 KEY = "query-key-5b1e"
 CATEGORIES = {"alder.txt": "King's Bench Division", "birch.txt": "Commercial Court", "cedar.txt": "Commercial Court"}
 ROWS = [
-    {
-        "sourcefile": f"{stem}.txt",
-        "sourcepage": f"{stem}.txt#page=1",
-        "content": part,
-        "category": CATEGORIES[f"{stem}.txt"],
-    }
-    for stem, (party, law) in PARTIES.items()
+    {"sourcefile": file, "sourcepage": f"{file}#page=1", "content": part, "category": CATEGORIES[file]}
+    for file, (party, law) in zip(CATEGORIES, PARTIES.values(), strict=True)
     for part in contract(party, law).split("\n\n")
 ]
 INDEX = "guides"

@@ -27,16 +27,10 @@ PUNCTUATED = {
     "Justice Act (Northern Ireland) 2015": "nia/2015/9",
 }
 PROVISIONS = {
-    "ukpga/1980/58/section/33",
-    "ukpga/1980/58/section/33/1",
-    "ukpga/1998/42/section/6",
-    "ukpga/1998/42/schedule/1/paragraph/2",
-    "uksi/2015/102/regulation/2/1",
-    "uksi/2002/618/article/4",
-    "ukpga/2012/10/part/1",
-    "eur/2016/679/article/6",
-    "nia/2015/9/section/8",
-}
+    "ukpga/1980/58/section/33", "ukpga/1980/58/section/33/1", "ukpga/1998/42/section/6", "nia/2015/9/section/8",
+    "ukpga/1998/42/schedule/1/paragraph/2", "uksi/2015/102/regulation/2/1", "uksi/2002/618/article/4",
+    "ukpga/2012/10/part/1", "eur/2016/679/article/6",
+}  # fmt: skip
 JUDGMENTS = {"uksc/2021/1", "ewca/civ/2024/123", "ewhc/fam/2023/55", "eat/2023/105"}
 FILED_ELSEWHERE = {"[2024] EWHC 789 (Ch)"}
 

@@ -41,22 +41,16 @@ def words(x: float, y: float, text: str) -> str:
 
 @pytest.fixture
 def page(tmp_path) -> Path:
-    (tmp_path / "a.pdf").write_bytes(
-        make_pdf(
-            "\n".join([words(50, 150, "First line here"), words(50, 120, "Second one"), words(300, 120, "apart")]),
-            words(50, 150, "Next page"),
-        )
-    )
+    lines = [words(50, 150, "First line here"), words(50, 120, "Second one"), words(300, 120, "apart")]
+    (tmp_path / "a.pdf").write_bytes(make_pdf("\n".join(lines), words(50, 150, "Next page")))
     return tmp_path / "a.pdf"
 
 
 def test_read_document_returns_text_and_pages_of_a_pdf(page):
     document = read_document(page)
     assert document.text == "First line here\nSecond one apart\nNext page"
-    assert [(p.number, p.span, p.width, p.height) for p in document.pages] == [
-        (1, (0, 32), 400, 200),
-        (2, (33, 42), 400, 200),
-    ]
+    pages = [(p.number, p.span, p.width, p.height) for p in document.pages]
+    assert pages == [(1, (0, 32), 400, 200), (2, (33, 42), 400, 200)]
     assert document.notes == ()
 
 

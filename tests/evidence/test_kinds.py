@@ -121,15 +121,9 @@ def test_mail_attachments_are_listed_as_separate_files(tmp_path, ending):
     assert "lease.docx" in text.split("Attachments")[1]
     assert [name for name, _ in read_attachments(path)] == ["lease.docx", "notes/../x.txt"]
     listed = list_folder(tmp_path)
-    assert [file.name for file in listed] == [
-        f"notice.{ending}",
-        f"notice.{ending}/lease.docx",
-        f"notice.{ending}/notes_.._x.txt",
-    ]
-    assert [file.path.name for file in listed[1:]] == [
-        f"notice.{ending} - lease.docx",
-        f"notice.{ending} - notes_.._x.txt",
-    ]
+    name, attachments = path.name, ("lease.docx", "notes_.._x.txt")
+    assert [file.name for file in listed] == [name, *(f"{name}/{attachment}" for attachment in attachments)]
+    assert [file.path.name for file in listed[1:]] == [f"{name} - {attachment}" for attachment in attachments]
     assert read_document(listed[1].path).text == "The tenant pays."
 
 

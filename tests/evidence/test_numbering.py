@@ -98,13 +98,9 @@ def styles(*rows: tuple[str, str, str]) -> Any:
 
 def test_numbering_uses_the_style_of_a_paragraph_or_the_base_style():
     style_sheet = styles(
-        ("Clause", "Base", ""),
-        ("Base", "", '<w:numId w:val="1"/>'),
-        ("Sub", "Base", '<w:ilvl w:val="1"/>'),
-        ("Loop", "Pool", ""),
-        ("Pool", "Loop", ""),
-        ("Plain", "", ""),
-    )
+        ("Clause", "Base", ""), ("Base", "", '<w:numId w:val="1"/>'), ("Sub", "Base", '<w:ilvl w:val="1"/>'),
+        ("Loop", "Pool", ""), ("Pool", "Loop", ""), ("Plain", "", ""),
+    )  # fmt: skip
     lists = Numbering(numbering(*THREE), style_sheet)
 
     def label(style: str, depth: int | None = None, num: str | None = None) -> str:

@@ -55,15 +55,7 @@ def make_hub_env(hub: LoopbackHub, home: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "HUGGING"))}
     return {
         **{name: value for name, value in kept.items() if not name.lower().endswith("_proxy")},
-        "HF_ENDPOINT": hub.url,
-        "HF_HOME": str(home),
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        "HF_HUB_DISABLE_XET": "1",
-        "HF_UPDATE_DOWNLOAD_COUNTS": "0",
-        "HTTP_PROXY": hub.url,
-        "HTTPS_PROXY": hub.url,
-        "NO_PROXY": "127.0.0.1,localhost",
-        "PYTHONPATH": str(ROOT),
-        "PYTHONUTF8": "1",
-    }
+        "HF_ENDPOINT": hub.url, "HF_HOME": str(home), "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_UPDATE_DOWNLOAD_COUNTS": "0", "HTTP_PROXY": hub.url,
+        "HTTPS_PROXY": hub.url, "NO_PROXY": "127.0.0.1,localhost", "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1",
+    }  # fmt: skip

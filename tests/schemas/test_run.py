@@ -24,12 +24,8 @@ def sound_run(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXHIBIT_CACHE", str(folder / "cache"))
         flags = ["--dataset-paths", str(write_bundle(folder / "supply")), "--output-dir", str(folder)]
-        assert (
-            evaluate_rag.main(
-                [*flags, "--run-name", "r", "--embedder", "hashing", "--report-cases", "0", "--jobs", "1"]
-            )
-            == 0
-        )
+        flags += ["--run-name", "r", "--embedder", "hashing", "--report-cases", "0", "--jobs", "1"]
+        assert evaluate_rag.main(flags) == 0
     return folder / "r"
 
 
