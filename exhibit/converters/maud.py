@@ -234,7 +234,7 @@ def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tal
         chosen = max(several, key=lambda contract: contract.located) if len(several) > 1 else several[0]
         contracts.append(chosen)
         for other in (contract for contract in several if contract is not chosen):
-            tally.fault("second row for an agreement that another row has", f"{other.deal}: {name}.txt")
+            tally.fault("second row for the same agreement", f"{other.deal}: {name}.txt")
     return sorted(contracts, key=lambda contract: contract.row)
 
 

@@ -89,7 +89,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     for url, items in listed.items():
         tally.take(items)
         if len(items) > 1:
-            tally.note("listed more than once, fetched once", url)
+            tally.note("URL listed more than once: fetched once", url)
     urls = list(listed)
     fetch.make_corpus_names(url for url in urls if flaw_of(url) is None)  # check the whole list, whatever the limit is
     fetched = fetch.fetch_all(urls[: options.max_documents], policy=fetch.read_policy(options))
