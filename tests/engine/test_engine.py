@@ -209,8 +209,9 @@ def test_map_returns_error_for_file_that_exceeds_its_processor_time_limit(name):
 def test_map_does_not_retry_item_that_crashes_in_library(name):
     outcomes = list(run(name, crash_worker, [0, 1, 2, 3]))
     assert [outcome.value for outcome in outcomes] == [0, None, 2, None]
-    assert "3: its worker process ended with exit code 127 (out of memory, or a fault" in str(outcomes[3].error)
-    assert "1: its worker process ended with SIGABRT (out of memory, or a fault" in str(outcomes[1].error)
+    for item, end in ((3, "exit code 127"), (1, "SIGABRT")):
+        message = f"{item}: left out, because its worker process ended with {end} (out of memory, or a fault"
+        assert message in str(outcomes[item].error)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
@@ -222,7 +223,7 @@ def test_run_in_worker_limits_memory_by_file_size():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what others take")
 def test_memory_limit_ends_programs_started_by_worker():
-    with pytest.raises(LimitError, match="lease.html: needs more than 200 MiB of memory"):
+    with pytest.raises(LimitError, match="lease.html: left out, because it needs more than 200 MiB of memory"):
         run_in_worker(start_with_memory_limit, "held = b'x' * (300 << 20); import time; time.sleep(3600)")
     assert run_in_worker(start_with_memory_limit, "") == 0
 
