@@ -95,26 +95,34 @@ def list_steps(venv: Path, *, extras: bool) -> Iterator[Step]:
 
 
 def perform(step: Step, log: Path) -> None:
-    """Run a step, add its output to the log, and print its label and time in one line; raise StepError if it fails."""
-    started = time.monotonic()
+    """Run a step, add its output to the log, and print its label and time in one line; raise StepError if it fails.
+
+    On a terminal, the line shows the last line of the output while the step runs.
+    """
+    started, lines = time.monotonic(), [f"$ {' '.join(step.command)}\n"]
+    again = f"\r\033[K{step.label:<26}" if sys.stdout.isatty() else ""  # replaces the line on the terminal
     print(f"{step.label:<26}", end="", flush=True)
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     with log.open("a", encoding="utf-8") as output:
-        output.write(f"$ {' '.join(step.command)}\n")
-        output.flush()
-        done = subprocess.run(
+        output.write(lines[0])
+        process = subprocess.Popen(
             step.command,
             cwd=ROOT,
-            env=environment,
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PYTHONUNBUFFERED": "1"},
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            check=False,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
         )
-    print(f"{time.monotonic() - started:6.1f} s{', failed' if done.returncode else ''}", flush=True)
-    if done.returncode:
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_LINES:]
-        last_lines = "".join(f"  {line}\n" for line in lines)
+        for line in process.stdout or ():
+            output.write(line)
+            lines.append(line)
+            if again:
+                print(f"{again}{time.monotonic() - started:6.1f} s  {line.strip():.45}", end="", flush=True)
+    print(f"{again}{time.monotonic() - started:6.1f} s{', failed' if process.wait() else ''}", flush=True)
+    if process.returncode:
+        last_lines = "".join(f"  {line}" for line in lines[-_LAST_LINES:])
         raise StepError(f"{step.label}:\n{last_lines}  full output: {log}")
 
 

@@ -45,3 +45,12 @@ def test_install_stops_at_failing_step_and_logs_the_error_of_that_step(capsys, m
     assert str(tmp_path / "venv" / "install.log") in shown.err
     assert "ZeroDivisionError" in shown.err and "second" not in shown.out + shown.err
     assert "ZeroDivisionError" in (tmp_path / "venv" / "install.log").read_text(encoding="utf-8")
+
+
+def test_install_shows_the_last_line_of_a_running_step_on_a_terminal_only(capsys, monkeypatch, tmp_path):
+    step = Step("packages", python("print('Collecting lxml')"))
+    install.perform(step, tmp_path / "log")
+    assert "Collecting" not in capsys.readouterr().out
+    monkeypatch.setattr(install.sys.stdout, "isatty", lambda: True)
+    install.perform(step, tmp_path / "log")
+    assert "Collecting lxml" in capsys.readouterr().out
