@@ -137,7 +137,7 @@ class Case:
 
     @property
     def ends(self) -> dict[str, int]:
-        """For each document that the question is about, the end offset of its last gold passage; 0 without gold."""
+        """For each document that the question is about, the end offset of its last gold passage; 0 if it has none."""
         ends = {self.filename: 0} if self.filename else {}
         for gold in self.gold:
             if gold.filename:

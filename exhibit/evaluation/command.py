@@ -37,10 +37,10 @@ FAILED = 3  # the exit code of a run in which too many questions failed
 
 @command.guarded("stopped; continue with the same command and --resume")
 def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
-    """Run the evaluation, write the report with `draw`, and print a table of results and their path.
+    """Run the evaluation, write the report with `draw`, and print the results and the run's folder.
 
     With `--analyze FOLDER`, only print the analysis of the finished run in that folder. With `--analyze` alone,
-    only print the number of questions of each kind in the datasets.
+    only print how many questions of the datasets have each value of a label.
     """
     flags = _parse_flags(list(sys.argv[1:] if argv is None else argv))
     settings_flags = parse_set(flags.pop("set", []))

@@ -40,7 +40,7 @@ def compare_runs(before: Sequence[Table], after: Sequence[Table]) -> dict[str, D
 
 
 def _must_stay(name: str) -> bool:
-    """Return whether fewer values of a metric make a run worse: true for metrics of right answers and of passages."""
+    """Return whether a run is worse if it lacks values of this metric: true for right answers and passage metrics."""
     return name == ANSWERED_RIGHTLY or bool(find_needing([name], "passages"))
 
 

@@ -212,7 +212,7 @@ def find_lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Location]:
-    """Return the files of the selected types; the content decides on the type of a file without an extension."""
+    """Return the files of the selected types; by default the PDFs or, if other files have gold, all readable files."""
     if selection.file_type and selection.file_type != (ALL_TYPES,):
         return {n: path for n, path in bundle.files.items() if ending_of(path).lstrip(".") in selection.file_type}
     files = {name: path for name, path in bundle.files.items() if is_readable(path)}
@@ -355,8 +355,8 @@ def _check_files(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the sha256 of each file, and the documents that differ from bundle.json.
 
-    A changed file is a problem unless it is allowed; a document that bundle.json does not list is removed from
-    `files`.
+    Unless the selection allows a changed corpus, a changed file is a problem, and a document that bundle.json does
+    not list is removed from `files`.
     """
     recorded = {name: entry.sha256 for name, entry in bundle.info.files.items()} if bundle.info else {}
     recorded = {f"{CORPUS}/{name.rpartition('/')[2]}" if "/" in name else name: sha for name, sha in recorded.items()}
@@ -383,7 +383,7 @@ def _check_files(
 def _refuse_questions(
     dataset: Dataset, bundle: BundleFolder, selection: Selection, warnings: list[str]
 ) -> dict[Id, str]:
-    """Return the questions that cannot be scored with the selected files, each with the reason, by id."""
+    """Return, by question id, why the question cannot be scored with the selected files."""
     available = dataset.files if selection.needs_documents else bundle.files
     entries = bundle.info.documents if bundle.info else []
     lengths = {entry.filename: entry.characters for entry in entries if entry.filename not in dataset.changed}

@@ -54,8 +54,8 @@ def evaluate(
 ) -> RunResults:
     """Run an evaluation.
 
-    `parts` replaces the objects `cache`, `embedder`, `llm` and `function` of the settings. `judge` is the model
-    that marks answers. `warn` gets each note. `draw` writes the report.
+    `parts` may have ready-made objects `cache`, `embedder`, `llm` and `function`, which replace those of the
+    settings. `judge` is the model that marks answers. `warn` gets each note. `draw` writes the report.
     """
     say = warn or (lambda _: None)
     with apply_limits(settings.limits):
@@ -273,7 +273,7 @@ def _describe_dataset(dataset: Dataset) -> dict[str, Any]:
 
 
 def _look_up_references(dataset: Dataset, target: Target) -> Callable[[Reference], bool]:
-    """Return a function that finds legal references in the documents; its first call reads the documents."""
+    """Return a function that tells whether the documents contain a legal reference; its first call reads them."""
 
     @cache
     def read_corpus() -> ReferenceCorpus:

@@ -23,7 +23,7 @@ REPLY = TypeAdapter(Reply)
 
 
 class Journal:
-    """The replies of a round, in which each question is asked once; only their offsets are in memory."""
+    """The replies of a round, in which each question is asked once; only the replies' offsets are in memory."""
 
     def __init__(self, place: Path, dataset: Dataset, target: Target, number: int = 1) -> None:
         self._path = place / (JOURNAL if number == 1 else JOURNAL.replace(".", f"-{number}."))
@@ -125,7 +125,10 @@ def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 
 
 def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases for a probe: those without a reply; if there are none, answered ones, or else failed ones."""
+    """Return the cases for a probe: those without a reply, else those with an answer, else those that failed.
+
+    If no case is left to ask, return none.
+    """
     left = list_left_to_ask(dataset, failed)
     good = [case for case in left if not failed.get(case.id)]
     return good or [case for case in dataset.cases if left and failed.get(case.id) is False] or left

@@ -75,7 +75,7 @@ def _judge_label(case: Case, answer: str) -> Finding:
 
 
 def _judge_passages(case: Case) -> Finding:
-    """Return the outcome for a system that returns only passages: `found` if one of the first K passages finds gold."""
+    """Return the outcome for a system without answers: `found` if the first K passages have half of a gold passage."""
     passages = case.reply.passages
     if case.is_impossible:
         return Finding(Outcome.NOT_JUDGED, "The documents do not answer the question, and no answer was requested.")
@@ -100,10 +100,11 @@ def find_cited(case: Case) -> list[int]:
 
 
 def find_support(case: Case) -> bool | None:
-    """Return whether the passages that an answer rests on contain gold.
+    """Return whether the passages that support an answer contain gold.
 
-    These are the cited passages, of which one must overlap gold or, without citations, the passages that the answer
-    used. None if the question is impossible, or if the content of its gold or its passages is unknown.
+    If the answer has citations, one of the cited passages must overlap gold; otherwise, the passages that the answer
+    used must contain half of a gold passage. None if the question is impossible, or if the content of its gold or
+    its passages is unknown.
     """
     golds = [gold for gold in case.gold if gold.worded]
     passages = case.reply.passages
@@ -176,7 +177,7 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
 
 
 def score_outcome(outcome: Outcome, *, impossible: bool) -> dict[str, float | None]:
-    """Return a question's value (0 or 1) in each outcome share; None if the share does not apply to the question.
+    """Return a question's value, 0 or 1, for each share of outcomes; None if a share does not apply to the question.
 
     `answered_rightly` and `answered_rightly_at_most` have a value for every question that the documents answer,
     even if the reply failed, so that no system gains by not replying.
@@ -198,7 +199,7 @@ def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]
 
 
 def describe_result(tables: Iterable[Table]) -> str:
-    """Return a run's result in words, the same everywhere: `153 to 198 of 243 answered correctly, 63 to 81%`.
+    """Return a run's result in words, such as `153 to 198 of 243 answered correctly, 63 to 81%`.
 
     The first number counts the answers that are certainly right; the second number adds the answers that are not
     judged. For a system without answers, the result is how often it found the gold.

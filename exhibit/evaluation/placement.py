@@ -74,11 +74,11 @@ class Documents:
 
     @cached_property
     def named(self) -> Callable[[str], str | None]:
-        """Return the corpus file that a system's spelling of a file name refers to (see `law.names.FileNames`)."""
+        """A function that maps a system's spelling of a file name to a corpus file (see `law.names.FileNames`)."""
         return FileNames(sorted(self.files)).find
 
     def find_matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
-        """Return a quote's best matches, with file names, in a file or in the files that contain most of the quote."""
+        """Return a quote's best matches with their files: in the named file or, without a name, in all likely files."""
         if filename is not None:
             document = self.get(filename)
             return _find_best(words, [document] if document else [])
@@ -162,7 +162,7 @@ class Documents:
         return replace(passage, text=text, filename=filename, span=spans[0], more=spans[1:], page=page, pages=pages)
 
     def _is_text_at(self, span: Span, text: str, filename: str) -> bool:
-        """Return whether a file has a text at a span; an empty text is at any span of the file."""
+        """Return whether a file has a text at a span; true for an empty text if the span is inside the file."""
         document = self.get(filename)
         if document is None or span.end > len(document.text):
             return False
@@ -179,7 +179,7 @@ class Documents:
         return max(placement, place_text(latin, document), key=lambda candidate: candidate.share)
 
     def _find_all_holders(self, words: str) -> list[str]:
-        """Return the files that contain most of a text, and other files that contain much of what these files lack."""
+        """Return the files that have most of a text, and further files that have much of what the first file lacks."""
         whole, part = self._find_likely(words)
         if not whole:
             whole, others = self._find_likely(with_latin_letters(words))
@@ -243,13 +243,13 @@ _SENTENCE_END = re.compile(r"[.;!?][\"'”’)]?\s|\n\s{0,20}\n")
 
 
 def settle_ambiguous(golds: Sequence[GoldPassage], documents: Documents) -> list[GoldPassage]:
-    """Return a question's gold passages; an ambiguous one gets a single position or is marked as ambiguous."""
+    """Return a question's gold passages; a passage with several possible positions is placed, or marked ambiguous."""
     sure = [gold for gold in golds if not is_ambiguous(gold.text or "", len(gold.places))]
     return [gold if gold in sure else _settle(gold, sure, documents) for gold in golds]
 
 
 def _settle(gold: GoldPassage, sure: Sequence[GoldPassage], documents: Documents) -> GoldPassage:
-    """Return an ambiguous gold passage as a sentence: the one around its occurrence nearest to the row's other gold.
+    """Return an ambiguous gold passage, placed at the sentence of its occurrence nearest to the row's other gold.
 
     If there is no single nearest occurrence, mark the passage as ambiguous.
     """
@@ -342,7 +342,10 @@ def _find_half(place: Sequence[Span], held: Iterable[Held]) -> int | None:
 
 
 def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
-    """Find the parts of a gold quote in passages; `passages` has the rank and the text of each passage."""
+    """Return the spans of a gold quote's parts, joined into one text, and the spans that passages contain, by rank.
+
+    `passages` has the rank and the text of each passage.
+    """
     line: list[Span] = []
     held: list[Held] = []
     start = 0
@@ -355,7 +358,7 @@ def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[S
 
 
 def _find_shared(part: str, text: str) -> Iterator[Span]:
-    """Yield the spans of a gold part that a text contains: all of the part, all of the text, or ends that overlap."""
+    """Yield the spans of a gold part that a text contains: the whole part, the whole text, or the part's two ends."""
     at = part.find(text)
     if part in text:
         yield Span(0, len(part))
@@ -368,7 +371,7 @@ def _find_shared(part: str, text: str) -> Iterator[Span]:
 
 
 def _measure_overlap(before: str, after: str, least: int) -> int:
-    """Return the length of the longest end of `before` that is the start of `after`; 0 if it is below `least`."""
+    """Return the length of the longest suffix of `before` that is a prefix of `after`; 0 if it is below `least`."""
     at = before.find(after[:least])
     while at >= 0 and not after.startswith(before[at:]):
         at = before.find(after[:least], at + 1)

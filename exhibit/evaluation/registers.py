@@ -147,7 +147,7 @@ def _make_part_path(path: Sequence[str]) -> str:
 
 
 class Register:
-    """The official registers, or a mirror with the pages of both; each reference is looked up only once."""
+    """The official registers, or a mirror with the pages of both registers; each reference is looked up only once."""
 
     def __init__(
         self, folder: Path, mirror: str = "", *, pause: Callable[[float], None] = time.sleep,
@@ -205,7 +205,7 @@ class Register:
         return Lookup("absent", f"{whole}/{paths[0]}", "no such provision") if paths else Lookup("found", whole)
 
     def _search_instrument(self, source: str) -> str | None:
-        """Return the path of an instrument, `uksi/2002/618`, by number or title; None if it is absent."""
+        """Return an instrument's path, `uksi/2002/618`, by its number or title; None if the register lacks it."""
         if path := find_instrument_path(source):
             page = self._ask(f"{self._legislation}/id/{path}")
             return (_parse_path(page.url) or path) if page.status in (200, 300) else None
@@ -278,7 +278,7 @@ class Register:
 
 
 def _find_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
-    """Return the path of the first entry with this title, ignoring punctuation; None if there is none."""
+    """Return the path of the first entry with the title `source`, ignoring punctuation; None if there is none."""
     for address, title in listed:
         named = [found for found in find_references(title) if found.kind == "statute" and not found.path]
         if len(named) == 1 and is_same_source("statute", source, named[0].source):

@@ -234,7 +234,7 @@ def _make_passage(given: Any, names: FileNamer, pages_from: int) -> Passage:
 
 
 def _flatten(given: Mapping[str, Any], depth: int = 3) -> dict[str, Any]:
-    """Return the fields of a passage and of its nested objects; if names are equal, the passage's field is used."""
+    """Return the fields of a passage and of its nested objects; of two fields with one name, the outer one is used."""
     inside: dict[str, Any] = {}
     for key in NAMES["inside"]:
         if depth and isinstance(given.get(key), Mapping):

@@ -65,7 +65,7 @@ def _write_eval_results(run: RunResults, name: str, out: Path, model: str, repos
 def _write_every_eval_ever(
     run: RunResults, name: str, out: Path, model: str, repository: str, revision: str
 ) -> list[Path]:
-    """Write `data/COLLECTION/DEVELOPER/MODEL/UUID.json` and its samples for a dataset."""
+    """Write `data/COLLECTION/DEVELOPER/MODEL/UUID.json` for a dataset, and a file of samples beside it."""
     developer, _, short_name = model.partition("/")
     created = str(int(datetime.now(UTC).timestamp()))
     details = {"sha256": run.data_version(name), **({"revision": revision} if revision else {})}

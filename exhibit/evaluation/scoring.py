@@ -153,7 +153,7 @@ _FOREIGN, _ADDED, _WORDLESS = (
 
 
 def _find_gaps_of_passage(passage: Passage) -> dict[str, bool]:
-    """Return, for each kind of data (described in words), whether the passage lacks it."""
+    """Return, for each possible gap in a passage's data (described in words), whether the passage has it."""
     name, worded = passage.told_filename, bool(passage.text.strip())
     named = [passage.filename] if passage.filename else passage.also_in
     lost = worded and passage.span is None and not passage.also_in
@@ -171,7 +171,7 @@ def _find_gaps_of_passage(passage: Passage) -> dict[str, bool]:
 
 
 def _find_gaps_of_question(case: Case) -> dict[str, bool]:
-    """Return, for each kind of data (described in words), whether the question or its reply lacks it."""
+    """Return, for each possible gap in the data of a question and its reply (described in words), whether it exists."""
     passages, gold = case.reply.passages, () if case.is_impossible else case.gold
     ambiguous, absent = any(passage.ambiguous for passage in gold), any(passage.absent for passage in gold)
     unknown = bool(gold) and not ambiguous and not any(passage.worded for passage in gold)
@@ -214,7 +214,7 @@ class Evidence:
         return [*(words for words, lacking in gaps.items() if lacking), *passages]
 
     def lines(self, name: str) -> list[str]:
-        """Return a line for each kind of data that passages lack, and a line on what over 10% of the questions lack."""
+        """Return a line for each gap that passages have, and a line on the gaps of more than 10% of the questions."""
         notes = []
         for words, count in self._of_passages.items():
             if count and words not in (_ADDED, _WORDLESS):
@@ -366,7 +366,10 @@ def _flatten_row(row: files.RunQuestion) -> dict[str, Any]:
 
 
 def list_passages_read(row: files.RunQuestion) -> list[files.RunPassage]:
-    """Return the passages with stored text that the answer used: `context`, else the first `selected`, else all."""
+    """Return the passages that the answer used and whose text is stored.
+
+    The answer used the passages in `context` or, if that is unknown, the first `selected` passages, or else all.
+    """
     passages, context = row.reply.passages, row.reply.context
     numbers = range(1, len(passages) + 1)
     read = numbers[: row.reply.selected] if context is None else context

@@ -151,7 +151,7 @@ class Settings(Selection):
 
     @property
     def target_name(self) -> str:
-        """The system under test: `http` for an address alone, `azure-search` for an index of `azure`."""
+        """The name of the system under test: `http` if only an address is given, `azure-search` for an Azure index."""
         if self.target == "azure" and self.target_settings.get("index"):
             return "azure-search"
         return "http" if self.target_settings.get("url") and self.target == "builtin" else self.target

@@ -98,7 +98,7 @@ _CACHED = 1024  # the number of cached results: questions that are repeated or s
 
 
 def open_target_documents(text: Callable[[str], str | None], chunks: Callable[[str], Sequence[Span]]) -> FindPrepared:
-    """Return a function that searches the texts and chunks of a target."""
+    """Return a function that looks for a gold passage in a target's texts and chunks."""
     list_chunks = lru_cache(_CACHED)(lambda name: [(span,) for span in chunks(name)])
 
     @lru_cache(_CACHED)
@@ -116,7 +116,7 @@ def open_target_documents(text: Callable[[str], str | None], chunks: Callable[[s
 def open_prepared_files(
     dataset: Dataset, folder: Path | None, file: Path | None, say: Callable[[str], None]
 ) -> FindPrepared:
-    """Return a function that searches a folder of parsed texts (`--parsed`), a file of chunks (`--chunks`), or both."""
+    """Return a function that looks for a gold passage in `--parsed` texts, in a file of `--chunks`, or in both."""
     texts, left_out = read_parsed_folder(folder, dataset.documents.named) if folder else ({}, [])
     cases = (case for case in dataset.cases if not case.is_impossible)
     files = {gold.filename for case in cases for gold in golds_of(case) if gold.located and gold.filename}
@@ -361,6 +361,6 @@ def count_losses(run: RunFolder) -> Counter[str]:
 
 
 def describe_losses(before: Counter[str], after: Counter[str]) -> list[str]:
-    """Return a line for each stage at which more or fewer questions of the second run lose gold."""
+    """Return a line for each stage at which the two runs differ in how many questions lose their gold."""
     changed = (stage for stage in GOLD_STAGES if before[stage] != after[stage])
     return [f"{stage}: {before[stage]} questions lost gold there before, {after[stage]} after" for stage in changed]

@@ -204,7 +204,7 @@ def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
 class Overlap:
     """How many questions two runs have in common, how many failed in each run, and how many only one run has.
 
-    A question whose words, expected answer, gold or documents differ is another question.
+    A question is common only if its words, expected answer, gold and documents are equal in both runs.
     """
 
     asked: int

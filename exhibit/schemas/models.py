@@ -177,7 +177,7 @@ class Counts(_Model):
 
 
 class Account(_Model):
-    """The numbers of a folder's files, or a table's rows, that were given, used, and left out for each reason."""
+    """How many files of a folder, or rows of a table, were given, how many kept, and how many left out by reason."""
 
     given: Natural
     kept: Natural

@@ -92,7 +92,7 @@ def parse_pair(text: object, *, example: str) -> tuple[str, str]:
 
 
 def list_faults(error: ValidationError) -> Iterator[tuple[str, str, str]]:
-    """Yield the faults in a list or an object: row (such as `row 3`, or empty), field and message."""
+    """Yield the row (such as `row 3`, or empty), the field and the message of each fault in a list or an object."""
     for fault in error.errors():
         index, *field = fault["loc"] or ("",)
         row, names = (f"row {index}", field) if isinstance(index, int) else ("", [index, *field])

@@ -85,7 +85,7 @@ class AddedQuestion(_Model):
 
 
 class Sample(_Model):
-    """A sample of a run's questions: `size` questions out of `of`, drawn with the seed `seed`, stratified by `by`."""
+    """A sample of a run's questions: `size` of the run's `of` questions, stratified by `by` and drawn with `seed`."""
 
     size: Natural
     of: Natural

@@ -253,7 +253,7 @@ class Confidence(_Part):
 
 
 class MissingEvidence(_Part):
-    """`evidence.json`: sentences on the data that questions and passages lack, such as file names, with counts.
+    """`evidence.json`: sentences that count the questions and the passages that lack data, such as a file name.
 
     A metric cannot be computed if its data is missing.
     """

@@ -169,7 +169,7 @@ class RunFolder:
         return dict(_flatten_settings(self.config.model_dump(exclude_unset=True)))
 
     def faults(self) -> Iterator[str]:
-        """Yield a message for each invalid file or row of the run, and for each metric that no summary has."""
+        """Yield a message for each invalid file or row, and for each metric in the rows that its summary lacks."""
         paths = sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")])
         faults = [_describe_fault(_read, path) for path in paths if path.name in files.FILES]
         for path in sorted(self.folder.glob(f"*/{files.RESULTS}")):

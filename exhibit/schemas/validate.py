@@ -212,7 +212,7 @@ def _flatten_counts(counts: Counts) -> dict[str, int]:
 
 
 def count_gold(rows: Sequence[Row], gold: Iterable[Gold], *, documents: int, hows: Collection[str]) -> Counts:
-    """Return the counts for bundle.json; methods in `hows` are listed even if they located nothing."""
+    """Return the counts for bundle.json; each method of location in `hows` is listed, even if it located nothing."""
     impossible = sum(row.is_impossible for row in rows)
     # a context that only names a file has no quote that could be located
     quotes = {(row.id, index) for row in rows for index, context in enumerate(row.contexts) if context.text}

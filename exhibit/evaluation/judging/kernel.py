@@ -138,7 +138,7 @@ def read_text(text: str) -> Reading:
 
 
 def _find_marks(plain: str) -> Iterator[tuple[int, int, str, str]]:
-    """Yield the span, the kind and the key of each label and value."""
+    """Yield the span of each label and value, its kind (such as `amount`) and its normalised form."""
     labels = list(_LABEL.finditer(plain))
     for match in labels:
         noun = (match["noun"] or "§").lower()
@@ -260,7 +260,7 @@ def _has_doubts(reply: Reading, question: Reading, gold: Sequence[Reading]) -> b
 
 
 def _judge_values(expected: Reading, reply: Reading, question: Reading) -> Decision | None:
-    """Decide `wrong` if a reply has a value of the expected kind but not the expected value; otherwise return None."""
+    """Return a decision if a reply has a value or a unit other than the expected one; otherwise return None."""
     expected_values = set(expected.values - question.values) or set(expected.values)
     for kind in sorted({kind for kind, _ in expected_values}):
         keys, stated, known = (
@@ -286,7 +286,7 @@ def _list_counted(reading: Reading) -> list[tuple[str, str]]:
 
 
 def _count_the_same(expected: Reading, reply: Reading) -> bool:
-    """Return whether the numbers in two texts have the same noun after them, or the expected number has none."""
+    """Return whether both texts have a number before the same noun, or the expected numbers have no noun."""
     nouns, stated = ({noun for _, noun in _list_counted(reading)} for reading in (expected, reply))
     return nouns == {""} or not nouns.isdisjoint(stated)
 
@@ -328,7 +328,7 @@ def _judge_words(expected: Reading, reply: Reading, question: Reading, gold: Seq
 
 
 def _find_unknown(expected: Reading, reply: Reading, question: Reading, gold: Sequence[Reading]) -> frozenset[str]:
-    """Return the word stems that the reply has and the other texts lack."""
+    """Return the word stems of the reply that occur in neither the expected answer, the question nor the gold."""
     return reply.stems.difference(_NEUTRAL, expected.stems, question.stems, *(text.stems for text in gold))
 
 
@@ -356,9 +356,9 @@ def _find_run(tokens: Sequence[str], needed: Sequence[str]) -> tuple[int, int] |
 
 
 def _find_change(expected: Reading, reply: Reading, sentences: Sequence[Reading]) -> str:
-    """Return the word or bound that changes the meaning of the sentences; empty if there is none.
+    """Return in what way a reply changes the meaning of the expected answer; empty if it does not.
 
-    A word or bound that the expected answer also has does not count.
+    A word such as `not` or `except` does not count if the expected answer also has it.
     """
     allowed = expected.count_changes() + Counter(NO if expected.lead == "no" else ())
     for word in sum((sentence.count_changes() for sentence in sentences), Counter[str]()) - allowed:

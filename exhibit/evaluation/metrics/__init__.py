@@ -103,7 +103,7 @@ class Metric:
 
     @property
     def sign(self) -> str:
-        """The sign of the unit after a value; empty for shares, counts and metrics without a description."""
+        """The unit sign that follows a value; empty for shares, counts and metrics without a description."""
         return _UNIT_SIGNS.get(self.unit, "")
 
     @property
@@ -196,7 +196,7 @@ def metric(title: str, meaning: str, **about: Any) -> Callable[[Function], Funct
 
 @contextmanager
 def registered(metrics: Iterable[str | Callable[..., Any]]) -> Iterator[list[str]]:
-    """Register functions as metrics without a description for a `with` block; yield the names of all metrics."""
+    """Register functions as metrics, without descriptions, until the `with` block ends; yield the metrics' names."""
     before = import_metrics()
     try:
         yield [_register(item) if callable(item) else item for item in metrics]
@@ -313,7 +313,10 @@ def split_requests(text: str) -> list[str]:
 
 
 def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Metric, int | None]]:
-    """Return each requested metric (`ndcg`, `ndcg@20`) with its cutoff, by default all; raise for unknown names."""
+    """Return the requested metrics (`ndcg`, `ndcg@20`) with their cutoffs, or all metrics if `names` is empty.
+
+    Raise an error for an unknown name.
+    """
     known, names = import_metrics(), [name.replace("-", "_") for name in names]
     figures: dict[str, tuple[Metric, int | None]] = {}
     for name in names or known:
@@ -334,7 +337,7 @@ def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Me
 
 
 def measure(cases: Sequence[Case], options: Options | None = None, *, names: Sequence[str] = ()) -> dict[str, Values]:
-    """Return the values of the named metrics, by default of all; None if a case lacks data that a metric needs."""
+    """Return the values of the named metrics, or of all; a value is None if its case lacks data for the metric."""
     options = options or Options()
     figures = choose_figures(names, options)
     columns: dict[str, Values] = {figure: [] for figure in figures}

@@ -86,7 +86,10 @@ def any_citation(case: Case) -> float | None:
 
 @on_truth("Expected sources cited", "share of the expected answer's sources that the answer cites", short=False)
 def citations_matched(case: Case) -> float | None:
-    """Return the share of the gold files, or of the sources that the expected answer names, that are cited."""
+    """Return the share of the expected sources that the answer cites.
+
+    The expected sources are the gold files or, without gold files, the sources that the expected answer names.
+    """
     named = [_normalise_both(name) for name in find_cited_names(case.truth)]
     files = [{*map(normalise_source, _list_file_names(file))} for file in sorted(list_gold_files(case))]
     expected = [files[0] | named[0]] if len(files) == len(named) == 1 else files or named

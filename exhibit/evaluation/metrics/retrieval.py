@@ -43,7 +43,7 @@ def char_recall(case: Case, options: Options, k: int) -> float | None:
 
 
 def _score_characters(case: Case, options: Options, k: int) -> tuple[float | None, float | None]:
-    """Return character precision and recall at k; None if the content of all of the first k passages is unknown."""
+    """Return character precision and recall at k; None if no content of the first k passages is known."""
     passages = case.reply.passages[:k]
     if passages and not any(passage.has_content for passage in passages):
         return None, None
@@ -52,7 +52,7 @@ def _score_characters(case: Case, options: Options, k: int) -> tuple[float | Non
 
 @once_per_case
 def _cache_scores(case: Case, as_published: bool) -> Callable[[int], tuple[float, float]]:
-    """Return a function that computes a case's scores for a number of passages once."""
+    """Return a function of k that returns a case's scores at k, and computes them only once for each k."""
     return cache(partial(_score_as_published if as_published else _score_union, case))
 
 
@@ -331,7 +331,10 @@ def chunk_neither(case: Case, k: int) -> float | None:
 
 
 def _measure_gaps(case: Case, k: int) -> list[float]:
-    """Return the characters between each passage and the nearest gold in its file; negative if they overlap."""
+    """Return each passage's distance, in characters, from the nearest gold in its file.
+
+    The distance is negative if the two overlap, and infinite if the file has no gold.
+    """
     gaps = []
     for passage in case.reply.passages[:k]:
         golds = [gold for gold in case.gold if gold.filename == passage.source and gold.filename is not None]

@@ -101,7 +101,7 @@ def list_targets() -> list[str]:
 def find_target(wanted: str) -> tuple[Callable[..., Target], type[BaseModel] | None]:
     """Return the function that opens a target, by `NAME[:ARGUMENT]` or TOML file, and the model of its settings.
 
-    All servers are opened by one module; their settings depend on the server's TOML file.
+    One module opens all servers; a server's settings depend on its TOML file.
     """
     name, _, argument = wanted.partition(":")
     name = name.replace("-", "_")

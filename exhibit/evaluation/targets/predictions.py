@@ -40,7 +40,7 @@ def open(argument: str | None, options: TargetOptions) -> "Predictions":
 
 
 class Predictions:
-    """A target whose replies are the rows of a file; a question without a row is failed, not wrong."""
+    """A target whose replies are the rows of a file; a question without a row counts as failed, not as wrong."""
 
     exact = False
     prompts = False  # whether the question of a row may be a prompt that contains the question of the bundle
@@ -112,7 +112,7 @@ def _check_rows(path: Path, rows: Sequence[Row]) -> None:
 
 
 def _is_copied(case: Case, row: Row) -> bool:
-    """Return whether a row has the expected answer, and the gold passages with their files as contexts."""
+    """Return whether a row only repeats the expected answer, and the texts of the gold passages as its contexts."""
     contexts = row.get("contexts")
     if row.get("answer") != case.truth or "passages" in row or not isinstance(contexts, list):
         return False

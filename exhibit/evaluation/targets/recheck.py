@@ -35,7 +35,7 @@ _MAX_MEMBER_BYTES = 256 << 20  # most bytes of a sample in Inspect's archive
 
 
 def read_finished_run(path: Path) -> tuple[str, list[Row]]:
-    """Return the tool that made the run in a file, and the rows of the run in the form of `_make_row`."""
+    """Return the name of the tool that made a finished run, and the run's rows in the form of `_make_row`."""
     content = _read_content(path)
     table = _list_rows(content)
     forms = [(tool, _list_objects(records, content), _list_marks) for tool, records in _RECORDS.items()]
@@ -74,13 +74,16 @@ class Recheck(Predictions):
         return [f"{self._path.name}: {held}, {sum(bool(row['passages']) for row in self._rows)} with passages"]
 
     def read_reply(self, row: Row, dataset: Dataset) -> Reply:
-        """Return the reply in a row; an empty answer is a refusal."""
+        """Return the reply in a row; a row without an answer, passages and an error is a refusal."""
         if row["answer"] is None and not row["passages"] and not row["error"]:
             return Reply(answer="")
         return super().read_reply({key: row[key] for key in ("answer", "passages", "error")}, dataset)
 
     def write_account(self, folder: Path, datasets: Sequence[Dataset]) -> None:
-        """Write the tool's scores, over its questions and over the bundle's, and the rows that match no question."""
+        """Write the other tool's scores, and the rows that match no question.
+
+        Each score has two means: over the tool's rows, and over all questions of the bundle.
+        """
         matched = Counter(number for dataset in datasets for number in self.match(dataset).values())
         questions = sum(len(dataset.cases) for dataset in datasets)
         reported = []
@@ -144,7 +147,11 @@ def make_bundle(path: Path, documents: Path | None) -> Path:
 
 
 def _make_question(number: int, row: Row, texts: Mapping[str, Document]) -> Row:
-    """Return a question with gold: each gold passage, or the reference, that exactly one document contains."""
+    """Return a row as a question of a bundle.
+
+    Its gold is each of the row's gold passages that exactly one document contains. If the row has no list of gold
+    passages, its reference is used.
+    """
     contexts = []
     for quote in row["golds"] if isinstance(row["golds"], list) else [row["reference"]]:
         holders = [name for name, document in texts.items() if isinstance(quote, str) and locate(quote, document)]
@@ -198,7 +205,7 @@ def _read_mark(value: Any) -> float | None:
 
 
 def _list_marks(record: Row) -> Row:
-    """Return the marks of DeepEval (a list), promptfoo, Inspect, and LangSmith or Langfuse (`feedback.NAME`)."""
+    """Return a row's marks by name, in any tool's form: a list, an object, or columns such as `feedback.NAME`."""
     listed = _list_objects("metricsData || metrics_data", record)
     objects = [record[key] for key in ("scores", "namedScores") if isinstance(record.get(key), Mapping)]
     pairs = ((str(name), mark) for marks in objects for name, mark in marks.items())
