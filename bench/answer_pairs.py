@@ -70,7 +70,11 @@ def read_pairs() -> dict[str, list[Pair]]:
 
 
 def measure_pairs(name: str, pairs: Sequence[Pair]) -> list[object]:
-    """Return a table row: the number of pairs, the share judged, its accuracy, and the wrong replies called right."""
+    """Return a table row about pairs.
+
+    It has their number, the share that the rules judge, the share of these that they judge correctly, and the share of
+    the wrong replies that they call right.
+    """
     decided = [(pair.judge(), pair.right) for pair in pairs]
     judged = [(said, right) for said, right in decided if said is not None]
     agreed = sum(said == right for said, right in judged) / len(judged)

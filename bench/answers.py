@@ -61,7 +61,7 @@ def make_cuad_source(folder: Path, contracts: int) -> Path:
 
 
 def read_held_out(path: Path) -> set[str]:
-    """Return the keys of the documents in a list; empty if there is no list, as for the samples."""
+    """Return the keys of the documents that a list names; the samples have no list, so that the result is empty."""
     if not path.is_file():
         return set()
     with path.open(encoding="utf-8", newline="") as file:
@@ -69,7 +69,7 @@ def read_held_out(path: Path) -> set[str]:
 
 
 def make_key(name: str) -> str:
-    """Return a file name's lower-case letters and digits without its ending: releases differ in punctuation."""
+    """Return a file name in lower case, without extension and punctuation, which differ between releases."""
     stem = name.rpartition(".")[0] if name[-4:].lower() in (".pdf", ".txt") else name
     return "".join(character for character in stem.lower() if character.isalnum())
 

@@ -146,7 +146,7 @@ def split_lines(text: str) -> Iterator[str]:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the tables on conversions, on locating CUAD's quotes, and on the words of other parsers."""
+    """Print the tables on conversions, on locating CUAD's quotes, and on locating the text of other parsers."""
     parser = argparse.ArgumentParser(prog="python -m bench.conversion", description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)} (default: all)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")

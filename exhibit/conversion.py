@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def find_converter(name: str) -> Converter:
-    """Return a converter of the package, or the converter in a user's Python file; raise if the name fits neither."""
+    """Return the converter with this name, or the converter in a user's Python file; raise if the name is unknown."""
     if name.endswith(".py"):
         return load_converter(Path(name))
     if name == "draft":
@@ -58,7 +58,7 @@ def find_converter(name: str) -> Converter:
 
 
 def load_converter(path: Path) -> Converter:
-    """Return the converter in a user's Python file; if the file is not a converter, raise with the missing parts."""
+    """Return the converter in a user's Python file; raise an error if the file has no INFO or no read()."""
     spec = spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise SourceError(f"{path}: no such file; name a converter, or a Python file with INFO and read()")
@@ -74,7 +74,7 @@ def load_converter(path: Path) -> Converter:
 
 @dataclass(frozen=True)
 class Conversion:
-    """The result of a conversion; as text, it shows the counts and the skipped items."""
+    """The result of a conversion; a notebook shows it as the counts of the bundle and the skipped items."""
 
     info: BundleInfo
     out: Path | str

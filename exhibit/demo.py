@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def choose_samples(only: str | None) -> list[str]:
-    """Return the requested sample, or else all samples that this machine can print."""
+    """Return the requested sample, or else all samples; if there is no browser, omit the sample that needs one."""
     if only:
         return [only]
     if HERE and find_browser():

@@ -164,7 +164,7 @@ def _check_cache() -> tuple[State, str]:
 
 @guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the result of every check; return 1 when something required is missing. With --fix, install instead."""
+    """Print the result of every check, or install parts (--fix); return 1 when something required is missing."""
     parser = build_parser("exhibit doctor", __doc__)
     what = "install these parts: browser, model, careful (default: browser and model)"
     parser.add_argument("--fix", nargs="*", choices=list(FIXES), metavar="PART", help=what)

@@ -31,7 +31,7 @@ PAD = 0  # the token id of padding
 
 
 def keep_words(weights: Mapping[str, Array], used: npt.NDArray[np.int64]) -> dict[str, Array]:
-    """Return a network whose vectors of all other words are zeros, which take no space when compressed."""
+    """Return a network in which only the `used` words keep their vectors; all others are zeros, which compress well."""
     whole = np.zeros_like(weights[_WORDS])
     whole[used] = weights[_WORDS][used]
     return {**weights, _WORDS: whole}

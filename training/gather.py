@@ -188,7 +188,7 @@ _LONGEST_SHORT = 0.8
 
 
 def find_short(answer: str, gold: Sequence[Span], text: str) -> list[Span]:
-    """Return the first span in the gold that matches a short answer, as a list with this span."""
+    """Return a list with the first span in the gold that matches a short answer; the list is empty if none matches."""
     words = r"\s+".join(re.escape(word) for word in answer.split())
     for start, end in gold if words else ():
         match = re.compile(words, re.IGNORECASE).search(text, start, end)
@@ -220,7 +220,7 @@ class _Tables:
         return self._queries.setdefault((text, kind, ROLES.index(role)), len(self._queries))
 
     def kind(self, name: str) -> int:
-        """Return the index of a kind of question in `kinds`; return -1 for an empty name."""
+        """Return a kind's index in `kinds`, and add the kind if it is new; return -1 for an empty name."""
         if name and name not in self.kinds:
             source, _, kind = name.partition("/")
             for role, wordings in read_wordings(source)[kind].items():

@@ -58,7 +58,7 @@ class Question:
 def list_questions(pack: Pack, random: Random, *, others: float, headings: float) -> list[Question]:
     """Return the questions about the documents for training.
 
-    `others` is the number of questions about other documents per row of the pack; `headings` is that of headings.
+    For each row of the pack, `others` questions about other documents and `headings` headings are added, on average.
     """
     rows = list_rows(pack)
     counts = Counter(pack.documents[row.document]["source"] for row in rows)
@@ -90,7 +90,7 @@ def list_questions(pack: Pack, random: Random, *, others: float, headings: float
 def add_candidates(
     questions: Sequence[Question], pack: Pack, passages: Tensor, queries: Tensor, random: Random
 ) -> None:
-    """Give each question its candidates, by the vectors of an embedder."""
+    """Choose each question's candidates: its gold, the passages that an embedder ranks first, and random passages."""
     by_document: dict[int, list[Question]] = defaultdict(list)
     for question in questions:
         by_document[question.document].append(question)
@@ -203,7 +203,7 @@ def compute_taught_loss(scores: Tensor, batch: Graded, weights: Weights) -> Tens
 
 
 def teach_judge(judge: Judge, ground: Ground, batches: Iterator[Graded], weights: Weights) -> Losses:
-    """Yield the losses of a network that reads pairs, which is the teacher or the reranker."""
+    """Yield the losses of the teacher or the reranker, which read a question and a passage together."""
     for batch in batches:
         asked = ground.pack.queries[[question.query for question in batch.questions], 0]
         questions = torch.from_numpy(np.repeat(asked, batch.passages.shape[1])).to(ground.device)
@@ -309,7 +309,7 @@ class Library:
 def teach_embedder(
     encoder: Encoder, ground: Ground, questions: Sequence[Question], size: int, gold: float, random: Random
 ) -> Losses:
-    """Yield the losses of the embedder: all candidates of a document's questions, and the clauses of the library."""
+    """Yield the losses of the embedder on the candidates of documents' questions and on the clauses of the library."""
     library = Library(ground.pack)
     while True:
         some: list[Page] = []

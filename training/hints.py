@@ -103,7 +103,10 @@ def spot(pack: Pack, vectors: Tensor) -> dict[str, Array]:
 
 
 def _tabulate_kinds(pack: Pack, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Return three 0-1 tables with a column per kind: documents asked, documents that answer, passages that answer."""
+    """Return three 0-1 tables with a column for each kind of question.
+
+    They show which documents a question of this kind was asked about, which documents answer it, and which passages.
+    """
     shape = len(pack.documents), len(pack.kinds)
     asked, answers = torch.zeros(shape, device=device), torch.zeros(shape, device=device)
     for document, kind, _, impossible in pack.rows[pack.rows[:, 1] >= 0]:
@@ -152,7 +155,7 @@ def fit_curve(odds: Array, truth: Array, usual: Array, ridge: float) -> Array:
 
 
 def _pool_odds(odds: Tensor, owner: Tensor, count: int) -> Tensor:
-    """Return a table of log-odds: how likely a document (row) answers a kind of question (column)."""
+    """Pool the passages' log-odds into a table: how likely a document (row) answers a kind of question (column)."""
     best = torch.full((count, odds.shape[1]), -1e9, device=odds.device)
     best = best.scatter_reduce(0, owner[:, None].expand_as(odds), odds.detach(), "amax")
     sums = torch.zeros_like(best).index_add(0, owner, torch.exp(odds - best[owner]))

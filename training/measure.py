@@ -40,7 +40,7 @@ class Ask:
 
 
 def list_asks(pack: Pack, role: Role) -> list[Ask]:
-    """Return the questions about the documents for tuning, each in one wording with the role `role`."""
+    """Return the questions about the documents for tuning, each in one wording from the origin `role` (see ROLES)."""
     gold: dict[int, list[Span]] = defaultdict(list)
     for row, start, end in pack.gold.tolist():
         gold[row].append((start, end))
@@ -71,7 +71,7 @@ class Ground:
         return self.texts.ids.device
 
     def groups(self, *, impossible: bool) -> Iterator[tuple[str, list[Ask]]]:
-        """Yield each benchmark and wording, with a sample of its questions."""
+        """Yield a sample of questions for each benchmark and origin of wording, with a name such as `cuad, own`."""
         groups: dict[str, list[Ask]] = defaultdict(list)
         for role in ROLES_MEASURED:
             for ask in list_asks(self.pack, role):

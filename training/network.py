@@ -262,7 +262,7 @@ class Texts:
     def make_token_pairs(
         cls, pairs: Sequence[tuple[Tokens, Tokens]], device: torch.device
     ) -> tuple[Texts, Tensor, Tensor]:
-        """Return pairs that are not in a pack: their texts, the questions' numbers, and the passages' numbers."""
+        """Return the texts of pairs from outside a pack, and which of the texts are the questions and the passages."""
         tokens = [*(question for question, _ in pairs), *(text for _, text in pairs)]
         texts = cls(np.concatenate(tokens), np.cumsum([len(some) for some in tokens]), device)
         questions, passages = torch.arange(len(tokens), device=device).view(2, -1)

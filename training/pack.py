@@ -160,6 +160,6 @@ def group_rows(table: Ints) -> dict[int, Ints]:
 
 
 def list_wordings(pack: Pack, *roles: Role) -> dict[int, Ints]:
-    """Return, for each kind of question, the numbers of the queries that have one of the given roles."""
+    """Return, for each kind of question, the numbers of its queries from the given origins (see ROLES)."""
     wanted = np.isin(pack.queries[:, 2], [ROLES.index(role) for role in roles])
     return {kind: np.flatnonzero((pack.queries[:, 1] == kind) & wanted) for kind in range(len(pack.kinds))}

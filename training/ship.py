@@ -2,9 +2,9 @@
 
     python -m training.ship --before exhibit/models --taught FOLDER --pack pack.npz --share 0.5 --out FOLDER
 
-`--share` is the weight of the new weights: 0.5 gives the mean of the weights before and after training. Each file is
-added to all-MiniLM-L6-v2 without the others, so that each model can be trained further on its own. `--only teacher`
-makes the file that is added to the published cross-encoder; it contains only the new additions.
+`--share` is the weight of the new weights: 0.5 gives the mean of the weights before and after training. Each
+model adds only its own file to all-MiniLM-L6-v2, so that it can be trained further without the other models.
+`--only teacher` makes the file that is added to the published cross-encoder; it contains only the new additions.
 """
 
 from __future__ import annotations

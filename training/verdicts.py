@@ -50,7 +50,7 @@ def list_asked(pack: Pack, split: str) -> list[Asked]:
 
 
 def turn(clause: Tokens) -> Tokens | None:
-    """Return a clause with `not` added or removed; None unless its only modal verb makes that easy."""
+    """Negate a clause by adding or removing `not` after a modal verb; return None if it is unclear where."""
     denials, verbs = np.flatnonzero(np.isin(clause, _DENIALS)), np.flatnonzero(np.isin(clause, _VERBS))
     if len(denials) == 1 and clause[denials[0]] == _NOT and denials[0] - 1 in verbs:
         return np.delete(clause, denials[0])

@@ -49,7 +49,10 @@ class Windows:
         self._as_asked = {text for text, _, role in pack.queries.tolist() if role in roles}
 
     def make_window(self, passage: int, random: Random | None = None) -> Window:
-        """Return the window of a passage: its tokens with the rest of its sentences; `random` varies the window."""
+        """Return the window of a passage: all sentences that contain a part of it.
+
+        With `random`, the window may instead be the passage alone, a part of it, or the passage with text around it.
+        """
         start, end = int(self.starts[passage]), int(self.ends[passage])
         document = self.tokens_of(int(self.pack.passages[passage, 0]))
         drawn = 0.0 if random is None else random.random()
@@ -157,7 +160,7 @@ def compute_tokens_loss(tokens: Tensor, labels: Tensor) -> Tensor:
 
 
 def teach_reader(reader: Reader, ground: Ground, batches: Iterator[Graded], words: Hints, random: Random) -> Losses:
-    """Yield the losses of the reader: on windows around the passages, their tokens, and yes or no."""
+    """Yield the losses of the reader on windows around the passages, on the windows' tokens, and on yes-no answers."""
     windows, weights = Windows(ground.pack), Weights(gold=0.5, truth=0.8, exists=1.0)
     for batch in batches:
         shown, verdicts = [], []

@@ -76,8 +76,8 @@ class Asker:
     ) -> Judged:  # fmt: skip
         """Judge whether a document answers a question; `wordings` are the question's wordings, the most precise first.
 
-        `sure` and `absent` are thresholds for the probability that the document answers; with `again`, a
-        reranker checks an absence.
+        `sure` and `absent` are thresholds for the probability that the document answers. With `again`, if the reader
+        finds no answer, a reranker must confirm this.
         """
         if not len(chunks):
             return Judged("absent", (), 1.0)
@@ -108,7 +108,7 @@ class Asker:
     def _choose_chunks(
         self, wordings: Sequence[str], chunks: Vectors
     ) -> tuple[QuestionKind, list[int], list[float], float | None]:
-        """Choose the chunks to read for a question by their vectors.
+        """Compare a question's vectors with the chunks' vectors, and choose the chunks that the reader reads.
 
         Return the question's kind; the chunks, best first; the log-odds that each of these chunks answers; and the
         log-odds that any chunk of the document answers, which are None if the kind is unknown.

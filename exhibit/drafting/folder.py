@@ -212,7 +212,7 @@ _DRAFTED = TypeAdapter(Drafted)
 
 
 def _cap_impossible(rows: Sequence[RawRow], share: float, tally: Tally) -> list[RawRow]:
-    """Return the rows with at most a share `share` of impossible questions; the choice is deterministic."""
+    """Return the rows without the impossible questions that exceed the given share; the choice is deterministic."""
     impossible = sorted((row for row in rows if row.is_impossible), key=lambda row: digest(str(row.id), "capped"))
     answered = sum(row.labels["draft"] == "sure" for row in rows)
     most = len(impossible) if share >= 1 else int(answered * share / (1 - share) + 1e-9)
@@ -263,7 +263,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def add_ocr(words: list[str]) -> list[str]:
-    """Return the arguments with `--ocr` if an OCR engine is installed: many folders contain scans."""
+    """Return the arguments, and add `--ocr` if an OCR engine is installed, because many folders contain scans."""
     if any(word.startswith("--ocr") for word in words):
         return words
     try:

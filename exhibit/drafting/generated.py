@@ -135,7 +135,7 @@ class Generator:
         return [Draft(prepared.entry.filename, question, "llm", status, name, passage, sure, labels)]
 
     def _drop_repeats(self, drafts: list[Draft]) -> list[Draft]:
-        """Return the drafts, but not a draft whose question repeats an earlier draft's question."""
+        """Return the drafts without those that repeat the question of an earlier draft."""
         vectors = self.asker.embedder.embed([draft.asks for draft in drafts], role="query")
         kept: list[int] = []
         for at in range(len(drafts)):

@@ -111,7 +111,7 @@ _MAIL = re.compile(r"\s*(?:(?:from|to|cc|sent|date|subject):[^\n]*\n\s*){2}", re
 
 
 def only_mentions_agreement(profile: Profile, text: str) -> bool:
-    """Return whether a text has an agreement's title, but is only a mail or a note that mentions the agreement."""
+    """Return whether a text that is titled as an agreement is in fact only an e-mail or a note about one."""
     binding = len(text) > _MAX_NOTE_CHARS or len(_OPERATIVE.findall(text)) >= _MIN_OPERATIVE_WORDS
     return profile.kind in AGREED and (not binding or _MAIL.match(text) is not None)
 

@@ -65,7 +65,7 @@ _starting = threading.Lock()  # threads start workers at the same time
 
 @contextmanager
 def _isolate_start(*, script: bool) -> Iterator[None]:
-    """Prevent a new process from importing modules of the working folder and, without `script`, the user's script."""
+    """Keep a new process from importing modules of the working folder, and the script of the user unless `script`."""
     main = sys.modules["__main__"].__dict__
     hidden = {} if script or main.get("__spec__") else {key: main.pop(key) for key in ["__file__"] if key in main}
     before = os.environ.get("PYTHONSAFEPATH")
@@ -129,7 +129,7 @@ class Worker(Generic[In, Out]):
             raise
 
     def _prepare(self) -> None:
-        """Start a process with the work if no process is running; raise if several processes in a row fail to start."""
+        """Unless a process is running, start one and send it the function; raise if several in a row fail to start."""
         for _ in range(TRIES):
             if self.process is not None:
                 return

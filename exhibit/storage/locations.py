@@ -230,7 +230,7 @@ def open_filesystem(scheme: str) -> Any:
 
 @contextmanager
 def explain_store_errors(url: str) -> Iterator[None]:
-    """Raise an error of a store's client as a StorageError with a message of one line and the remedy."""
+    """Turn an error of a store's client within the block into a StorageError that names the cause and the remedy."""
     try:
         yield
     except ToolkitError:

@@ -43,7 +43,7 @@ def is_git_repository(folder: Path) -> bool:
 
 @contextmanager
 def open_repository(folder: Path, *, confined: bool = True) -> Iterator[GitRepository]:
-    """Yield a repository for reading; with `confined`, refuse a repository with links or parts outside its folder."""
+    """Yield a repository for reading; with `confined`, refuse one whose Git data is partly outside its folder."""
     git = folder / ".git" if os.path.lexists(folder / ".git") else folder
     if confined:
         _refuse_ways_out(folder, git)

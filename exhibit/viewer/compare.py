@@ -57,7 +57,7 @@ def compare_two(
 
 
 def write_comparison(folders: Sequence[Path], *, out: Path | None = None, home: str = "", **how: Any) -> Path:
-    """Compare the first results folder with each other folder on a page; `how` has the options of `write_page`."""
+    """Compare the first results folder with each other folder on a page; `how` are options for `write_page`."""
     runs = [RunResults(folder) for folder in folders]
     make_names_unique(runs)
     names, tables = [run.name for run in runs], [list(run.tables.values()) for run in runs]

@@ -41,7 +41,7 @@ def list_passage_spans(passage: RunPassage) -> list[Span]:
 def group_spans(row: RunQuestion) -> dict[str, FileSpans]:
     """Return the spans to mark for a question, by document.
 
-    If a gold passage has several occurrences, only the best retrieved one is marked.
+    If a gold passage occurs several times, only the occurrence with the most retrieved characters is marked.
     """
     files: dict[str, FileSpans] = defaultdict(lambda: FileSpans([], {}))
     for number, passage in enumerate(row.reply.passages, 1):
@@ -55,7 +55,7 @@ def group_spans(row: RunQuestion) -> dict[str, FileSpans]:
 
 
 def find_best_place(places: Sequence[Sequence[Sequence[int]]], retrieved: Iterable[Span]) -> list[Span]:
-    """Return the occurrence of a gold passage with the most retrieved characters; if several are equal, the first."""
+    """Return the occurrence of a gold passage with the most retrieved characters; of several such, the first."""
     passages = list(retrieved)
     candidates = [[Span(start, end) for start, end in place] for place in places]
 
@@ -209,7 +209,7 @@ def _draw_items(
 
 
 def draw_sheets(sheets: Sheets) -> Record:
-    """Draw a document's pages, and return the rectangles of the spans on each; without pages, return the text."""
+    """Draw the pages of a document, and return the rectangles of the spans; for one without pages, return its text."""
     document = read_document(sheets.path)
     drawn = {}
     for number in sheets.pages:

@@ -20,7 +20,7 @@ def format_page(
     title: str, body: str, *, styles: Sequence[str] = (), scripts: Sequence[str] = (),
     data: Mapping[str, str] | None = None, pieces: bool = False, served: bool = False,
 ) -> str:  # fmt: skip
-    """Return a complete HTML page whose content security policy blocks every other script and every request.
+    """Return a complete HTML page; its content security policy allows only the page's own scripts, and no requests.
 
     `data` are JSON blocks (made with `as_json`), which the scripts read by id. With `pieces`, the page may load
     scripts and images from its own folder. A page that is `served` by `exhibit view` may send requests to it.

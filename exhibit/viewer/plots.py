@@ -125,7 +125,7 @@ def make_breakdowns(run: RunResults, scale: Scale) -> list[Record]:
 
 
 def make_funnel(counts: StageCounts, means: Mapping[str, Estimate]) -> list[Record]:
-    """Return a row for each known stage: how many questions still have all their gold, and why others lost some."""
+    """Return a row for each known stage: how many questions still have all their gold, and why the others lost gold."""
     rows, left = [], counts.questions
     for stage in counts.list_stages():
         lost = counts.lost.get(stage, Counter[str]())
@@ -198,7 +198,10 @@ def compute_x(share: float) -> float:
 
 
 def make_line(name: str, values: Sequence[tuple[float, Estimate, str, bool]], *, high: float = 1.0) -> PlotLine:
-    """Return a line through means, each with its x coordinate, label and mark; the plot's top is the value `high`."""
+    """Return a line through means; the top of the plot is the value `high`.
+
+    `values` has, for each point, the x coordinate, the mean, the label, and whether the point is marked as worse.
+    """
 
     def compute_y(value: float | None) -> float:
         return BOTTOM - min(1.0, max(0.0, (value or 0.0) / high)) * (BOTTOM - TOP)
@@ -210,7 +213,7 @@ def make_line(name: str, values: Sequence[tuple[float, Estimate, str, bool]], *,
 
 
 def mark_side(label: Callable[[float], str], shares: Iterable[float]) -> list[Point]:
-    """Return the marks of the left axis at the given shares of its height."""
+    """Return the labelled tick marks of the left axis, at the given shares of its height."""
     return [Point(LEFT, BOTTOM - share * (BOTTOM - TOP), label(share)) for share in shares]
 
 
@@ -221,7 +224,7 @@ def make_plots(means: Means) -> list[Plot]:
 
 
 def plot_over_k(means: Means, families: Sequence[str], title: str) -> Plot | None:
-    """Return a plot of metrics over the cutoff k, at equal distances; None if there are fewer than two cutoffs."""
+    """Return a plot of metrics over cutoffs k, drawn at equal distances; None if there are fewer than two cutoffs."""
     values: dict[str, dict[int, Estimate]] = {family: {} for family in families}
     for name, estimate in means.items():
         family, _, depth = name.partition("@")

@@ -114,7 +114,7 @@ class Entry(NamedTuple):
 
 
 class Matching:
-    """The questions of a run or several runs, the worst first; questions are equal in two runs if their content is."""
+    """The questions of a run or several runs, the worst first; questions with equal content in two runs are paired."""
 
     def __init__(self, runs: Sequence[RunResults]) -> None:
         self.runs = list(runs)
@@ -149,7 +149,7 @@ class Matching:
         return [None if at is None else run.rows[at] for run, at in zip(self.runs, numbers, strict=True)]
 
     def make_facets(self) -> list[Record]:
-        """Return the filters of the list, each with its values in order and their numbers of questions."""
+        """Return the filters of the list; each has its values in order, and the number of questions with each value."""
         kinds: list[tuple[str, str, Iterable[str]]] = [("dataset", "Benchmark", ())]
         if self.several:
             kinds.insert(0, ("change", "Change", CHANGES))

@@ -35,7 +35,7 @@ Body = Callable[[Matching, Record, list[str]], str]
 
 
 def write_report(folder: Path, *, out: Path | None = None, home: str = "", **how: Any) -> Path:
-    """Write the report of a results folder and return its path; `how` has the options of `write_page`."""
+    """Write the report of a results folder and return its path; `how` are options for `write_page`."""
     run = RunResults(folder)
 
     def make_body(matching: Matching, meta: Record, notes: list[str]) -> str:
@@ -97,7 +97,7 @@ def format_start(run: RunResults) -> str:
 
 
 def write_opening(run: RunResults, tally: Tally) -> list[str]:
-    """Return the first sentences of a report: the result with its interval, and the kinds of questions."""
+    """Return the first sentences of a report: the result, its interval, and how many questions have an answer."""
     result, total = describe_result(run.tables.values()), tally.total
     estimate = run.means.get(ANSWERED_RIGHTLY)
     if estimate and estimate.ci95 and estimate.datasets == 1:

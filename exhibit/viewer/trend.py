@@ -57,7 +57,7 @@ class Regression(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The lines to print: both runs with the largest fall, each other fall, and whether the falls persist."""
+        """The lines to print: the two runs and the metric that fell most, the other falls, and whether they persist."""
         falls = [describe_fall(*pair) for pair in self.falls.items()]
         falls += [f"{self.more_failed} more question{'s' * (self.more_failed > 1)} failed"] if self.more_failed else []
         headline = f"{self.run.name} is worse than {self.before.name} on {self.title}: {falls[0]}"
@@ -111,9 +111,9 @@ def open_runs(folders: Sequence[Path], source: str) -> list[RunResults]:
 
 
 def make_series(runs: Sequence[RunResults], metrics: Sequence[str] = ()) -> list[Series]:
-    """Group runs that can be compared into series: same dataset, system, parity, judge and grouping.
+    """Group runs that can be compared into series: same dataset, system, parity, judge and groups for means.
 
-    A series shows the given metrics or, without any, a selection.
+    A series shows the given metrics; if none are given, it shows a selection.
     """
     kinds: dict[str, Series] = {}
     for run in runs:
@@ -261,9 +261,9 @@ def _write_page(
 
 
 def draw(series: Series, metric: str, numbers: Mapping[str, int]) -> plots.Plot | None:
-    """Return a plot of a metric over the runs, with its 95% band and the regressions marked; None without a value.
+    """Return a plot of a metric over the runs, with its 95% band and the regressions marked.
 
-    The axis begins at 0 and, for a share, ends at 100%.
+    Return None if no run has a value. The axis begins at 0 and, for a share, ends at 100%.
     """
     means = [run.means_of(series.dataset).get(metric) for run in series.runs]
     known = [(at, mean) for at, mean in enumerate(means) if mean is not None and mean.mean is not None]

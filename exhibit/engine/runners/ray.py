@@ -127,7 +127,7 @@ def _check_address(address: str) -> None:
 
 
 def _divert_messages(text: str) -> str:
-    """Return a text for the standard output; a message of Ray's threads is logged, and becomes an empty text."""
+    """Return a text that may be printed; one from Ray's threads is logged instead, and the result is empty."""
     if not threading.current_thread().name.startswith("ray_"):
         return text
     _log.debug("%s", text.rstrip())

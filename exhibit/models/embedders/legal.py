@@ -17,7 +17,7 @@ def open_network() -> Network:
 
 @guarded()
 def main() -> int:
-    """Build the graphs of `legal` and of `minilm`, so that later runs need no network; print the path of a graph."""
+    """Build the graphs of `legal` and `minilm`, so that later runs need no network; print the path of the former."""
     for network in (OFFICIAL, open_network()):
         load_graph("int8", network)
     MiniLM(model=open_network()).embed(["This Agreement is made between the parties."], role="passage")

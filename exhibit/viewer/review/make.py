@@ -81,7 +81,7 @@ def make_review(run: Reviewed, path: Path, *, size: int, seed: int, save: str = 
 
 
 def _make_cases(keys: Sequence[Key], run: Reviewed) -> tuple[list[Record], dict[str, Record], int]:
-    """Return the questions of the page, the pages that they show by key, and how many pages are left out."""
+    """Return a review's questions, the document pages shown with them (by key), and how many pages are left out."""
     rows = [run.questions[key] for key in keys]
     files = [drawing.group_spans(row) for row in rows]
     wanted = [_list_sheets(row, spans, run) for row, spans in zip(rows, files, strict=True)]
@@ -108,7 +108,7 @@ def _make_cases(keys: Sequence[Key], run: Reviewed) -> tuple[list[Record], dict[
 
 
 def _draw_sheet(document: Document | None, number: int, spans: Sequence[Span], most: int) -> Record | None:
-    """Return a page with its picture, which has at most `most` characters; None if the page cannot be drawn.
+    """Return a page with its picture as a data URL; None if it cannot be drawn, or the URL exceeds `most` characters.
 
     For number 0, return the text of a document without pages.
     """
@@ -322,7 +322,7 @@ def _add_questions(reviews: Sequence[Review], bundle: BundleFolder, options: Any
 
 
 def _check_same_questions(reviews: Sequence[Review], questions: Questions, where: Path) -> None:
-    """Raise if no judged question is in the run or bundle with the same gold; print a note if only some are."""
+    """Check that a run or bundle has the judged questions with the same gold; raise if it has none of them."""
     other = total = 0
     for case in (case for review in reviews for case in review.cases):
         row = questions.get((case.dataset, case.id))
@@ -338,7 +338,7 @@ def _check_same_questions(reviews: Sequence[Review], questions: Questions, where
 def _read_reviews(files: Sequence[Path], *, several_pages: bool) -> list[Review]:
     """Read the reviews of one page; refuse a second review by the same reviewer.
 
-    With `several_pages`, the reviews may be from several pages, because a drafted bundle grows.
+    With `several_pages`, the reviews may be from several review pages: a drafted bundle gets a new page when it grows.
     """
     reviews = [read_review(path) for path in files]
     seen: dict[tuple[str, str], Path] = {}

@@ -52,9 +52,9 @@ def group_by_question(reviews: Iterable[Review]) -> dict[Key, Judged]:
 
 
 def place_passage(marked: MarkedPassage, document: Document | None) -> MarkedPassage | None:
-    """Return a passage with the document's text.
+    """Return a marked passage with the words that the document has at its place.
 
-    If the text has changed, the passage is located again; return None if it is missing.
+    If the document has changed there, the passage is located again; return None if it is not found.
     """
     if document is None:
         return None
@@ -160,7 +160,7 @@ def collect_judgments(reviewed: Review, aspect: str) -> dict[Key, str]:
 
 
 def count_right(reviews: Sequence[Review]) -> list[Record]:
-    """Return how many of the judged gold passages and of the judged answers each reviewer calls right."""
+    """Return, for each reviewer, how many of the judged gold passages and judged answers the reviewer calls right."""
     shares = []
     for reviewed in reviews:
         for aspect in ASPECTS:
@@ -354,7 +354,7 @@ def find_status(labels: dict[str, Any]) -> Status:
 def apply_reviews(
     reviews: Sequence[Review], drafted: DraftedBundle, out: Path, *, force: bool = False
 ) -> tuple[DraftInfo, int]:
-    """Write a drafted bundle with the judgments applied; return its draft info and how many rows to judge again."""
+    """Write a drafted bundle with the judgments applied; return its counts, and how many rows must be judged again."""
     judgments, reopened = _collect_judged(reviews, drafted)
     questions, drafts, tally = list[Drafted](), list[Drafted](), Tally()
     counts: Counter[str] = Counter()

@@ -170,7 +170,7 @@ def list_questions(bundle: BundleFolder) -> list[QuestionLine]:
 
 
 def count_replies(folder: Path) -> int:
-    """Return how many questions of a running evaluation have a reply, even if a question was asked twice."""
+    """Return how many questions of a running evaluation have a reply; a question that was asked twice counts once."""
     known = set()
     for path in folder.glob(f"*/{JOURNAL}"):
         if path.is_file() and not path.is_symlink():
@@ -200,7 +200,7 @@ def list_reviews(folder: Path) -> list[Path]:
 
 
 def save_review(folder: Path, review: Review) -> Review:
-    """Add judgments and new questions to the reviewer's file; new judgments replace old ones; return its content.
+    """Add judgments and new questions to the reviewer's file, replace older judgments, and return the file's content.
 
     A lock ensures that two browser tabs do not write the file at the same time.
     """

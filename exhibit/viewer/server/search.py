@@ -107,7 +107,7 @@ def _make_key(path: Location) -> str:
 
 
 def _read_pages(path: Location) -> list[tuple[int, str]]:
-    """Return the number and the text of each page, or a single page 0; called in a worker."""
+    """Return the number and the text of each page; a document without pages is returned as page 0."""
     document = read_document(path)
     pages = [(page.number, document.text[page.span.start : page.span.end]) for page in document.pages]
     texts = pages or [(0, document.text)]
