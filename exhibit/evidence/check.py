@@ -73,7 +73,7 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
 
 
 def _compare_quote(quote: str, place: Sequence[tuple[int, int]], document: Document) -> float:
-    """Return the similarity of a quote and the words at a location, if necessary with the running heads around it."""
+    """Return how similar a quote is to the words at a location; the quote may also contain the pages' running heads."""
     words = "".join(document.text[start:end] for start, end in place)
     likeness = compute_similarity([fold(piece, loose=True) for piece in quote_parts(quote)], fold(words, loose=True))
     if likeness >= MIN_SIMILARITY:

@@ -39,7 +39,7 @@ def find_furniture(text: str, pages: Sequence[Range]) -> list[Range]:
 
 
 def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
-    """Yield the lines at one edge of the pages that recur on other pages, and page numbers."""
+    """Yield each line at one edge (top or bottom) of a page that recurs on other pages or is a page number."""
     keys = [[_make_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
     counts = Counter(key for page in keys for key in {key for line in page for key in line})
     share = _SHARE * len(edges)
@@ -85,7 +85,10 @@ def subtract_spans(wholes: Iterable[Span], taken: Iterable[Span]) -> list[Span]:
 
 
 def unite_spans(spans: Iterable[Span], text: str = "") -> list[Span]:
-    """Return spans in order, merged if they overlap; with `text`, also if no letter or digit is between them."""
+    """Return spans in order, with overlapping spans merged.
+
+    With `text`, neighbouring spans without a letter or digit between them are merged, too.
+    """
     united: list[Span] = []
     for span in sorted(spans):
         last = united[-1] if united else None

@@ -42,7 +42,7 @@ class Decoded(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The note on a document in another encoding than UTF-8."""
+        """A note that names the document's encoding, unless it is UTF-8."""
         return () if self.encoding == "utf-8" else (f"read as {self.encoding}, because it is not UTF-8",)
 
 

@@ -59,7 +59,7 @@ def _join_code_points(points: npt.NDArray[np.uint32]) -> str:
 
 
 def _look_up(text: str, function: Callable[[str], int]) -> Ints:
-    """Return the value of a function for each character of a text; it is called once for each distinct character."""
+    """Return a function's value for each character of a text, calling the function once for each distinct character."""
     points = list_code_points(text)
     table = np.zeros(int(points.max(initial=0)) + 1, dtype=np.int64)
     for character in _list_characters(text):
@@ -101,7 +101,7 @@ class Fold:
         return self._select(str.isalnum)
 
     def without(self, characters: Collection[str]) -> "Fold":
-        """Return the folded text without some characters; the offsets of the other characters stay correct."""
+        """Return the folded text without the given characters; the offsets of the other characters stay correct."""
         return self._select(lambda character: character not in characters)
 
     def _select(self, is_kept: Callable[[str], bool]) -> "Fold":
@@ -153,7 +153,7 @@ class Alignment(NamedTuple):
 
 
 def align(pattern: str, text: str, *, most: int) -> Alignment | None:
-    """Return the range of the text with the smallest edit distance to the pattern; None if that exceeds `most`."""
+    """Return the range of the text that differs least from the pattern; None if its edit distance exceeds `most`."""
     letters = list_code_points(text)
     places = np.arange(len(letters) + 1, dtype=np.int64)
     slope = places * _COST

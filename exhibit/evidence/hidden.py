@@ -44,7 +44,7 @@ _WHITE = (255, 255, 255)
 
 
 class HiddenSpan(NamedTuple):
-    """Invisible characters of a document's text, and the reason."""
+    """A range of invisible characters in a document's text, and the reason why they are invisible."""
 
     span: Span
     why: str
@@ -80,7 +80,7 @@ def describe_hidden(hidden: Sequence[HiddenSpan], document: Document) -> list[st
 
 
 def _find_on_page(pdf: Any, page: Page) -> Iterator[HiddenSpan]:
-    """Yield the spans of consecutive letters with the same reason; white space between letters does not end a span."""
+    """Yield the spans of consecutive letters that are hidden for the same reason; white space does not end a span."""
     try:
         drawn = _Drawn(pdf[page.number - 1])
         textpage = drawn.page.get_textpage() if drawn.suspects else None
@@ -139,7 +139,7 @@ class _Shape(NamedTuple):
 
 
 class _Drawn:
-    """The texts and shapes of a page in drawing order; `suspects` has the possibly hidden texts by address."""
+    """The shapes of a page in drawing order, and its texts that may be hidden (`suspects`), by their memory address."""
 
     def __init__(self, page: Any) -> None:
         self.page, self.bounds = page, _Bounds(*page.get_bbox())
@@ -240,7 +240,7 @@ def _address_of(thing: Any) -> int:
 
 
 def _convert(bounds: _Bounds | None, thing: Any) -> _Bounds | None:
-    """Convert bounds from the coordinates of the forms around an object to the page's coordinates."""
+    """Convert an object's bounds to the page's coordinates; inside a PDF form, an object has the form's coordinates."""
     while bounds and (thing := thing.container):
         bounds = _Bounds(*thing.get_matrix().on_rect(*bounds))
     return bounds

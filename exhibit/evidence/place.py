@@ -134,7 +134,10 @@ def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], boun
 
 
 def _grow(text: str, other: str) -> tuple[int, int, int]:
-    """Return how many characters at the start of each text match, and the number of common letters."""
+    """Return how many characters at the start of each text match with small differences, and the match's score.
+
+    The score is the number of common letters, less the letters that only the document has.
+    """
     ahead = reach = letters = 0
     while True:
         pairs = enumerate(zip(text[ahead:], other[reach:], strict=False))
@@ -230,7 +233,7 @@ def _find_left(stretches: Sequence[Stretch], needle: Fold) -> list[tuple[int, in
 
 
 def _choose_distinctive(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Return the stretches that are long or rare enough to show which document a searched text comes from."""
+    """Return the long or rare stretches, which show that the document is the source, and other stretches near them."""
     sure = [stretch for stretch in stretches if len(stretch.hits) <= FEW or stretch.letters >= _LONG]
     near = [hit for stretch in sure for hit in stretch.hits[:1]]
     kept = []
@@ -364,7 +367,7 @@ def _with_signs(span: Span, signs: tuple[str, str], text: str) -> Span:
 
 
 def choose_nearest_places(pieces: Sequence[PlacedPiece]) -> list[Place]:
-    """Return one location of each piece: of several, the location nearest to the previous piece."""
+    """Return one location for each piece; if a piece has several, choose the location nearest to the previous piece."""
     at = next((piece.places[0][0].start for piece in pieces if len(piece.places) == 1), 0)
     chosen: list[Place] = []
     for piece in pieces:

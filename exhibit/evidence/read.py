@@ -31,7 +31,7 @@ _PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.
 
 
 def read_document(path: Location | str) -> Document:
-    """Read a file as a Document; for the same file, the text is always the same, and all offsets refer to it."""
+    """Read a file as a Document; the same file always gives the same text, so that offsets in it stay valid."""
     if isinstance(path, Remote):
         with fetch_file(path) as local_path:
             return replace(read_document(local_path), path=path)
@@ -55,7 +55,7 @@ def read_attachments(path: Path) -> list[Attachment]:
 
 
 def _call_reader(path: Path, *names: str) -> Any:
-    """Call the first of these functions that the file's reader has, within limits; return None if there is none."""
+    """Call the first function of `names` that the file's reader has; return None if the reader has none of them."""
     reader = _import_readers().get(ending_of(path))
     if reader is None:
         head_of(path)  # raises its own error for a missing file
@@ -114,7 +114,7 @@ def read_within(path: Location, limits: Limits | None = None) -> Document:
 
 
 def read_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
-    """Return the rectangles of each span, line by line, as `pdf.find_boxes` does, computed in a worker."""
+    """Return the rectangles of each span, line by line; a worker computes them with `pdf.find_boxes`."""
     if document.path is None or not spans:
         return [[] for _ in spans]
     with fetch_file(document.path) as local_path:
@@ -130,7 +130,7 @@ def read_words(document: Document, number: int) -> list[tuple[Span, list[Box]]]:
 
 
 def render_within(path: Location, page: int, *, scale: float) -> Any:
-    """Return a page's image, as `pdf.render` does, computed in a worker."""
+    """Return a page's image; a worker draws it with `pdf.render`."""
     with fetch_file(path) as local_path:
         return run_in_worker(partial(render, page=page, scale=scale), local_path)
 

@@ -152,7 +152,7 @@ def measure_skew(picture: Image.Image) -> float:
 
 
 def sort_lines(lines: Sequence[TextLine]) -> list[TextLine]:
-    """Return lines from top to bottom; lines side by side from left to right."""
+    """Sort lines from top to bottom, and lines that are side by side from left to right."""
     rows: list[list[TextLine]] = []
     for line in sorted(lines, key=lambda line: (line.top + line.bottom) / 2):
         middle = (line.top + line.bottom) / 2
@@ -236,7 +236,7 @@ def _make_content(frame: tuple[float, ...], lines: Sequence[TextLine]) -> bytes:
 
 
 def _draw_words(line: TextLine, *, spaced: bool) -> Iterator[str]:
-    """Yield the PDF operators of each word of a line; the line's width is divided in proportion to estimated widths."""
+    """Yield the PDF operators of each word of a line; each word's share of the line's width is estimated."""
     size = max((line.bottom - line.top) * 1000 / (ASCENT - DESCENT), 0.5)
     base = line.bottom + size * DESCENT / 1000
     stretch = (line.right - line.left) / (sum(map(_estimate_width, line.text)) or 1.0)

@@ -102,7 +102,10 @@ def is_refusal(text: str) -> bool:
 
 
 def _split_clauses(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """Yield the kind of each clause, whether it has a figure or a citation, and whether it is a conclusion."""
+    """Yield each clause's kind (refusal, answer or aside), whether it has a figure, and whether it is a conclusion.
+
+    A citation in the clause's sentence counts as a figure.
+    """
     for span in split_sentences(text):
         sentence = text[span.start : span.end].replace("’", "'")
         bare = rewrite_citations(sentence, lambda *_: "\0")

@@ -55,7 +55,7 @@ def read_words(text: str) -> int | None:
 
 
 def write_words(number: int, like: str) -> str:
-    """Return a number in words, with capitals, `and` and hyphens as in `like`: `Forty-Five` for `Thirty-One`."""
+    """Return a number in words, in the style of `like`: 45 is `Forty-Five` if `like` is `Thirty-One`."""
     words = _spell(number, " and " if re.search(r"\band\b", like, re.IGNORECASE) else " ")
     if "-" not in like and re.search(rf"(?:{'|'.join(_TENS)})\s+\w", like, re.IGNORECASE):
         words = words.replace("-", " ")
@@ -173,7 +173,7 @@ def _to_date(day: Day) -> date | None:
 
 
 def find_dates(text: str) -> "list[Value]":
-    """Return the full dates that a text names, in order; numeric dates have the month first."""
+    """Return the full dates that a text names, in order; a date such as 1/2/2020 is read with the month first."""
     days = ((match, _to_date(readings[0])) for match, readings in _find_dates(text))
     return [
         Value("date", str(day), Span(*match.span()), match[0], Decimal(day.toordinal())) for match, day in days if day
@@ -181,7 +181,7 @@ def find_dates(text: str) -> "list[Value]":
 
 
 def find_days(text: str) -> list[date]:
-    """Return the full dates that a text names, in order; numeric dates have the day first."""
+    """Return the full dates that a text names, in order; a date such as 1/2/2020 is read with the day first."""
     return list(filter(None, (_to_date(readings[-1]) for _, readings in _find_dates(text))))
 
 
@@ -258,7 +258,7 @@ _WORD_BEFORE = re.compile(rf"\b{NUMBER_WORDS}\s+$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Value:
-    """A typed value in a text; two values are the same if `kind` and `key` are: `30 days` and `thirty (30) days`."""
+    """A typed value in a text; two values are equal if their `kind` and `key` are: `30 days` and `thirty (30) days`."""
 
     kind: ValueKind
     key: str  # one form for all spellings: `30 day`, `10 business day`, `USD 5000000`
@@ -384,7 +384,10 @@ def write_value(value: Value, new: Decimal | str) -> str:
 
 
 def write_digits(number: Decimal, like: str) -> str:
-    """Return a number in digits, with as many decimals as `like`, and with commas if `like` has or would need them."""
+    """Return a number in digits, with as many decimals as `like`.
+
+    It has commas if `like` has commas, or if `like` is too short to need them and the number is at least 10,000.
+    """
     whole, _, decimals = like.partition(".")
     commas = "," in whole or (number >= 10_000 and len(whole) < len("10000"))
     return f"{number:{',' if commas else ''}.{len(decimals)}f}"

@@ -134,7 +134,7 @@ class Search(BaseModel):
 class Config(Search, Ingest):
     @model_validator(mode="after")
     def _check_effective(self) -> "Config":
-        """Raise an error for a setting that has no effect with the other settings."""
+        """Raise an error for a setting that has no effect or cannot work with the other settings."""
         layered, worded = self.layer_documents or self.layer_sections, self.method != "dense"
         faults = {
             f"method = {self.method} needs an index with a lexicon: set lexicon to true": worded and not self.lexicon,

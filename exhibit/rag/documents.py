@@ -172,7 +172,7 @@ class DocumentNames:
         return np.bincount(self._find_rows(owners), weights[word], len(self)).astype(np.float64)
 
     def _keep_certain(self, weights: Weights, apart: bool) -> Weights:
-        """Set weights of frequent words to zero, unless the question states the document's name separately."""
+        """Set the weights of frequent words to zero, unless the question states names separately (`apart`)."""
         return np.where(weights > (0.0 if apart else self._least_weight), weights, 0.0)
 
     @property
@@ -208,9 +208,9 @@ class DocumentNames:
         return weights
 
     def _raise_weights(self, weights: Weights, name: str, term: str, limit: float, *, mentions: bool = False) -> None:
-        """Raise the weights of documents with a word.
+        """Raise the weight of each document that has the word `term` in the field `name` to the word's rarity.
 
-        With `mentions`, one mention adds half of the weight, and two mentions add two thirds.
+        The weight is at most `limit`. With `mentions`, one mention gives half of it, and two mentions give two thirds.
         """
         numbers, counts = self._fields[name].find(term)
         most = min(limit, self._compute_rarity(len(numbers)))

@@ -153,7 +153,7 @@ def ingest(
     summarise: Summariser,
     sha256: Mapping[Location, str] | None = None,
 ) -> Report:
-    """Add documents to an index and report documents that cannot be added; raise if a file's `sha256` differs."""
+    """Add documents to an index, and report those that cannot be added; raise if a file does not match its `sha256`."""
     started, config = time.monotonic(), index.config
     set_aside: list[str] = []
     notes: list[str] = []
@@ -241,7 +241,7 @@ class _Vectors:
 
 
 def read_with_ocr(path: Location | str, how: Ocr) -> Document:
-    """Read a file, by OCR where pages have no text; notes name these pages, and the PDF with the text is cached."""
+    """Read a file, with OCR for its pages without text; the PDF with the text that OCR has read is cached."""
     document = read_document(path)
     texts = (document.text[page.span.start : page.span.end] for page in document.pages)
     if document.path is None or all(text.strip() for text in texts):

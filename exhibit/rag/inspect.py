@@ -62,7 +62,7 @@ class Inspector:
         self.category = {entry.filename: _category_of(entry) for entry in self.index.documents}
 
     def list_entries(self, category: str | None) -> list[Entry]:
-        """Return the documents; letter case and punctuation of `category` are ignored."""
+        """Return all documents, or those of a category; letter case and punctuation of `category` are ignored."""
         wanted = None if category is None else normalise_name(category)
         return [e for e in self.index.documents if wanted in (None, normalise_name(self.category[e.filename]))]
 

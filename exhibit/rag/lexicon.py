@@ -127,7 +127,7 @@ def report_damage(path: Path) -> Iterator[None]:
 
 
 class Database:
-    """An SQLite file; changes go to a copy, which replaces the file at `save`: other processes read the old content."""
+    """An SQLite file. Changes go to a copy, which replaces the file at `save`; until then, others read the old file."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._partial = path, path.with_name(f".{path.name}.partial")
@@ -186,7 +186,7 @@ class Database:
 
 
 class Columns:
-    """A row of a database table, with arrays of equal length, sorted by the first array.
+    """Arrays of equal length that one row of a database table stores, sorted by the first array.
 
     The last but one array has the keys of the owners, which are the chunks, headings or documents with the words.
     An object is a snapshot: only objects created after `save` or `remove` show the change.

@@ -56,9 +56,9 @@ def form_passages(
 ) -> list[RankedPassage]:
     """Form up to `depth` passages of at most `size` characters around the best chunks; return them best first.
 
-    `ranked` has the rows of the chunks with their scores, best first. `scores` has the score of each compared row: a
-    passage is extended towards the neighbour with the better score. `weigh` scores how well a sentence matches the
-    question.
+    `ranked` has the best chunks, as rows of the index's table, with their scores, best first. `scores` has the score of
+    each row that was compared: a passage is extended towards the neighbour with the better score. `weigh` scores how
+    well a sentence matches the question.
     """
     former = _Former(index, scores, size)
     passages: list[RankedPassage] = []

@@ -105,7 +105,7 @@ class Pipeline:
         return report
 
     def open(self, folder: Path) -> "Pipeline":
-        """Open an index for later questions and return self; raise an error if its embedder differs."""
+        """Open an index for later questions and return self; raise an error if it was built with another embedder."""
         index = open_index(folder, self.config)
         if index.embedder != self.embedder.name:
             raise BundleError(
@@ -154,7 +154,7 @@ class Pipeline:
     def search(
         self, questions: Sequence[str], *, depth: int | None = None, documents: Collection[str] | None = None
     ) -> list[Retrieved]:
-        """Return each question's passages; `depth` replaces the config's, and `documents` are the files to search."""
+        """Return each question's passages from all files or from `documents`; `depth` replaces the config's depth."""
         config = self.config if depth is None else self.config.model_copy(update={"depth": depth})
         only = None if documents is None else tuple(self.opened.entry(name).number for name in documents)
         return retrieve(questions, Parts(self.opened, self.embedder, config, self.reranker, only))

@@ -118,9 +118,10 @@ def _route(query: Query, vector: Vectors, parts: Parts) -> Retrieved:
 
 
 def choose_documents(query: Query, index: Index) -> tuple[Choice, dict[int, float] | None]:
-    """Return the documents' probabilities, and the documents to search with their log-weights; None = all.
+    """Return the documents' probabilities, and the log-weights of the documents to search, or None to search all.
 
-    In German a capital does not mark a name, because all nouns have capitals.
+    All documents are searched for a question that is not in English. In German, for example, a capital does not mark a
+    name, because all nouns have capitals.
     """
     choice = index.names.score(query)
     if not query.english or _choose_likely(choice) is None:
@@ -130,7 +131,7 @@ def choose_documents(query: Query, index: Index) -> tuple[Choice, dict[int, floa
 
 
 def _choose_likely(choice: Choice) -> dict[int, float] | None:
-    """Return the likeliest documents; None if words of the question, such as `IP`, match hundreds of documents."""
+    """Return the likeliest documents; None if all are equally likely, or if hundreds match words such as `IP`."""
     if not len(choice.log_weights) or np.ptp(choice.log_weights) < 1e-9:
         return None
     likely = choice.choose_best(_MAX_DOCUMENTS, share=_ENOUGH_PROBABILITY)
@@ -252,7 +253,7 @@ def _measure_coverage(matched: Scores, rarity: Scores, groups: Keys, sizes: Keys
 
 
 def add_context(scores: Scores, table: Keys, weights: Weights = WEIGHTS) -> Scores:
-    """Return the scores plus the weighted scores of the adjacent chunks and the weighted best score of the section."""
+    """Average each chunk's score with the scores of the adjacent chunks, and add its section's weighted best score."""
     same = table[1:, DOCUMENT] == table[:-1, DOCUMENT]
     before, after = scores.copy(), scores.copy()
     before[1:][same] = scores[:-1][same]
@@ -304,7 +305,7 @@ def rerank(
 
 
 def _follow_first(table: Keys, order: Keys, scores: Scores, index: Index, weights: Weights) -> Keys:
-    """Return the chunks reordered: after the first ranks, chunks that are similar to the top chunks move up.
+    """Return the chunks in a new order: the first ranks stay, and later chunks that are similar to the best move up.
 
     In merger agreements, where an answer extends over many chunks, this raises R@64 from 90.0% to 92.6%.
     """
@@ -380,7 +381,7 @@ def _search_layers(vector: Vectors, parts: Parts) -> tuple[Scores, Keys]:
 
 
 def _limit_documents(vector: Vectors, keys: Keys, scores: Scores, index: Index, config: Config) -> tuple[Keys, Scores]:
-    """Return the chunks of the documents with the highest best and mean scores among the first candidates."""
+    """Choose documents by the best and mean scores of their first candidates; return the chosen documents' chunks."""
     candidates: dict[int, list[float]] = defaultdict(list)
     owners = index.table[index.find_rows(keys), DOCUMENT]
     for number, score in zip(owners[: CANDIDATES_PER_K * config.k].tolist(), scores.tolist(), strict=False):
@@ -398,7 +399,7 @@ def _limit_documents(vector: Vectors, keys: Keys, scores: Scores, index: Index, 
 
 
 def _select_chunks(query: Query, scores: Scores, keys: Keys, parts: Parts) -> Retrieved:
-    """Return the chunks as hits, with a selection for the answer; the reranker, if any, sorts the first hits."""
+    """Return the chunks as hits, some of them selected for the answer; the reranker, if any, sorts the first hits."""
     index = parts.index
     hits = make_hits(index, make_chunk_passages(index, index.find_rows(keys), scores.tolist()))
     if parts.reranker is None:

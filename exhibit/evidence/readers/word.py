@@ -58,7 +58,7 @@ def _find_part(archive: zipfile.ZipFile, main: str, kind: str) -> str:
 
 
 def _prepare_parts(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], int]:
-    """Return changed parts of a Word file, by name, and the number of tracked changes in them."""
+    """Prepare a Word file for mammoth: return the changed parts by name, and the number of accepted tracked changes."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     numbering, styles = (_find_part(archive, main, kind) for kind in ("numbering", "styles"))
@@ -238,7 +238,7 @@ class Numbering:
 
 
 def _read_styles(styles: Any | None) -> dict[str, tuple[str, int]]:
-    """Return the numId and level of each paragraph style, if necessary from its base style."""
+    """Return the numId and level of each paragraph style; a style that states no numId has that of its base style."""
     items = {} if styles is None else {style.get(f"{W}styleId", ""): style for style in styles.iterfind(f"{W}style")}
     placed: dict[str, tuple[str, int]] = {}
     for name in items:

@@ -216,7 +216,7 @@ _DIVISIONS = {division.upper(): division for division in _DIVISION_NAMES}
 
 
 def find_cases(text: str) -> Iterator[Mention]:
-    """Yield every neutral citation, and employment law reports, but not other reports such as [1974] AC 133."""
+    """Yield the cases in neutral citations and employment law reports, but not in other reports ([1974] AC 133)."""
     for match in _CITATION.finditer(text):
         court = _COURTS[match["court"].upper()] if match["court"] else f"SC {match['town'].upper()}"
         before, after, end = (match["before"] or "").capitalize(), match["after"] or "", match.end("number")

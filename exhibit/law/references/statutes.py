@@ -149,7 +149,7 @@ _YEAR_FIRST_FROM = 2015  # the first year of regulations with the year before th
 
 
 def _find_numbered(text: str, names: Sequence[Named]) -> Iterator[tuple[Named, bool]]:
-    """Yield the instruments cited by number, and for each whether the number only follows the instrument's name."""
+    """Yield each instrument that is cited by number, and whether the number directly follows the instrument's name."""
     for match in (match for pattern in (_NUMBERED, _NUMBERED_ACT) for match in pattern.finditer(text)):
         series = match["series"].replace(".", "").lower().replace("sr", "nisr")
         source = f"{series} {match['year']}/{int(match['number'])}"
@@ -199,7 +199,7 @@ def sort_of(name: str) -> str:
 
 
 class _Statutes:
-    """The instruments that a text names, its provisions, and the instrument of each provision."""
+    """The instruments and the provisions that a text names, and the instrument to which each provision belongs."""
 
     def __init__(self, text: str) -> None:
         named = (Named(*match.span(), [*_NAMES][int(str(match.lastgroup)[1:])]) for match in _NAMED.finditer(text))

@@ -115,7 +115,7 @@ def _read_worded(line: Line, system: LegalSystem) -> Label | None:
 
 
 def _rank_part(level: Level, word: str, number: str, system: LegalSystem) -> tuple[str, float, str]:
-    """Return the style, rank and kind of a heading that begins with a word and a number, such as `Article 2`."""
+    """Return the `style`, `rank` and `kind` of a label that consists of a word and a number, such as `Article 2`."""
     if system.units:
         return "unit" if level.unit else word if level.free else level.kind, level.rank, level.kind
     depth = len(_parse_value(number, system))
@@ -467,7 +467,7 @@ def _without_lists(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def _mark_opening(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the headings without the exhibit number at the start of a filing, such as `Exhibit 10.1`."""
+    """Return the headings without a filing's exhibit number, such as `Exhibit 10.1`, and mark the document's title."""
     kept = list(dropwhile(lambda h: h.kind == "schedule" and h.start < 500 and len(h.value) > 1, headings))
     if kept and kept[0].style in BARE and kept[0].kind == "section":
         start, title = kept[0].start, kept[0].title

@@ -81,7 +81,7 @@ class _Piece(NamedTuple):
 
 
 def _split_pieces(document: Document) -> Iterator[_Piece]:
-    """Split the text at line ends and wide spaces, and yield the ranges; a blank line gives an empty range."""
+    """Yield the ranges of text between line ends, wide spaces and headings; a blank line gives an empty range."""
     text = document.text
     flat = text.replace("\t", " ").replace("\xa0", " ")
     texts = [text[start:end].strip() for start, end in document.furniture]

@@ -99,7 +99,10 @@ class Node:
 
 
 def place(stack: list[Node], heading: Heading, *, counted: bool) -> Node | None:
-    """Return the node of a heading; without `counted`, numbers may be missing, such as those of repealed rules."""
+    """Return the node of a heading; None if its line is no heading.
+
+    Without `counted`, a decimal number may be far from the number before it, as in a law with repealed rules.
+    """
     recited = any(node.heading.kind == "recitals" for node in stack)
     if heading.kind == ("recitals" if recited else "agreement"):
         return None  # each WHEREAS after the first belongs to the same recitals
@@ -181,7 +184,7 @@ def as_roman(stack: Sequence[Node], heading: Heading, ahead: Heading | None) -> 
 
 
 def to_section(node: Node, start: int, end: int, text: str) -> Section:
-    """Return a node as a section from `start`; the text before its first child is a separate leaf."""
+    """Return a node as the section from `start` to `end`; the text before its first child is a separate leaf."""
     starts = [child.heading.start for child in node.children]
     children: list[Section] = []
     if starts:

@@ -64,7 +64,7 @@ class Answer:
 
 
 def assemble(hits: Sequence[Hit], *, summaries: Mapping[str, str], budget: int = 2500) -> AnswerContext:
-    """Return the best hits that fit the budget as numbered sources; if even the first hit is too long, it is cut."""
+    """Return the best hits as numbered sources, as many as fit the budget; if even the first is too long, it is cut."""
     distinct = fitting = _drop_repeats(hits)
     text = _render(fitting, summaries) if fitting else ""
     while len(fitting) > 1 and count_tokens(text) > budget:
@@ -155,9 +155,9 @@ def add_locations(text: str, sources: Sequence[Source]) -> str:
 
 
 def _locate(source: Source, words: str) -> tuple[str, int | None]:
-    """Return the section and page of the quote in some words of an answer, or of the words themselves.
+    """Return the section and page at which a source contains the quotation in `words`, or else `words` themselves.
 
-    If the source contains neither, return the section and page of the source.
+    If the source contains neither, return the section and page at which it starts.
     """
     quotes = [match[1] for pattern in _QUOTES if (match := pattern.search(words))]
     for part in (*quotes, words):

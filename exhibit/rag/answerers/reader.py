@@ -110,7 +110,10 @@ class ReadingWindow:
 
 
 def make_windows(sources: Sequence[Source]) -> list[ReadingWindow]:
-    """Extend each passage to complete sentences and adjacent passages that fit; return windows that do not overlap."""
+    """Extend each passage to whole sentences, and to adjacent passages while the result is short enough to read.
+
+    Return the extended passages as windows that do not overlap.
+    """
     located = {
         source.number: (run, span)
         for run in _join_adjacent(sources)
@@ -209,7 +212,7 @@ def _choose_quotes(read: Sequence[tuple[ReadingWindow, Reading]], meant: str, *,
     """Return the spans to quote in the answer, in the order of the sources.
 
     They come from the window with the best score and from windows that score nearly as well. With `whole`, each span
-    is extended to whole sentences; benchmarks expect shorter spans for their kinds of questions.
+    is extended to whole sentences; without it, spans stay short, as the benchmark of the question expects.
     """
     quotes = []
     for rank, (window, reading) in enumerate(read):

@@ -1,4 +1,4 @@
-"""Recursive character splitting with exact offsets that never crosses the boundary of a section."""
+"""Recursive character splitting that never crosses the boundary of a section; all offsets are exact."""
 
 from exhibit.rag.splitters import Splitter, open_variant
 

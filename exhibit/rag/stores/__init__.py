@@ -8,7 +8,7 @@ from exhibit.rag.protocols import Keys
 
 
 def rank_keys(scores: Vectors, keys: Keys, k: int) -> tuple[Vectors, Keys]:
-    """Return the k best scores of each row with their keys, best first, ties by key; pad with -inf and -1."""
+    """Return the k best scores of each row and their keys, best first, equal scores by key; pad with -inf and -1."""
     scores = np.where(keys < 0, np.float32(-np.inf), scores)
     order = np.lexsort((keys, -scores), axis=1)[:, :k]
     best, best_keys = make_empty_hits(len(scores), k)
