@@ -25,7 +25,7 @@ OTHER_SPLIT = "part of another split (--split)"
 
 
 class Block(NamedTuple):
-    """A block of a printed document: its name, a heading, a paragraph, or preformatted text."""
+    """A block of a printed document: the document's name, a heading, a paragraph, or preformatted text."""
 
     style: Style
     text: str
@@ -84,7 +84,7 @@ def unwrap(text: str) -> str:
 
 
 def list_questions(text: str) -> dict[str, str]:
-    """Return questions by name; each line of the text has the form `NAME = question`, with the source's name."""
+    """Return each question by its name in the source; each line of `text` has the form `NAME = question`."""
     lines = re.sub(r"\n {8,}", " ", text).splitlines()
     return dict(line.strip().split(" = ", 1) for line in lines if line.strip())
 
@@ -223,7 +223,7 @@ class Tally:
             raise SourceError(f"{name}: {reason}; fix the source, or remove --strict")
 
     def note(self, remark: str, name: str, *, fault: bool = False) -> None:
-        """Record something unusual in the source without leaving out the item; with --strict, a `fault` raises."""
+        """Record something unusual in the source, but keep the item; with --strict, raise if `fault` is true."""
         if fault:
             self._check(remark, name)
         self.noted.setdefault(remark, []).append(escape_surrogates(name))

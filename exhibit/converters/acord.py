@@ -143,7 +143,7 @@ class Query(NamedTuple):
     grades: Mapping[str, int]
 
     def list_gold(self, documents: Mapping[str, RawDocument], least: int) -> list[Quote]:
-        """Return the documents with at least this grade as gold, best first; documents of one grade stay in order."""
+        """Return the documents with at least the grade `least` as gold, sorted by grade, with the highest first."""
         graded = [(grade, documents[key]) for key, grade in self.grades.items() if key in documents and grade >= least]
         return [
             Quote(raw.filename, raw.text or "", spans=((0, len(raw.text or "")),), labels=(("grade", grade),))
@@ -194,7 +194,7 @@ def read_judgments(release: Release, path: Path, tally: Tally) -> Iterator[Judgm
 
 
 def read_queries(release: Release, path: Path, grades: Grades, tally: Tally) -> Iterator[Query]:
-    """Yield the queries with grades."""
+    """Yield each query that has an id, a text and grades; record every other query as left out."""
     seen: set[str] = set()
     for record in records.read_records(path, release.read(path), tally):
         key = records.read_cell_field(record.cells, "id")
@@ -211,7 +211,7 @@ def read_queries(release: Release, path: Path, grades: Grades, tally: Tally) -> 
 
 
 def read_corpus(release: Release, path: Path, tally: Tally) -> Iterator[tuple[str, RawDocument]]:
-    """Yield, with its id, a document for each text of a table; the text will be printed below its title."""
+    """Yield the id of each text in a table, and a document in which the text is printed below its title."""
     taken: set[str] = set()
     for record in records.read_records(path, release.read(path), tally, accounted=False):
         key, text = records.read_cell_field(record.cells, "id"), records.read_cell_field(record.cells, "text")

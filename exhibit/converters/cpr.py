@@ -120,7 +120,7 @@ def _read_rows(path: Path, data: bytes, corpus: Corpus, tally: Tally) -> Iterato
 
 
 def _quote(id: int, citation: RuleCitation, found: Resolution, tally: Tally) -> Quote | None:
-    """Return a citation as gold: the cited section or, with a note, the document if the section was not located."""
+    """Return the cited section as gold, else the whole document; None if the document of the citation is unknown."""
     name = f"question {id}: [{citation.text}]"
     if found.source is None:
         if tally.strict:

@@ -216,7 +216,7 @@ def _read_release(release: Release) -> tuple[list[dict[str, str]], Labels, dict[
 
 
 def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tally: Tally) -> list[_Contract]:
-    """Pair each row with the agreement that has its MAE definition: the numbers in `Filename (anon)` are wrong."""
+    """Pair each row with the agreement that has its MAE definition; the numbers in `Filename (anon)` are unreliable."""
     pairs: dict[str, list[_Contract]] = defaultdict(list)
     fold_text = cache(lambda name: fold(texts[name], loose=True))
     for row, cells in enumerate(rows):
@@ -239,7 +239,7 @@ def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tal
 
 
 def _find_owner(definition: str, labels: Labels, names: Iterable[str], fold_text: Callable[[str], str]) -> str:
-    """Return the only agreement with this definition, in the label files or else in the texts; empty if none has it."""
+    """Search the label files, then the texts, for a definition; return the only agreement that has it, else `""`."""
     key = make_definition_key(definition)
     owners = labels.owners.get(key, set()) if key else set()
     if len(owners) != 1:
@@ -281,7 +281,7 @@ _NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
 
 
 def read_cell(cell: str) -> tuple[tuple[str, ...], str]:
-    """Return a cell's distinct excerpts, and its page marks; a cell with `N/A` has none."""
+    """Return a cell's distinct excerpts, and its page marks; `N/A` does not count as an excerpt."""
     parts, pages = [], []
     for part in quote_parts(cell):
         mark = _PAGES.search(part)
@@ -294,7 +294,7 @@ def read_cell(cell: str) -> tuple[tuple[str, ...], str]:
 
 
 def make_definition_key(cell: str) -> str:
-    """Return a key that is equal for copies of a definition with other spaces, dashes and page marks."""
+    """Return a key that is equal for copies of a definition that differ in spaces, dashes and page marks."""
     return fold("".join(read_cell(cell)[0]), loose=True)
 
 
@@ -317,7 +317,7 @@ def find_excerpts(texts: Sequence[str], document: Document) -> list[Excerpt]:
 
 
 def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return, for each excerpt, the locations at which all excerpts fit one after the other; [] if they never do."""
+    """Return each excerpt's locations that leave room for the excerpts before and after it; [] if one has none."""
     room: list[list[Match]] = []
     earliest = 0
     for choices in places:
@@ -419,7 +419,7 @@ def _find_parties(page: str) -> list[str]:
 
 
 def _as_usual(name: str, text: str) -> str:
-    """Return a name; if it is in capitals, in its usual spelling in the text, such as `BioTelemetry, Inc.`."""
+    """Return a name; a name in capitals is spelt as elsewhere in the text, such as `BioTelemetry, Inc.`."""
     if name.isupper():
         words = r"\s+".join(re.escape(word) for word in name.split())
         written = (" ".join(match.group().split()) for match in re.finditer(rf"\b{words}", text, re.IGNORECASE))

@@ -152,7 +152,7 @@ class Version:
 
 
 def read_versions(source: Path, tally: Tally, *, since: date | None = None, as_of: date | None = None) -> list[Version]:
-    """Return the versions of all laws that were in force from `since`, or on `as_of`, sorted by law and day."""
+    """Return the versions of all laws that were in force on or after `since`, or on `as_of`, sorted by law and day."""
     if is_git_repository(source):
         with open_repository(source) as repository:
             versions = list(_read_history(repository, tally))
@@ -392,7 +392,7 @@ class _Reader:
 
 
 def _read_label(heading: str, system: LegalSystem) -> tuple[Level | None, str, str]:
-    """Return the level, label and title of the division that a heading opens; the level is None without a label."""
+    """Return the level, label and title of the division that a heading opens; without a label, the level is None."""
     match = system.label.match(heading)
     if match is not None and (match["number"] or match["before"] or (not heading[match.end() :] and heading.isupper())):
         level, title = system.by_word[match["word"].lower()], heading[match.end() :].strip(" -–—:.")
@@ -484,7 +484,7 @@ class QuestionMaker:
         self.steps = [(old, new) for old, new in pairwise(self.editions) if new.version.start]
 
     def rows(self) -> Iterator[RawRow]:
-        """Yield all questions, kind by kind; for example, what a provision states and whether it has changed."""
+        """Yield all questions by kind; one kind asks what a provision states, another whether it has changed."""
         for kind in (self._says, self._said, self._governs, self._changed, self._leads, self._repealed, self._before):
             yield from kind()
 
@@ -582,7 +582,7 @@ class QuestionMaker:
         )
 
     def _choose(self, kind: str, paragraphs: Sequence[Paragraph]) -> list[Paragraph]:
-        """Return some paragraphs spread over a law; on every machine, they are the same."""
+        """Return a sample of a law's paragraphs, which is evenly distributed, and the same on every machine."""
         return sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))[: self.most]
 
     def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, Law, Paragraph]]:
@@ -616,7 +616,7 @@ def _quote(law: Law, paragraph: Paragraph) -> Quote:
 
 
 def _choose_day(law: Law, label: str) -> date:
-    """Return a day on which the version is in force, but not its first or last day if there is another."""
+    """Return a day on which the version is in force; if there are more than two, it is not the first or the last."""
     start, end = law.version.start or date.min, law.version.end
     length = (end - start).days if end else 700
     after = 1 + _order("day", law.filename, label) % max(1, length - 1) if length else 0
@@ -624,7 +624,7 @@ def _choose_day(law: Law, label: str) -> date:
 
 
 def _quote_pieces(pieces: Sequence[Sequence[str]]) -> str:
-    """Return fragments of a text in quotation marks, separated by commas; together they have at most 60 words."""
+    """Join fragments of a text with commas, each in quotation marks; show at most 60 words in total."""
     room = _MAX_CHANGED_WORDS
     shown = []
     for piece in pieces:

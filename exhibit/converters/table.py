@@ -136,7 +136,7 @@ def _list_placed(row: RawRow) -> list[Quote]:
 def _find_lacking(
     row: RawRow, documents: dict[str, RawDocument], shelf: Shelf, *, needs_document: bool, needs_words: bool
 ) -> tuple[str, str]:
-    """Return what a row lacks, such as `row names no document`, with details; empty if the row can be evaluated."""
+    """Return why a row cannot be evaluated, such as `row names no document`, and details; empty if it can."""
     placed = _list_placed(row)
     missing = next((quote.filename for quote in placed if quote.filename not in documents), None)
     if missing is not None:
@@ -169,7 +169,7 @@ def _finish_row(row: RawRow, documents: dict[str, RawDocument], tally: Tally) ->
 
 
 def _stand_in(labels: dict[str, Label], quotes: list[Quote]) -> tuple[str, str]:
-    """Return a text in place of a missing expected answer, and its origin, which is empty for the words of quotes."""
+    """Return a text for a row without an expected answer, and its origin; the origin is empty for gold passages."""
 
     def list_words(name: str) -> list[str]:
         items = json.loads(str(labels.get(name, "[]")))

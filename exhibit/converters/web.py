@@ -163,7 +163,7 @@ def refresh(argv: Sequence[str]) -> int:
 
 
 def _compare(path: Path, page: fetch.UrlLine, gold: Gold) -> tuple[State, list[str]]:
-    """Return the state of a document's page, and the lines to print: the changes and the questions without gold."""
+    """Return the state of a document's page, and lines to print: the changes, and the questions whose gold is lost."""
     if page.path is None:
         reason = f"{page.reason}: {page.detail}" if page.detail else page.reason
         return ("gone", [reason, *_list_lost(gold)]) if page.status in _GONE else ("unknown", [reason])

@@ -26,7 +26,7 @@ from exhibit.storage.locations import Location, read_start
 def find_sample(source: object) -> str:
     """Return the path of a source that is a sample of the project, as in `samples/cuad`; "" for any other source.
 
-    A copy with the sample's name and README.md is also a sample, as in a checkout beside an installed package.
+    A folder elsewhere, such as in a checkout, is also a sample if its name and its README.md are those of a sample.
     """
     if not source:
         return ""

@@ -164,9 +164,9 @@ def write_beir(export: Export, folder: Path) -> None:
 
 
 def write_squad(export: Export, folder: Path) -> None:
-    """Write one paragraph per document.
+    """Write a bundle in the SQuAD format, with one paragraph per document.
 
-    A question on several documents is repeated in each of them, with a number added to its id.
+    A question on several documents is repeated for each document, with a number added to its id.
     """
     texts = dict(export.documents())
     entries: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -291,7 +291,7 @@ _CONFIGS = {"corpus": "corpus.jsonl", "queries": "queries.jsonl", "default": "qr
 
 
 def write_mteb(export: Export, folder: Path) -> None:
-    """Write a retrieval task; it can be loaded from the folder, or from a dataset repository with the same files.
+    """Write a retrieval task that MTEB can load from the folder, or from a dataset repository with the same files.
 
     The corpus is split into chunks of about 1,000 characters. A chunk with at least half of a gold passage has
     relevance 2, and a chunk with a smaller part has relevance 1.
@@ -463,7 +463,7 @@ _TASKS = {
 
 
 def make_shelf_files(info: BundleInfo) -> dict[str, bytes]:
-    """Return files by name: `eval.yaml` if there are questions, and `metadata.jsonl` if there are PDFs."""
+    """Return the files that are added on publication: `eval.yaml` for questions, and `metadata.jsonl` for PDFs."""
     files = {}
     if info.counts.questions:
         # the Hub and Inspect accept only these keys and names

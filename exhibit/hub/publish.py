@@ -121,7 +121,7 @@ def publish(
     bundle: Path | str, repo_id: str, *, private: bool = False, tag: str | None = None, create_pr: bool = False,
     dry_run: bool = False, i_have_the_rights: bool = False, as_drafted: bool = False, mteb: bool = False,
 ) -> Published:  # fmt: skip
-    """Check a bundle, publish it on the Hugging Face Hub in one commit, and print the changes and how to load it."""
+    """Check a bundle, publish it on the Hugging Face Hub in one commit, and print its changes and how to load it."""
     root = Path(bundle)
     info = check_bundle(root, rights=i_have_the_rights, as_drafted=as_drafted)
     api = connect(repo_id)
@@ -186,7 +186,7 @@ def check_bundle(root: Path, *, rights: bool, as_drafted: bool) -> BundleInfo:
 
 
 def prepare_card(card: bytes, repo_id: str) -> bytes:
-    """Return the card with the repository's name."""
+    """Return the card with the repository's name as the path to load, if `restore_card` can undo this change."""
     path, repo = _LOADED.search(card), f'"{repo_id}"'.encode()
     named = card.replace(path[1], repo) if path else card
     # `exhibit pull` must be able to restore the original card

@@ -74,7 +74,7 @@ class TextCorpus:
 
 
 def list_gold(rows: Iterable[RawRow], filename: str | None = None) -> list[Span]:
-    """Return the spans of the rows' gold at all its locations, in one document or in all."""
+    """Return the spans of the rows' gold and of its alternative locations, in one document or in all."""
     quotes = [quote for row in rows for quote in row.quotes if filename in (None, quote.filename)]
     return [Span(*span) for quote in quotes for place in (quote.spans, *quote.alternatives) for span in place]
 
@@ -145,7 +145,7 @@ def _read_rows(bundle: BundleFolder, renamed: Mapping[str, str], tally: Tally) -
 
 
 def _remove_layout(document: Document, rows: Sequence[RawRow]) -> list[Edit]:
-    """Return the edits that remove running heads, feet and page numbers, which would otherwise end up inside pages."""
+    """Return the edits that remove running heads, feet and page numbers, which would be misplaced in the new PDF."""
     gold = list_gold(rows, document.filename)
     return [Edit(*line, "") for line in document.furniture if not any(line.overlaps(span) for span in gold)]
 

@@ -188,7 +188,7 @@ def _find_line_end(document: RawDocument, rows: Sequence[RawRow]) -> int | None:
 
 
 def add_documents(corpus: TextCorpus, request: VaryRequest, tally: Tally) -> TextCorpus:
-    """Add documents from `--others` until the corpus has N times its size (`growth:N`); no question is changed."""
+    """Add documents from `--others` until there are N times as many documents (`growth:N`); no question is changed."""
     given = request.argument or "2"
     times = int(given) if given.isdecimal() else 0
     if times < 2:

@@ -1,1 +1,1 @@
-"""Modules of the converter for the Civil Procedure Rules: documents, their sections, and citations of either."""
+"""Reads the documents of the Civil Procedure Rules, and resolves citations to the documents and their sections."""

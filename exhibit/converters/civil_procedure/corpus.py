@@ -71,7 +71,7 @@ _BETWEEN = re.compile(r",\s+|(?<!\s)\s++[–—>|/-]\s+|:\s+|(?<=Guide)\s+(?=\S)
 
 
 def list_splits(text: str) -> list[tuple[str, str]]:
-    """Return every split of a text into a name and the name below it: `Part 3, Costs` gives `Part 3` and `Costs`."""
+    """Return every way to split a text into a name and the name of a section, such as `Part 3` and `Costs`."""
     return [
         (text[: m.start()].strip(), text[m.end() :].strip()) for m in _BETWEEN.finditer(text) if m.end() < len(text)
     ]
@@ -247,8 +247,8 @@ class Resolution(NamedTuple):
 class Corpus:
     """Resolves citations to documents and sections.
 
-    For a row of the table, `kind` is its source type, and `fields` are all its other texts, such as category and
-    court.
+    The methods receive two facts about the question whose answer has the citation: `kind` is the question's source
+    type, and `fields` are its other texts, such as category and court.
     """
 
     def __init__(self, sources: Sequence[RulesFile]) -> None:
@@ -309,7 +309,7 @@ class Corpus:
         return [guide for guide, own_courts in self._guides.items() if courts & own_courts]
 
     def _resolve_heading(self, citation: RuleCitation, kind: str, fields: Sequence[str]) -> Resolution:
-        """Resolve a heading without a document: in the guide of the row's court, or the only document that has it."""
+        """Resolve a heading cited without a document, in the guide of the row's court, else in all documents."""
         name = read_name(citation.document)
         texts = (citation.document if "uide" in citation.document else "", " / ".join(fields), kind)
         courts = next(filter(None, map(find_courts, texts)), set())

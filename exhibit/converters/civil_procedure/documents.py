@@ -102,7 +102,7 @@ def reference_of(name: str) -> str:
 
 
 def make_source(raw: RawDocument, names: Iterable[str], origin: str) -> RulesFile:
-    """Return a document with its names, and the words after the number in each name."""
+    """Return a document and the names that citations may use for it: `names`, and the words after their numbers."""
     # the title in an export may be only a number, but the text begins with the whole name
     names = tuple(names)
     words = [_LETTER_APART.sub(r"\1\2", name) for name in names]

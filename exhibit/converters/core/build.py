@@ -159,7 +159,7 @@ def _is_usable(row: RawRow, benchmark: Benchmark, done: dict[str, Done], tally: 
 
 
 def _find_text(quote: Quote, where: QuotePlace) -> str | None:
-    """Return a gold passage's words; None if the passage is an answer in place of a quote and was not located."""
+    """Return a gold passage's words; None if the row has an answer but no quote, and the answer was not located."""
     return None if quote.answer and where.how == "absent" else quote.text or where.text
 
 
@@ -186,7 +186,7 @@ def _make_gold(row: RawRow, done: dict[str, Done]) -> Iterator[Gold]:
 
 
 def _note_gold(row: RawRow, quote: Quote, where: QuotePlace, tally: Tally) -> None:
-    """Note gold that was not found, is ambiguous or is invisible; with --strict, raise if gold was not found."""
+    """Record a note if gold was not found, is ambiguous or is invisible; with --strict, raise if it was not found."""
     text, places = _find_text(quote, where) or "", 1 + len(where.alternatives)
     name = f"{quote.filename}: question {row.id}"
     if text and where.how == "absent":
@@ -215,7 +215,7 @@ def list_content_options(options: Namespace) -> dict[str, Label]:
 
 
 def make_card_text(info: DatasetInfo, converter: str, options: Namespace | None = None) -> CardText:
-    """Return the texts of the dataset card that are not in the bundle's files, such as the command to convert it."""
+    """Return the dataset card's texts that are not in the bundle's files, such as the command that makes the bundle."""
     given = vars(options or Namespace())
     sample = find_sample(given.get("source"))
     source = sample or ("" if info.downloads else "PATH")

@@ -42,7 +42,7 @@ class Task:
     text: Path | None  # where to store the extracted text, so that the tables need not read the file again
 
     def __str__(self) -> str:
-        """Return the document's name in error messages."""
+        """Return the document's path, which is its name in error messages."""
         return str(self.path)
 
 
@@ -161,7 +161,7 @@ def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[Hidd
 
 
 def _choose_page(quote: Quote, where: QuotePlace, document: Document, page: int) -> QuotePlace | None:
-    """Return the gold's location on a page, and its other locations there as alternatives; None if it has none."""
+    """Return the gold's first location on a page, with further ones there as alternatives; None if there is none."""
     if where.how == "absent" and not quote.provision and (quote.answer or not quote.text):
         return replace(where, pages=[page]) if 0 < page <= len(document.pages) else None  # the page itself is gold
     places = [spans for spans in (where.spans, *where.alternatives) if page in document.pages_of(*spans)]
@@ -252,7 +252,7 @@ class Finder:
         return replace(_place(spans, self.document, "section", 1.0), text=text, remark=remark)
 
     def _accept_provisions(self, where: QuotePlace, acceptable: Iterable[str]) -> QuotePlace:
-        """Add the equally right provisions as alternative locations; list provisions that are absent or ambiguous."""
+        """Add the acceptable provisions as alternative locations; record those that are absent or ambiguous."""
         places = {text: [self._provisions.find(named) for named in read_provisions(text)] for text in acceptable}
         once = {text: [found[0].spans for found in several if len(found) == 1] for text, several in places.items()}
         accepted: list[Spans] = [spans for found in once.values() for spans in found if where.spans]

@@ -98,7 +98,7 @@ def apply_patches(
 def _correct(
     pairs: Sequence[Asked], patch: Patch, aside: dict[str, str], bundle: BundleFolder, tally: Tally
 ) -> list[Asked]:
-    """Return the questions that a patch does not exclude, with corrected gold; `aside` has the excluded documents."""
+    """Return the questions that a patch keeps, with corrected gold; `aside` has the reason for each excluded file."""
     dropped = {question.id: question.reason for question in patch.questions}
     fixes = {fix.id: fix for fix in patch.corrections}
     kept: list[Asked] = []
@@ -124,7 +124,7 @@ def replace_gold(
     row: Row, lines: Sequence[Gold], passages: Sequence[MarkedPassage], answer: str, labels: dict[str, Label],
     bundle: BundleFolder,
 ) -> Asked:  # fmt: skip
-    """Return a row with corrected gold, and its lines of gold.jsonl; without passages, it becomes impossible."""
+    """Return a row with corrected gold, and its lines of gold.jsonl; without passages, the row becomes impossible."""
     if not passages:
         name = next((line.filename for line in lines if line.filename), None)
         impossible = {"answer": IMPOSSIBLE_ANSWER, "is_impossible": True, "contexts": []}

@@ -72,7 +72,7 @@ class Release:
         self.sha256: dict[str, str] = {}
 
     def find(self, *patterns: str) -> Path:
-        """Return the only file that matches the first matching pattern, at the top of the source or below it."""
+        """Return the only file that matches a pattern; try all patterns at the top first, then in subfolders."""
         source = self.source
         if source.is_file():
             return source
@@ -128,7 +128,7 @@ class Release:
         return [dict(zip(names, record, strict=True)) for record in records[1:]]
 
     def read_json(self, path: Path, *, lists: str) -> dict[str, Any]:
-        """Return the object in a JSON file; raise unless its field named by `lists` is a list."""
+        """Return the object in a JSON file; raise unless the field that `lists` names is a list."""
         try:
             content = json.loads(self.read_text(path))
         except (ValueError, RecursionError) as error:
@@ -164,7 +164,7 @@ def check_record(
 
 
 def key_by_name(named: Iterable[tuple[str, Source]]) -> dict[str, Source]:
-    """Return sources by the names of their documents; raise if two sources have the same name."""
+    """Return each source by the name of its document; raise if two documents would have the same name."""
     sources: dict[str, Source] = {}
     for name, source in named:
         if (other := sources.setdefault(name, source)) != source:

@@ -1,4 +1,4 @@
-"""Finds a Chromium for printing (the system's or Playwright's), or installs it (for root on Debian, as a package).
+"""Finds a Chromium for printing, or installs Playwright's; root on Debian may get the distribution's package instead.
 
 `exhibit doctor --fix browser` finds or installs a Chromium and prints its path; `make` runs this command.
 """

@@ -85,7 +85,7 @@ def flaw_of(url: str) -> str | None:
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address is public; an IPv6 address that contains an IPv4 address must be NAT64."""
+    """Return whether an IP address is public; an IPv6 address that contains an IPv4 one is public only under NAT64."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if ip in _NAT64:  # the address of a public host in a network without IPv4
         ip = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)

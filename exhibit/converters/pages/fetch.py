@@ -1,8 +1,8 @@
 """Downloads URLs as PDFs: the publisher's PDF if there is one, else the page printed by Chromium.
 
 `fetch_all` never raises for a bad page: the result for each URL has a path or a reason. Fetched files stay in a folder,
-so that the next run requests only the missing files. Chromium has no network access and is started for each page: our
-own client, which connects only to checked addresses, fetches what a page requests and passes it to the browser.
+so that the next run requests only the missing files. Chromium is started anew for each page and has no network access.
+Our own client, which connects only to checked addresses, fetches what a page requests and passes it to the browser.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _load(folder: Path, url: str, filename: str) -> UrlLine | None:
 
 
 def _save(folder: Path, fetched: UrlLine, data: bytes) -> UrlLine:
-    """Store a PDF and then its record, so that a PDF without a record is incomplete."""
+    """Store a PDF and then its record; a PDF without a record therefore counts as not fetched."""
     path, record = _find_files(folder, fetched.url)
     fetched = replace(fetched, sha256=hashlib.sha256(data).hexdigest())
     write_whole(path, data)
@@ -135,7 +135,7 @@ def read_policy(options: Namespace) -> Policy:
 
 
 def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
-    """Count every URL without a PDF by reason, once for each line of the source with this URL; record the notes."""
+    """Count URLs without a PDF by reason, each as often as the source lists it; record notes on the other URLs."""
     for url, line in fetched.items():
         name = f"{line.url}: {line.detail}" if line.detail else line.url
         if line.path is None:

@@ -129,12 +129,12 @@ def make_pdf_options(margin: str) -> dict[str, Any]:
 
 
 def fix_dates(data: bytes) -> bytes:
-    """Return a PDF with fixed creation dates of the same length, so that its offsets stay valid."""
+    """Return a PDF whose dates are replaced by a fixed date of equal length, so that offsets in the file stay valid."""
     return _DATE.sub(lambda match: _EPOCH[: len(match[0])].ljust(len(match[0]), b"0"), data)
 
 
 def describe_printing(printers: Iterable[str]) -> Printing | None:
-    """Return the programs that printed documents, for `bundle.json`; None if none was printed."""
+    """Return the programs that printed documents, for `bundle.json`; None if no document was printed."""
     names = sorted(set(printers) - {""})
     return Printing(printer=", ".join(names), fonts=text_pdf.read_font_hashes()) if names else None
 
@@ -165,8 +165,8 @@ Press = Callable[[RawDocument, Path], Printed]
 def start_printing(limits: Limits) -> Iterator[Press]:
     """Yield a function that prints a document, from its original file if it has one, and writes it into a corpus.
 
-    One process prints all documents. It starts with the first document, and starts a browser for the first document
-    that needs it.
+    One process prints all documents. It is started for the first document, and starts a browser when a document first
+    needs one.
     """
     with make_scratch_folder() as folder:  # removed with the files of a killed browser
         worker = Worker[_Sheet, Printed].of(_print_sheet, limits=limits)

@@ -37,7 +37,7 @@ def is_url(name: str) -> bool:
 
 @dataclass
 class Shelf:
-    """The documents to which a table of questions refers, and the means to find and read them."""
+    """Finds and reads the documents to which a table of questions refers."""
 
     table: Path
     folder: Path | None
@@ -96,7 +96,7 @@ class Shelf:
         return self.find_named(cell) is not None
 
     def _find_spelling(self, name: str) -> str | None:
-        """Return the only file with the same normalised name; in the name, `__` may replace up to four letters."""
+        """Return the only file whose normalised name equals that of `name`; `__` may replace up to four letters."""
         base = _cut_folder(name)
         if file := self._keys.get(make_file_key(base)):
             return file
@@ -175,7 +175,7 @@ class Shelf:
         return documents
 
     def _find_in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
-        """Return the file for each path or name: in any spelling, or else the file with the most similar name."""
+        """Return for each name the file with this name in any spelling, else the file with the most similar name."""
         files: dict[str, NamedFile] = {}
         for name in names:
             same = self.names.find_all(name)

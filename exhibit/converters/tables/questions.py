@@ -1,4 +1,4 @@
-"""Finds the column of each role, and reads from the rows the questions with their gold."""
+"""Finds the columns of a table that hold the questions, answers and gold, and reads the questions from the rows."""
 
 import json
 import math
@@ -43,10 +43,10 @@ MAX_PROVISION_CHARS = 80  # a longer cell is a sentence that cites a provision
 def assign_columns(
     table: Path, records: Sequence[Record], named: Mapping[str, str | None], shelf: Shelf, tally: Tally
 ) -> Columns:
-    """Choose the column of each role and print it with the reason; raise if the table lacks questions or gold.
+    """Choose and print the column for each role, such as `question`; raise if the table lacks questions or gold.
 
-    Unless the user names another column, the content decides, too: a column with names of the folder's files is the
-    document, a column with texts from these files is the passage, and a column with provisions is the provision.
+    Where the user names no column, the name and the cells of a column decide: a column with names of the folder's files
+    becomes `document`, a column with texts from these files becomes `text`, one with provisions becomes `provision`.
     """
     seen = columns_of(records)
     by_user = [role for role, name in named.items() if name is not None]
@@ -80,7 +80,7 @@ def assign_columns(
 
 
 def _choose_columns(table: Path, seen: Sequence[str], named: Mapping[str, str | None]) -> Columns:
-    """Return the column of each role: the user's choice, else the first column with a usual name for the role."""
+    """Return the column for each role, such as `answer`: the user's choice, else the first with a usual name for it."""
     chosen: Columns = {role: name or None for role, name in named.items() if name is not None}
     for role, name in chosen.items():
         if name and split_path(name, seen) is None:
@@ -119,9 +119,9 @@ def _make_error(
 
 
 def _check_cells(columns: Columns, named: Collection[str], records: Sequence[Record]) -> None:
-    """Remove a numeric role from a column with cells that are not numbers.
+    """Unassign a column of pages or grades if one of its cells is not a number.
 
-    A column of verdicts gets the role `impossible`.
+    If no column marks impossible questions, a column of verdicts gets the role `impossible`.
     """
 
     def holds_only(column: str, parse: Callable[[Any], int | None]) -> bool:
@@ -150,7 +150,7 @@ def _assign_by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) 
 
 
 def _assign_by_provisions(columns: Columns, named: Collection[str], records: Sequence[Record], shelf: Shelf) -> None:
-    """Choose as `provision` an unassigned column of provisions, else a document column without file names."""
+    """Choose as `provision` an unassigned column of provisions, else the `document` column if it names no file."""
 
     def is_provision(cell: str) -> bool:
         return len(cell) < MAX_PROVISION_CHARS and bool(read_provisions(cell, bare=False))
@@ -164,7 +164,7 @@ def _assign_by_provisions(columns: Columns, named: Collection[str], records: Seq
 
 
 def _assign_by_nesting(table: Path, columns: Columns, named: Collection[str], records: Sequence[Record]) -> None:
-    """Choose a nested field for a role without a column, such as `evidence.text` for `text`.
+    """If `text`, `provision` or `document` has no column, choose a nested field, such as `evidence.text`.
 
     Raise SourceError if the passages are objects without a known field for their text.
     """
@@ -204,7 +204,7 @@ def _assign_by_quotes(columns: Columns, records: Sequence[Record], document: str
 
 
 def _choose_free(columns: Columns, records: Sequence[Record], measure: Callable[[str], float]) -> str | None:
-    """Return the unassigned column with the largest share of fitting cells, if at least half of its cells fit."""
+    """Return the unassigned column for which `measure` gives the largest share; None if that is less than half."""
     shares = {name: measure(name) for name in columns_of(records) if name not in columns.values()}
     best = max(shares, key=lambda name: shares[name], default=None)
     return best if best is not None and shares[best] >= MIN_SHARE else None
@@ -217,7 +217,7 @@ def _list_cells(records: Sequence[Record], column: str) -> list[tuple[Record, st
 
 
 def _measure(records: Sequence[Record], column: str, fits: Callable[[str], bool]) -> float:
-    """Return the share of a column's cells that fit."""
+    """Return the share of a column's cells for which `fits` is true."""
     results = [fits(cell) for _, cell in _list_cells(records, column)]
     return sum(results) / len(results) if results else 0.0
 
@@ -240,7 +240,7 @@ class GoldReader:
         self._named: list[tuple[str, int | None]] = []
 
     def read(self, record: Record) -> tuple[tuple[Quote, ...], list[str]]:
-        """Return the gold of a row, and the acceptable passages outside its documents; raise ValueError with the fault.
+        """Return a row's gold, and the acceptable passages that cannot be added to it; raise if the row is faulty.
 
         A quote's document and page are still in the table's spelling. A quote that is not gold has no file name.
         """
@@ -250,9 +250,9 @@ class GoldReader:
         return self._accept(quotes, [quote for quote in self._list_cited("acceptable") if quote.filename])
 
     def _accept(self, quotes: Sequence[Quote], acceptable: Sequence[Quote]) -> tuple[tuple[Quote, ...], list[str]]:
-        """Return the quotes, each with the acceptable provisions of its document, and the other acceptable passages.
+        """Add to each quote the acceptable provisions of its document; also return the passages that cannot be added.
 
-        The other passages are in documents without a suitable quote, and are named in notes.
+        A passage cannot be added, and is named in a note, if its document has no quote that it could replace.
         """
         worded = {quote.filename for quote in quotes if quote.text or quote.provision}
         whole = {quote.filename for quote in quotes} - worded
@@ -305,7 +305,7 @@ class GoldReader:
     # ------------------------------------------------------------ columns
 
     def _list_items(self, role: str) -> list[Any]:
-        """Return the values of a role's cell; a text with several names is split unless it is a known file's name."""
+        """Return the values of the cell for `role`; a text with several names is split, unless it is a file's name."""
         cell = self._cells.get(self._paths[role][0])
         values, find_named = list_cell_values(cell), self._shelf.find_named
         if role == "text" or len(values) != 1 or not isinstance(values[0], str) or find_named(values[0]):
@@ -314,7 +314,7 @@ class GoldReader:
         return by_comma if len(pieces) == 1 < len(by_comma) and all(map(find_named, by_comma)) else pieces
 
     def _read_documents(self) -> Iterator[tuple[str, int | None]]:
-        """Yield the documents that the row names, with stated pages, unless its passages name their documents."""
+        """Yield the documents that a row names, each with its page if stated; none if the row's passages name them."""
         column, inner = self._paths["document"]
         if inner and column in (self._paths["text"][0], self._paths["provision"][0]):
             return
@@ -329,7 +329,10 @@ class GoldReader:
         return [number for value in values if (number := read_number(value)) is not None]
 
     def _describe(self, role: str, plain: str = "") -> list[dict[str, Any]]:
-        """Return each value of a role's cell as parts by role; a plain text or number gets the role `plain`, if set."""
+        """Return each value of the cell for `role` as a dict, such as `{'document': …, 'page': …}`.
+
+        A plain text or number gets the key `plain` or, if this is empty, `role`.
+        """
         column = self._paths[role][0]
         return [
             self._read_object(flatten_object(value), column)
@@ -339,7 +342,7 @@ class GoldReader:
         ]
 
     def _read_object(self, fields: Mapping[str, Any], column: str) -> dict[str, Any]:
-        """Return the parts of a passage that an object describes, by role; empty if the object has only a grade."""
+        """Return an object's known fields by role, such as `document` or `page`; empty if it has only a grade."""
         parts: dict[str, Any] = {}
         filled = {name: value for name, value in fields.items() if read_cell_words(value)}
         for role in ("document", "text", "provision", "page", "grade"):
@@ -395,7 +398,7 @@ class GoldReader:
         ]
 
     def _find_document(self, provision: NamedProvision, law: str) -> str:
-        """Return the file of the law that is named, or else the row's only document if it may contain the provision."""
+        """Return the file of the named law, or else the row's only document if that may contain the provision."""
         for source in filter(None, (law, provision.source)):
             if file := self._shelf.find_law_file(source):
                 return file
