@@ -127,7 +127,7 @@ def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
 def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
     """Return the cases for a probe: those without a reply, else those with an answer, else those that failed.
 
-    If no case is left to ask, return none.
+    If no case is left to ask, the list is empty.
     """
     left = list_left_to_ask(dataset, failed)
     good = [case for case in left if not failed.get(case.id)]

@@ -243,7 +243,7 @@ _SENTENCE_END = re.compile(r"[.;!?][\"'”’)]?\s|\n\s{0,20}\n")
 
 
 def settle_ambiguous(golds: Sequence[GoldPassage], documents: Documents) -> list[GoldPassage]:
-    """Return a question's gold passages; a passage with several possible positions is placed, or marked ambiguous."""
+    """Return a question's gold passages; of several possible positions, choose one or mark the passage as ambiguous."""
     sure = [gold for gold in golds if not is_ambiguous(gold.text or "", len(gold.places))]
     return [gold if gold in sure else _settle(gold, sure, documents) for gold in golds]
 

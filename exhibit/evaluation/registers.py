@@ -45,7 +45,7 @@ class Lookup(NamedTuple):
 
 
 class _UndecidedError(Exception):
-    """A register does not answer, so it is unknown whether the reference exists."""
+    """It cannot be decided whether a reference exists; the outcome is `uncovered` or `unreachable`."""
 
     def __init__(self, outcome: Outcome, detail: str) -> None:
         self.lookup = Lookup(outcome, detail=detail)

@@ -60,7 +60,7 @@ class Table:
 
     @property
     def pair(self) -> str | None:
-        """The label that links a variant of a bundle with its control; None if the dataset is neither of them."""
+        """The label that links a variant of a bundle with its control; None for any other dataset."""
         return self.labels[0].get("pair") if self.labels else None
 
     @property

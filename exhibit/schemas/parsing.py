@@ -37,7 +37,7 @@ def read_regular(path: Path, *, most: int | None = LARGEST_FILE) -> bytes:
 
 @contextmanager
 def explain_read_errors(path: Path, error: type[ToolkitError] = BundleError) -> Iterator[None]:
-    """Raise `error` for a file that cannot be read or is not UTF-8."""
+    """Within the `with` block, raise `error` for a file that is missing, unreadable or not UTF-8."""
     try:
         yield
     except FileNotFoundError:

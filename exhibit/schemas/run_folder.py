@@ -131,7 +131,7 @@ class RunFolder:
         return RunRows(self.folder, [dataset])
 
     def content_of(self, row: files.RunQuestion) -> str:
-        """Return a digest of the question, its expected answer, its gold, and the documents to which they belong.
+        """Return a digest of the question, its expected answer, its gold and its documents.
 
         Two questions of different runs with equal digests are the same question, even if their ids differ.
         """

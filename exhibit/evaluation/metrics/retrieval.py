@@ -1,4 +1,4 @@
-"""Retrieval: how much gold the passages have, how early, and from which documents.
+"""Retrieval: how much gold the passages contain, at which ranks, and from which documents the passages come.
 
 Rankings have graded items. If a case has grades (`Case.grades`, as in ACORD), the items are files, each at the rank
 of its first passage. If irrelevant files are graded too (grade 0), ungraded files are left out of the ranking,
@@ -176,7 +176,7 @@ def _is_on_page(passage: Passage, pages: set[tuple[str | None, int]]) -> bool | 
 
 
 def _score_hit(known: Sequence[bool | None], wanted: bool) -> float | None:
-    """Return 1 if a passage meets a condition, None if only an unknown passage may meet it, otherwise 0."""
+    """Return 1 if any passage meets the condition, else None if it is unknown for any passage, else 0."""
     return 1.0 if wanted in known else None if None in known else 0.0
 
 

@@ -74,7 +74,7 @@ class Recheck(Predictions):
         return [f"{self._path.name}: {held}, {sum(bool(row['passages']) for row in self._rows)} with passages"]
 
     def read_reply(self, row: Row, dataset: Dataset) -> Reply:
-        """Return the reply in a row; a row without an answer, passages and an error is a refusal."""
+        """Return the reply in a row; a row with no answer, no passages and no error is a refusal."""
         if row["answer"] is None and not row["passages"] and not row["error"]:
             return Reply(answer="")
         return super().read_reply({key: row[key] for key in ("answer", "passages", "error")}, dataset)
