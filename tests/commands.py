@@ -32,7 +32,7 @@ class CommandResult(NamedTuple):
 def run_commands(
     folder: Path, commands: Sequence[list[str]], cwd: Path, environment: Mapping[str, str]
 ) -> list[CommandResult]:
-    """Run commands in one process, whose program is written to the folder; return the result of each."""
+    """Write a program to the folder that runs the commands in one process; return the result of each command."""
     (folder / "run.py").write_text(RUN, encoding="utf-8")
     words = [sys.executable, str(folder / "run.py"), json.dumps(commands)]
     done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, encoding="utf-8")

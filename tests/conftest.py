@@ -133,7 +133,7 @@ def convert(tmp_path: Path) -> Convert:
 
 @pytest.fixture(scope="session")
 def converted(samples: Path, shared_folder: Path) -> Convert:
-    """A function that returns the bundle of a sample, converted once for all tests; they must not change it."""
+    """A function that returns the bundle of a sample, converted once for all tests; tests must not change it."""
 
     @cache
     def find(name: str, *flags: str) -> Path:

@@ -29,7 +29,7 @@ class Request(NamedTuple):
 
     @property
     def body(self) -> Any:
-        """The JSON of the body; for a form, its file name, the file's text and its fields."""
+        """The body as JSON; for a form, the name and the text of its file, and the form's fields."""
         kind = self.headers.get("Content-Type", "")
         if kind.startswith("multipart/"):
             return _read_form(self.data, kind)
@@ -122,7 +122,7 @@ def run_server(handler: type[BaseHTTPRequestHandler] | Callable[..., BaseHTTPReq
 
 
 def serve(answer: Callable[[Request], Reply | Callable[[Handler], object] | None]) -> AbstractContextManager[str]:
-    """Run a server and yield its address; a reply may be a function that writes the response; None disconnects."""
+    """Run a server and yield its address; `answer` may return a function that writes the response; None disconnects."""
 
     class ReplyHandler(Handler):
         def handle_request(self, request: Request) -> None:

@@ -1,8 +1,8 @@
 """Count the faults that the tests of a room notice: `python tests/mutants.py --room law --room rag --count 25`.
 
-A mutant is the product with one operator, constant or return value changed. The sample is drawn with a fixed
-seed. For each mutant, the room's test files that import the changed module are run; if no file imports it, all of the
-room's tests are run. Module-level numbers in capitals are tuning constants and are not changed.
+A room is a folder of exhibit/. A mutant is the product with one operator, constant or return value changed. The sample
+is drawn with a fixed seed. For each mutant, the room's test files that import the changed module are run; if no file
+imports it, all of the room's tests are run. Module-level numbers in capitals are tuning constants and are not changed.
 """
 
 import argparse
@@ -116,7 +116,7 @@ def imported_by(path: Path) -> set[str]:
 
 
 def choose_tests(checkout: Path, room: str, path: Path) -> list[str]:
-    """Return the room's test files that import a module, or the room's folder."""
+    """Return the room's test files that import a module, or the room's test folder if no file imports it."""
     module = ".".join(path.relative_to(checkout).with_suffix("").parts).removesuffix(".__init__")
     files = sorted((checkout / "tests" / room).rglob("test_*.py"))
     return [str(file) for file in files if module in imported_by(file)] or [str(checkout / "tests" / room)]

@@ -54,7 +54,7 @@ VERBS: dict[str, list[list[str]]] = {
 
 
 class Recorder:
-    """Runs the commands of a checkout and converts their output files into facts."""
+    """Runs the commands of a checkout and reads facts, which are texts by name, from their output files."""
 
     def __init__(self, checkout: Path, store: Path, scratch: Path) -> None:
         self.checkout, self.store, self.scratch = checkout, store, scratch

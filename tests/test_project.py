@@ -60,8 +60,8 @@ def test_converters_run_as_modules_of_the_top_level_folder():
     assert done.stdout.startswith("usage: exhibit convert cuad --out DIR")
 
 
-def test_imports_leave_unused_heavy_packages_unloaded():
-    """Every command and worker would load these packages, which take a third of a second."""
+def test_imports_do_not_load_heavy_packages_that_are_unused():
+    """Otherwise every command and worker would load these packages, which takes a third of a second."""
     code = """
 import sys
 def show(*packages):
@@ -99,7 +99,7 @@ def test_requirements_marked_as_working_name_existing_tests():
 
 @pytest.mark.parametrize("row", DIFFERENT, ids=[row["what"] for row in DIFFERENT])
 def test_settings_that_restore_seed_behaviour_are_valid(row, capsys, monkeypatch):
-    """Text in backticks is passed to the command, which lists all errors at once: only the folder may be wrong."""
+    """The command is run with the settings in backticks and a missing folder; it may report only that folder."""
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # importing it takes many seconds
     monkeypatch.delitem(sys.modules, "exhibit.models.embedders.sentence_transformers", raising=False)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]

@@ -161,7 +161,7 @@ def s3(store, tmp_path, monkeypatch) -> Iterator[Remote]:
 
 
 @pytest.mark.extra
-def test_s3_evaluation_with_workers_gives_local_metrics(s3, tmp_path, monkeypatch, capsys):
+def test_s3_evaluation_with_workers_gives_same_metrics_as_local_evaluation(s3, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "lb"
     convert("legalbenchrag", folder)  # its names have spaces, %20, colons and bars
     upload(folder, s3 / "lb")

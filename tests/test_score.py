@@ -57,8 +57,8 @@ def test_score_prints_four_metrics_and_example_count(run):
     )
 
 
-def test_score_with_seed_parity_counts_single_words_and_ndcg_exceeds_1(run):
-    """In seed mode one word is a hit, "two months" and the next passage both count, and nDCG can exceed 1."""
+def test_score_with_seed_parity_counts_single_words_and_lets_ndcg_exceed_1(run):
+    """With seed parity, one word is a hit, and a gold that two passages contain counts twice, so nDCG exceeds 1."""
     lines = run(PREDICTIONS, GOLD, "--parity", "seed").out.splitlines()
     assert lines[2:6] == [
         "exact_match: 0.5000", f"span_f1: {F1:.4f}", "recall@10: 1.0000", f"ndcg@10: {1 + SECOND:.4f}",
@@ -85,7 +85,7 @@ def test_score_reads_answers_missing_in_gold_file_from_corpus_folder(run, tmp_pa
     assert "corpus/a/nowhere.txt beside the gold file" in run(PREDICTIONS, bare, expect=1).err
 
 
-def test_score_notes_and_skips_tests_without_prediction(run):
+def test_score_skips_gold_tests_without_prediction_and_prints_note(run):
     printed = run(PREDICTIONS[:1], GOLD)
     assert "num_examples: 1.0000" in printed.out and "exact_match: 1.0000" in printed.out
     assert printed.err.startswith("note: 1 of 2 tests") and "not counted" in printed.err

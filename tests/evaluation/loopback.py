@@ -26,7 +26,7 @@ class StreamedReply(NamedTuple):
 
 @dataclass
 class ImitatedSystem:
-    """A running imitation of a system: the requests it received, its documents, and the faults of its answers."""
+    """A running imitation of a system: the requests it received, its documents, and the faults that it imitates."""
 
     reply: Callable[[ImitatedSystem, Request], Any]
     cases: dict[str, Case]
@@ -48,7 +48,7 @@ class ImitatedSystem:
         return self.cases[question]
 
     def fault(self) -> Any:
-        """Return the fault of the next answer, or None; the faults are repeated in turn."""
+        """Return the fault of the next answer, or None; after the last fault, the first one is used again."""
         with self.lock:
             self.answers += 1
             return self.faults[(self.answers - 1) % len(self.faults)] if self.faults else None
@@ -108,7 +108,7 @@ def chat(answer: str, passages: Any) -> dict[str, Any]:
 
 
 def question_of(body: dict[str, Any]) -> Any:
-    """Return the question in a common body; return any other body unchanged."""
+    """Return the question of a body in a usual format; return a body in an unknown format unchanged."""
     if "messages" in body:
         return body["messages"][-1]["content"]
     return body.get("question") or body.get("query") or body

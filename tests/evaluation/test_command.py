@@ -99,7 +99,7 @@ def summary(folder):
     return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
 
 
-def test_evaluate_exits_3_after_many_failures(start, server, dataset):
+def test_evaluate_exits_with_code_3_when_more_questions_fail_than_allowed(start, server, dataset):
     bad = {case.question for case in dataset.cases[1::2]}
     server.reply = lambda question: chat(f"About {question}", ["x"])
     assert start("--target-url", server.url, name="good")[0] == 0
@@ -221,7 +221,7 @@ def test_flag_below_option_prints_note_when_no_reply_has_confidence(command, tmp
     assert "no reply has a confidence, so nothing is flagged" in capsys.readouterr().out
 
 
-def test_all_flag_compares_source_types_in_same_table(command, capsys):
+def test_all_flag_prints_metrics_for_each_source_type_and_for_all_questions(command, capsys):
     assert command("--all") == 0
     out = capsys.readouterr().out
     heads = [line for line in out.splitlines() if line.endswith(" questions)")]

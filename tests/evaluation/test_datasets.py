@@ -37,7 +37,7 @@ def test_load_datasets_reads_corpus_subfolders(tmp_path):
     assert dataset.cases[3].gold[0].places, "gold in the subfolder is located"
 
 
-def test_load_datasets_locates_quotes_without_gold_jsonl(tmp_path):
+def test_load_datasets_locates_quotes_when_gold_jsonl_is_missing(tmp_path):
     with_lines, _ = load_dataset(write_bundle(tmp_path / "a"))
     without, _ = load_dataset(write_bundle(tmp_path / "b", gold=False))
     assert [case.gold for case in without.cases] == [case.gold for case in with_lines.cases]

@@ -1,4 +1,4 @@
-"""Whole runs: their files, repeats, resuming after a kill, failing servers, memory, and the parts of a run."""
+"""Whole runs: their files, repeats, resuming after a kill, failing servers, memory, and single steps of a run."""
 
 import gc
 import json
@@ -49,7 +49,7 @@ def bundle(tmp_path) -> Path:
 
 @pytest.fixture
 def run(tmp_path, bundle):
-    """A function that runs an evaluation with a small embedder; keywords are flags.
+    """A function that runs an evaluation with a small embedder; its keyword arguments are settings.
 
     Answers are generated only if `answers` is true.
     """
@@ -105,7 +105,7 @@ def test_ingestion_counts_pdf_pages(run, converted):
     assert told["pages"] == sum(document["pages"] for document in documents) > told["files"] == len(documents)
 
 
-def test_ranking_contains_all_graded_files_even_if_depth_is_smaller(run, bundle):
+def test_ranking_contains_all_graded_files_even_if_depth_is_less_than_their_number(run, bundle):
     lines = rows_of(bundle / "gold.jsonl")
     grades = {"alder.txt": 4, "birch.txt": 0, "cedar.txt": 2}
     lines[0]["labels"] |= {"grade": 4, "grades": json.dumps(grades)}
@@ -167,7 +167,7 @@ def test_evaluate_rejects_incomplete_judge_name_and_shows_expected_form(run, jud
         run(settings_judge=judge)
 
 
-def test_evaluate_refuses_existing_run_changed_settings_and_folder_without_run(run, bundle, tmp_path):
+def test_evaluate_refuses_to_overwrite_run_or_resume_with_changed_settings_or_without_run(run, bundle, tmp_path):
     run()
     with pytest.raises(BundleError, match="exists already; continue it with --resume"):
         run()
@@ -345,7 +345,7 @@ def test_shipped_configs_parse_without_notes(name):
         ({"chunk_size": "abc"}, "^settings: chunk_size: Input should be a valid integer[^;]*$"),
     ],
 )
-def test_parse_settings_rejects_invalid_settings_by_name(told, match):
+def test_parse_settings_names_each_invalid_setting(told, match):
     with pytest.raises(ToolkitError, match=match):
         assert parse_settings(told).config is None
 
@@ -415,7 +415,7 @@ def test_repeat_counts_a_question_with_several_failed_replies_once(run, server):
         ("recall@10", 0.5, "recall@10: is in the rows, but not in the summary"),
     ],
 )
-def test_run_folder_rejects_changed_scores(run, name, value, message):
+def test_run_is_rejected_when_rows_have_invalid_or_unknown_scores(run, name, value, message):
     folder = run(metrics="document_hit@1", limit=2).folder
     path = folder / "leases" / "eval_results.jsonl"
     rows = rows_of(path)

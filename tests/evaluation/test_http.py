@@ -112,7 +112,7 @@ def test_http_target_uses_openapi_description_of_server(dataset):
     assert any("the request follows the server's /openapi.json" in note for note in notes)
 
 
-def test_http_target_fills_question_in_address(dataset):
+def test_http_target_puts_question_into_address(dataset):
     def serve(system, request):
         return {"answer": request.query["q"]}
 
@@ -236,11 +236,11 @@ def test_read_passages_rejects_values_without_passages(given):
         ({"passages": [{"confidence": 0.9}]}, None),
     ],
 )
-def test_read_reply_ignores_a_confidence_outside_0_to_1_or_of_a_passage(reply, confidence):
+def test_read_reply_ignores_confidence_that_is_invalid_or_belongs_to_a_passage(reply, confidence):
     assert read_reply({"answer": "A b.", **reply}, FILES.get).confidence == confidence
 
 
-def test_http_target_returns_numbers_of_context_and_reranked_passages(dataset):
+def test_http_target_returns_positions_of_context_and_reranked_passages(dataset):
     first, second = {"text": "one two", "filename": "alder.txt"}, {"text": "three", "filename": "birch.txt"}
     body = {"answer": RENT, "passages": [first, second], "retrieved": [second, first]}
     body |= {"context": [second], "reranked": [2, 1]}
@@ -283,7 +283,7 @@ def test_http_target_retries_stream_without_end_mark(dataset):
         assert reply.answer == RENT and len(system.asked) == 5
 
 
-def test_ask_all_sends_no_further_questions_after_close():
+def test_ask_all_stops_asking_questions_when_its_iterator_is_closed():
     cases = [case(id=number, question=f"q{number}") for number in range(50)]
     asked = []
 
@@ -341,7 +341,7 @@ def test_read_system_rejects_invalid_target_file(tmp_path, text, message):
         read_system(str(tmp_path / "mine.toml"))
 
 
-def test_target_file_cannot_read_other_environment_variables(dataset, tmp_path, monkeypatch):
+def test_target_file_cannot_insert_environment_variables_into_requests(dataset, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-aaaabbbb")
     text = FILE.replace("limit = 8", 'limit = "{OPENAI_API_KEY} $OPENAI_API_KEY ${OPENAI_API_KEY}"')
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
@@ -350,7 +350,7 @@ def test_target_file_cannot_read_other_environment_variables(dataset, tmp_path, 
         assert "planted" not in str(system.asked[0].body) and "sk-planted" not in str(system.asked[0].headers)
 
 
-def test_target_file_uploads_to_other_host_only_with_user_setting(tmp_path, dataset):
+def test_target_file_uploads_to_a_second_server_only_if_the_user_names_the_server(tmp_path, dataset):
     file = tmp_path / "mine.toml"
     file.write_text(f'{FILE}[ingest]\nsetting = "shelf"\nadd = {{ path = "/add", file = "file" }}\n', encoding="utf-8")
     with imitating(nested_reply, dataset.cases) as system:

@@ -89,7 +89,7 @@ def test_judge_answer_errs_on_at_most_2_percent_of_near_miss_pairs(held_out):
         ("30%", "30 days"),
     ],
 )
-def test_judge_answer_rejects_another_value_of_the_same_kind(expected, reply):
+def test_judge_answer_rejects_value_that_only_resembles_the_expected_value(expected, reply):
     assert decide("What is agreed?", expected, reply) in {"wrong"} | ({"not judged"} if expected == "30%" else set())
 
 
@@ -132,7 +132,7 @@ def test_judge_answer_rejects_another_value_of_the_same_kind(expected, reply):
          "The buyer must keep complete records of all sales, a duty waived in 2020."),
     ],
 )  # fmt: skip
-def test_judge_answer_never_accepts_lists_exceptions_qualifications_or_repeated_questions(question, expected, reply):
+def test_judge_answer_never_accepts_enumerations_negations_exceptions_or_repeated_questions(question, expected, reply):
     assert decide(question, expected, reply) != "right"
 
 
@@ -150,7 +150,7 @@ def test_judge_answer_never_accepts_lists_exceptions_qualifications_or_repeated_
         ("Harbour Estates Ltd", "Harbour Estates Limited"),
     ],
 )
-def test_judge_answer_accepts_same_value_in_other_format(expected, reply):
+def test_judge_answer_accepts_expected_value_in_another_format(expected, reply):
     assert decide("What is agreed?", expected, reply) == "right"
 
 

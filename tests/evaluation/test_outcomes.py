@@ -1,4 +1,4 @@
-"""The outcome of a question, its support and its labels; the headline, missing data, and columns of outcomes."""
+"""Outcomes of questions, passages that support an answer, labels in replies, faults of replies, and outcome columns."""
 
 import json
 
@@ -102,7 +102,7 @@ def test_find_cited_returns_only_existing_passage_numbers():
     assert find_cited(make_case("Norway [2][1]. And so [2, 3] it is [0].", Passage("a"), Passage("b"))) == [2, 1]
 
 
-def test_evidence_reports_only_faults_of_more_than_a_tenth_of_replies():
+def test_evidence_reports_a_fault_only_if_more_than_a_tenth_of_replies_have_it():
     evidence, tenth = Evidence(), Evidence()
     foreign = [Passage("x", "a.pdf", told_filename=f"{n}.doc", span=Span(0, 1)) for n in range(5)]
     for given in (make_case("a", *foreign), make_case("a")):

@@ -55,7 +55,7 @@ def gold_of(documents: Documents, words: str) -> GoldPassage:
 
 
 def asked(documents: Documents, gold: str, *passages: Passage | str) -> Case:
-    """Return a case on a clause whose reply has these passages, located in the documents."""
+    """Return a case whose gold is this clause and whose reply has these passages; both are located in the documents."""
     golds = (gold_of(documents, gold),)
     given = [passage if isinstance(passage, Passage) else Passage(passage, "mill.txt") for passage in passages]
     reply = Reply("As the Lease says.", tuple(documents.place(passage, golds) for passage in given))
@@ -194,7 +194,7 @@ def test_passages_without_file_names_count_in_passage_metrics_but_not_in_documen
     assert set(gold["char_recall@1"]) == set(gold["char_precision@1"]) == {1.0}
 
 
-def test_evaluate_notes_missing_file_names_in_terminal_and_report(folder, dataset, tmp_path, capsys):
+def test_evaluate_warns_of_missing_or_unknown_file_names_in_terminal_and_report(folder, dataset, tmp_path, capsys):
     path = tmp_path / "replies.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for case in dataset.cases:
@@ -226,7 +226,7 @@ def test_passage_metrics_are_none_without_located_gold(dataset):
     assert not [name for name, value in values.items() if name.startswith(passage_metrics) and value is not None]
 
 
-def test_measure_uses_only_located_gold_and_notes_missing_gold(dataset):
+def test_measure_uses_only_located_gold_and_evidence_reports_missing_gold(dataset):
     _, cases = measure_replies(dataset, passages_of)
     half = replace(cases[0], gold=(*cases[0].gold, GoldPassage("Oak Lodge.txt", "of another edition", absent=True)))
     values = measure([half], names=["char_recall@8", "recall", "ndcg@10", "mrr"])

@@ -152,7 +152,7 @@ def test_predictions_accept_two_replies_equal_to_expected_answers(predictions, d
     assert predictions(truths).probe(dataset, [case for case in dataset.cases if case.gold][:2])
 
 
-def test_predictions_probe_notes_which_fields_are_read(predictions, dataset):
+def test_predictions_probe_states_which_fields_are_read(predictions, dataset):
     rows = [{"id": case.id, "answer": "a", "passages": ["x"], "truth": "t"} for case in dataset.cases[:2]]
     [note] = predictions(rows).probe(dataset, dataset.cases[:2])
     assert note == (

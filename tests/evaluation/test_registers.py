@@ -36,7 +36,7 @@ FILED_ELSEWHERE = {"[2024] EWHC 789 (Ch)"}
 
 
 class RegisterServer:
-    """Both registers at one address, with the received requests."""
+    """An imitation of the two registers at one address, with the requests that it received."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -100,7 +100,7 @@ def _judgments(citation: str) -> str:
 
 @contextmanager
 def serve_registers() -> Iterator[RegisterServer]:
-    """Run the registers for the length of a test."""
+    """Run the imitated registers until the block ends."""
     registers = RegisterServer()
 
     def reply(_: ImitatedSystem, request: Request) -> tuple[int, str, dict[str, str]]:
@@ -349,7 +349,7 @@ def test_evaluate_contacts_no_register_by_default(tmp_path, registers, capsys):
     assert "references_official" not in summary
 
 
-def test_check_references_offline_notes_unchecked_references_in_single_line(tmp_path, monkeypatch, capsys):
+def test_check_references_offline_prints_one_note_about_unchecked_references(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     with serve_registers() as gone:
         url = gone.url

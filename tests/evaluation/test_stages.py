@@ -50,7 +50,7 @@ def parsed(text: str) -> Document:
 
 
 def follow(words: str, *lists: list[Passage] | None, **known: Any) -> GoldStages:
-    """Follow a clause through the lists of the stages retrieved, reranked, context and cited."""
+    """Return the stages that keep a clause; `lists` are the passages retrieved, reranked, in the context and cited."""
     names = ("retrieved", "reranked", "context", "cited")
     return follow_gold(gold(words), dict(zip(names, lists, strict=False)), **known)
 
@@ -100,7 +100,7 @@ def test_find_in_text_returns_none_for_short_gold_unless_absent_from_text() -> N
     assert find_in_text(short, DOCUMENT, parsed(LIGHTS)) == (0.0, ())
 
 
-def test_find_in_text_chooses_repeated_clause_at_same_position() -> None:
+def test_find_in_text_chooses_repetition_of_clause_at_the_position_of_the_gold() -> None:
     text = "\n\n".join((LIGHTS, BERTH, "x " * 900, LIGHTS, "The end."))
     second = text.rindex(LIGHTS)
     last = GoldPassage("harbour.txt", LIGHTS, ((Span(second, second + len(LIGHTS)),),))
@@ -141,7 +141,7 @@ LIST = [passage(BERTH), passage(SIGNED), passage(LIGHTS), passage(TOLL)]
     ("outcome", "reason"),
     [(Outcome.WRONG, "the answer is wrong"), (Outcome.WRONGLY_REFUSED, "the system refused"), (Outcome.NOT_JUDGED, "")],
 )
-def test_loss_at_answer_stage_has_reason_of_outcome(outcome: Outcome, reason: str) -> None:
+def test_loss_at_answer_stage_takes_its_reason_from_the_outcome(outcome: Outcome, reason: str) -> None:
     assert follow(LIGHTS, LIST, LIST, LIST, LIST[2:3], outcome=outcome)["reason"] == reason
 
 

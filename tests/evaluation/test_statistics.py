@@ -23,12 +23,12 @@ from exhibit.evaluation.text_tables import Bands, format_cell
 
 @pytest.fixture(autouse=True)
 def allow_two_documents(monkeypatch):
-    """Intervals of two documents, so that the tables can be computed by hand; test_compare has the real limit."""
+    """Allow intervals over two documents, so that tables can be computed by hand; other files test the real limit."""
     monkeypatch.setattr("exhibit.evaluation.statistics.MIN_DOCUMENTS", 2)
 
 
 def table(values, documents=None, *, name="cuad", **fields):
-    """Return a dataset of one metric; each row has its own document unless `documents` names them."""
+    """Return a dataset of one metric; each row has its own document unless `documents` names the rows' documents."""
     return Table(
         name=name,
         ids=fields.pop("ids", list(range(len(values)))),
@@ -200,7 +200,7 @@ def test_estimate_of_repeated_runs_has_mean_failures_and_spread():
     assert (once.repeats, once.spread) == (1, None), "a single round has no spread"
 
 
-def test_count_overlap_counts_questions_in_both_runs_and_in_a_single_run():
+def test_count_overlap_counts_questions_in_both_runs_and_in_only_one_run():
     before = [table([1.0, None, 0.0, 1.0], ids=[1, 2, 3, 5], failed=[0, 1, 0, 0]), table([1.0], name="only")]
     after = [table([1.0, 0.5, None, 1.0], ids=[2, 3, 4, 5])]
     found = count_overlap(before, after)

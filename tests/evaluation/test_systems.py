@@ -159,7 +159,7 @@ def test_ingest_skips_and_reports_unreadable_file(imitation, dataset, name):
             open_system_target(name, system.url, ingest="auto", retries=1).ingest(dataset)
 
 
-def test_ingest_set_to_never_lists_files_that_the_system_lacks(imitation, dataset):
+def test_files_that_the_system_lacks_are_listed_when_ingest_is_set_to_never(imitation, dataset):
     with imitation("nvidia") as system:
         system.exists, system.files = True, {"alder.txt": "read"}
         ingestion = open_system_target("nvidia", system.url, ingest="never").ingest(dataset)
@@ -181,7 +181,7 @@ def test_ingest_names_setting_with_invalid_address(dataset):
         target.ingest(dataset)
 
 
-def test_ingest_notes_replies_without_passages(imitation, dataset):
+def test_ingest_returns_a_note_when_replies_have_no_passages(imitation, dataset):
     def without_citations(system, request):
         reply = systems.nvidia(system, request)
         return {**reply, "citations": {}} if request.path == "/v1/generate" else reply

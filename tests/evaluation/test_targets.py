@@ -97,7 +97,7 @@ def test_builtin_target_retries_documents_that_exceeded_a_limit(builtin, dataset
     assert not builtin(ingest="never").ingest(dataset).set_aside
 
 
-def test_builtin_target_names_an_unreadable_document_without_path(builtin, dataset, tmp_path):
+def test_builtin_target_names_unreadable_document_but_not_its_folder(builtin, dataset, tmp_path):
     dataset.files["birch.txt"].write_text("  ")
     [reason] = builtin().ingest(dataset).set_aside
     assert reason.startswith("birch.txt: no words in it") and str(tmp_path) not in reason
@@ -111,7 +111,7 @@ def test_renumber_replaces_citation_numbers_with_ranks():
 
 
 @pytest.mark.parametrize(("part", "name"), [("splitter", "axe"), ("embedder", "crystal"), ("store", "attic")])
-def test_open_target_names_unknown_part_of_pipeline(part, name):
+def test_open_target_names_unknown_splitter_embedder_or_store(part, name):
     with pytest.raises(ToolkitError, match=f"no {part} '{name}'"):
         open_target("builtin", TargetOptions(config=Config(**{part: name})))
 
@@ -201,7 +201,7 @@ def test_http_target_fails_question_when_server_stays_busy(http, server, dataset
     assert reply.error == "HTTP 429 Too Many Requests" and len(server.bodies) == 4, "no time for another retry"
 
 
-def test_http_target_stops_retrying_after_several_busy_questions(http, server, dataset):
+def test_http_target_stops_retrying_when_server_was_busy_for_several_questions(http, server, dataset):
     server.reply = lambda asked: 503
     target = http(retries=1, backoff=0.01, threads=1)
     assert all(reply.error.startswith("HTTP 503") for reply in ask(target, dataset, dataset.cases[:6]))
@@ -210,7 +210,7 @@ def test_http_target_stops_retrying_after_several_busy_questions(http, server, d
     assert [reply.answer for reply in ask(target, dataset, dataset.cases[:1])] == ["back"]
 
 
-def test_http_target_reports_unreachable_server_without_query_string(http, dataset):
+def test_http_target_error_for_unreachable_server_omits_query_string(http, dataset):
     target = http(url="http://127.0.0.1:9/ask?code=planted-4f9a1c77", retries=1)
     [reply] = ask(target, dataset, dataset.cases[:1])
     assert reply.error.startswith("no server answers at http://127.0.0.1:9/ask: ") and "planted" not in reply.error
@@ -231,7 +231,7 @@ def test_http_target_reads_headers_from_environment(http, server, dataset, monke
     assert SECRET not in str(caught.value)
 
 
-def test_documents_named_accepts_file_names_in_other_spellings(tmp_path):
+def test_documents_find_a_file_whose_name_is_spelled_differently(tmp_path):
     for name in ("Part 36.pdf", "lease.pdf", "lease.txt", "Élan.txt"):
         (tmp_path / name).touch()
     documents = Documents({path.name: path for path in tmp_path.iterdir()})

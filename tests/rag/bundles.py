@@ -24,7 +24,7 @@ def row(id: int | str, question: str, answer: str, *contexts: Any, **fields: Any
 
 
 def gold_line(id: int, context: int | None, file: str, spans: list[Any], labels: dict[str, Any]) -> dict[str, Any]:
-    """Return a line of gold.jsonl; without spans, the gold is absent."""
+    """Return a line of gold.jsonl; without spans, the line marks its gold as absent from the document."""
     how = "exact" if spans else "absent"
     return {"id": id, "context": context, "filename": file, "pages": [], "spans": spans, "alternatives": [], "how": how,
             "score": 1.0, "labels": labels}  # fmt: skip

@@ -157,7 +157,7 @@ def test_format_quotable_adds_ellipses_to_fragments_and_replaces_citation_bracke
 
 
 class FakeReader:
-    """Finds one span in the first text that contains a word."""
+    """A reader that finds the first occurrence of a word in each passage."""
 
     def __init__(self, word: str, score: float = 4.0) -> None:
         self.word, self.score = word, score

@@ -41,7 +41,7 @@ COURTS = {"Commercial Court": "by list", "Circuit Commercial Court": "by inspect
 
 
 @pytest.mark.parametrize("preset", ["routed", "rcts", "seed", "bm25"])
-def test_inspect_search_filters_guides_by_court_as_category(preset, tmp_path, capsys):
+def test_inspect_search_filters_guides_by_category_which_is_their_court(preset, tmp_path, capsys):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     for court, how in COURTS.items():

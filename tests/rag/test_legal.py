@@ -46,7 +46,7 @@ PASSAGES = [CLAUSE, "This Agreement is governed by the laws of the State of Dela
 
 
 @pytest.mark.slow
-def test_legal_reranker_scores_equal_trained_weights_with_head(official):
+def test_legal_reranker_scores_equal_scores_computed_from_trained_weights_and_head(official):
     model = open_model(reranker, "fp32")
     trained = read_safetensors(reranker.WEIGHTS)
     network = add_lowrank(official, trained, 1.0)

@@ -127,7 +127,7 @@ def test_document_names_weigh_all_documents_equally_when_question_names_no_docum
     assert np.ptp(choice.log_weights) == 0 and np.exp(choice.log_weights).sum() == pytest.approx(1)
 
 
-def test_document_names_lower_weight_of_documents_of_other_kind(names):
+def test_document_names_lower_weight_of_document_whose_kind_differs_from_the_question(names):
     weights = dict(names.score(Query("?", kind="privacy policy")).choose_best(4))
     assert weights[2] == max(weights.values()) and weights[0] == pytest.approx(weights[2] - 2.3)
 

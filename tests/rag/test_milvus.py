@@ -22,7 +22,7 @@ pytestmark = pytest.mark.extra
         ("http://host:19530/db?index=AUTOINDEX", "http://host:19530/db", "AUTOINDEX"),
     ],
 )
-def test_milvus_parse_returns_uri_and_index_type_or_an_error_without_password(monkeypatch, argument, uri, kind):
+def test_milvus_parse_returns_uri_and_index_type_or_an_error_that_hides_the_password(monkeypatch, argument, uri, kind):
     monkeypatch.setenv("EXHIBIT_CACHE", "/x")
     assert milvus._parse(argument) == (uri, kind)
     for wrong in ("http://root:secret@host", "somewhere", "lite?index=PQ"):
@@ -89,7 +89,7 @@ def test_milvus_index_ranks_like_faiss_after_rebuild_removal_and_addition(tmp_pa
     assert found[0] == found[1] and found[0]
 
 
-def test_milvus_refuses_the_record_of_another_index(tmp_path, monkeypatch):
+def test_milvus_refuses_foreign_collection_and_hides_token_in_connection_error(tmp_path, monkeypatch):
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "milvus.json").write_text(json.dumps({"name": "all_of_yours", "store": "http://a:1"}))
     with pytest.raises(BundleError, match="damaged"):

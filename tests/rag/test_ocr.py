@@ -35,7 +35,7 @@ def indexed(tmp_path):
     return index
 
 
-def test_index_excludes_hidden_words_from_chunks_and_notes_them_in_report(indexed):
+def test_index_excludes_hidden_words_from_chunks_and_counts_them_in_report(indexed):
     pipeline, report = indexed(f"{RENT} {ORDER}")
     [found] = pipeline.search(["Which word does the lease answer with: zyxgate?"])
     assert found.ranked and all("zyxgate" not in hit.text for hit in found.ranked)

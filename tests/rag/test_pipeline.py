@@ -60,7 +60,7 @@ def indexed_pipeline(make, corpus, tmp_path) -> Pipeline:
     return pipeline
 
 
-def test_pipeline_indexes_searches_and_opens_again(make, corpus, tmp_path):
+def test_pipeline_builds_index_that_gives_the_same_results_when_opened_again(make, corpus, tmp_path):
     pipeline = make(chunk_size=120)
     report = pipeline.index(corpus, tmp_path / "index")
     assert (report.documents, report.set_aside) == (3, ()) and report.chunks >= 9
@@ -70,7 +70,7 @@ def test_pipeline_indexes_searches_and_opens_again(make, corpus, tmp_path):
     assert again.search(["Which law governs the agreement of Birch Inc.?"]) == [found]
 
 
-def test_summary_is_embedded_and_never_returned(make, corpus, tmp_path):
+def test_summary_is_embedded_with_its_chunks_but_never_returned(make, corpus, tmp_path):
     embedder = CountingEmbedder()
     pipeline = make("sac", chunk_size=120, embedder=embedder)
     pipeline.index(corpus, tmp_path / "index")

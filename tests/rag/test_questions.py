@@ -9,7 +9,7 @@ from exhibit.rag.questions import find_references, understand
 
 
 def has_collection_name(text: str) -> bool:
-    """Return whether a text contains one of the collection's two names."""
+    """Return whether a text contains one of the two document names in the collection."""
     return any(name in text.lower() for name in ("kenway", "alder"))
 
 
@@ -40,7 +40,7 @@ APART = [
 
 
 @pytest.mark.parametrize(("question", "names", "asks", "kind"), APART)
-def test_understand_separates_the_name_of_a_document(question, names, asks, kind):
+def test_understand_separates_document_name_from_question(question, names, asks, kind):
     query = understand(question, has_collection_name)
     assert (query.names, query.asks, query.kind, query.apart) == (names, asks, kind, True)
 
@@ -60,7 +60,7 @@ WORDINGS = [
 
 
 @pytest.mark.parametrize(("question", "names", "asks", "kind"), WORDINGS)
-def test_understand_separates_the_name_of_an_unknown_document(question, names, asks, kind):
+def test_understand_separates_unknown_document_name_from_question(question, names, asks, kind):
     query = understand(question)
     assert (query.names, query.asks, query.kind, query.apart) == (names, asks, kind, True)
 
@@ -141,7 +141,7 @@ def test_find_references_limits_name_to_400_characters():
         assert span.end == len("lease between ") + 400
 
 
-def test_understand_examines_at_most_fifty_quotations_and_breaks():
+def test_understand_examines_at_most_fifty_quotations_and_fifty_commas():
     many = " ".join(f"“n{number}”" for number in range(51))
     assert understand(f"what is {many}?").names.split()[-1] == "“n49”"
     for commas, separated in ((49, True), (50, False)):

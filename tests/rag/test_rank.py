@@ -87,7 +87,7 @@ def test_ranked_passages_do_not_overlap_and_have_falling_scores(pipeline):
     assert scores == sorted(scores, reverse=True)
 
 
-def test_search_returns_as_many_passages_as_depth_from_the_named_documents_only(pipeline):
+def test_search_in_named_documents_returns_only_their_passages_up_to_depth(pipeline):
     [found] = pipeline.search(["Which law governs?"], documents=["heron.txt"], depth=2)
     assert {hit.document for hit in found.ranked} == {"heron.txt"} and len(found.ranked) == 2
     assert pipeline.search(["  "])[0].ranked == () and pipeline.search(["x"], documents=[])[0].ranked == ()
@@ -115,7 +115,7 @@ def test_standardise_scales_scores_of_each_group_separately():
     assert scores.tolist() == [-1, 1, 0, 0]
 
 
-def test_add_context_raises_scores_of_neighbours_and_sections_of_same_document():
+def test_add_context_raises_scores_of_adjacent_chunks_but_not_across_documents():
     table = np.array([[0, 1, 0, 9, 1, 0], [1, 1, 9, 19, 1, 1], [2, 1, 19, 29, 1, 1], [3, 2, 0, 9, 1, 0]], np.int64)
     own = np.array([0, 0, 6, 0], np.float32)
     raised = retrieve.add_context(own, table, retrieve.WEIGHTS)
@@ -236,7 +236,7 @@ def test_limit_documents_chooses_by_best_and_mean_candidate_scores(limit, kept):
         ({"threshold": 0.0, "min_chunks": 3}, 3, "threshold"),
     ],
 )
-def test_selection_stops_at_count_budget_or_threshold(pipeline, monkeypatch, settings, count, cut_by):
+def test_selection_is_limited_by_number_or_budget_or_threshold(pipeline, monkeypatch, settings, count, cut_by):
     monkeypatch.setattr(pipeline, "config", pipeline.config.model_copy(update=settings))
     [found] = pipeline.search(["Which law governs the lease of Fox Bakery?"])
     assert (len(found.selected), found.cut_by) == (count, cut_by)

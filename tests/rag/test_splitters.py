@@ -23,7 +23,7 @@ CLAUSE = (
 
 
 def split_recursively(text: str, size: int, separators: tuple[str, ...], keep: str) -> list[str]:
-    """Split at every occurrence of the first separator, join neighbours while they fit, split longer pieces again."""
+    """Split at each first separator, join adjacent pieces up to the size, and split each piece over the size again."""
     if len(text) <= size:
         return [text] if text else []
     if not separators or not separators[0]:

@@ -63,7 +63,7 @@ def test_extractive_summary_has_title_parties_and_subject(text, line):
     assert summarise(text) == Summary(line)
 
 
-def test_summariser_summarises_sections_when_layers_are_all():
+def test_summariser_summarises_sections_when_setting_layers_is_all():
     lines = summarise(TEXT, layers="all").sections
     assert "1. Term: The term of this Agreement is five years." in lines and all(len(line) <= 95 for line in lines)
 

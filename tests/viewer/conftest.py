@@ -11,7 +11,7 @@ from tests.viewer.report_data import make_bundles, make_results
 
 @pytest.fixture(scope="session")
 def report_bundles(converted, shared_folder) -> dict[str, Path]:
-    """A bundle of PDFs made by its converter, and a text bundle with an attack on the page in every field."""
+    """A bundle of PDFs made by its converter, and a text bundle whose questions, answers and labels attack the page."""
     folder = shared_folder / "report_bundles"
     with FileLock(folder.with_suffix(".lock")):
         if not folder.is_dir():
@@ -21,7 +21,7 @@ def report_bundles(converted, shared_folder) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def report_results(report_bundles, shared_folder) -> Path:
-    """The results of an invented run over both bundles, with its report; tests must not change it."""
+    """The results of an invented run over `report_bundles`, with its report; tests must not change these files."""
     folder = shared_folder / "report_results" / "first"
     with FileLock(shared_folder / "report_results.lock"):
         if not folder.is_dir():

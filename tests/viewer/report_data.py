@@ -26,7 +26,7 @@ PASSAGES = 16
 
 
 def make_results(folder: Path, bundles: dict[str, Path], *, limit: int = 40, turn: int = 0) -> Path:
-    """Write the results of an invented run over some bundles; `turn` selects another fixed set of replies."""
+    """Write the results of an invented run over some bundles; `turn` selects which fixed set of replies it has."""
     config: dict[str, Any] = {"preset": "sac", "embedder": "hashing", "llm": "none", "top_k": 8}
     config |= {"dataset_paths": list(bundles), "run_name": folder.name, "openai_api_key": "sk-never-shown"}
     config["datasets"] = {name: {"path": str(path), "groups": None} for name, path in bundles.items()}
@@ -142,7 +142,7 @@ LAW = f"The tenant shall paint the fence each spring. {HOSTILE} The landlord sha
 
 
 def make_bundles(root: Path, cuad: Path) -> dict[str, Path]:
-    """Return a bundle of PDFs made by its converter, and a text bundle with an attack on the page in every field."""
+    """Return a bundle of PDFs and a new text bundle whose questions, answers and labels attack the page."""
     corpus = root / "leases" / "corpus"
     corpus.mkdir(parents=True)
     for name in ("first.txt", "second.txt"):

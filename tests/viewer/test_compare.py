@@ -39,7 +39,7 @@ def runs(report_bundles, tmp_path_factory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def expected(runs) -> dict[str, str]:
-    """How each question changed, computed independently from the rows."""
+    """How the outcome of each question changed between the two runs, computed from their rows."""
     ones, others = ({f"{row.dataset}/{row.id}": row for row in RunResults(run).rows} for run in runs)
     return {key: _find_change([ones.get(key), others.get(key)]) for key in {**ones, **others}}
 
@@ -127,7 +127,7 @@ def test_comparison_lists_questions_in_order_of_change_with_lost_first(page, exp
     assert order == sorted(order) and Counter(values) == Counter(expected.values())
 
 
-def test_comparison_line_shows_each_run_and_opens_both_answers_and_pages(page):
+def test_comparison_line_shows_both_runs_and_opens_their_answers_and_pages(page):
     page.click("[data-pick='lost']")
     narrow(page, **{"change": "lost", "dataset": "cuad", "outcome-1": "right", "outcome-2": "wrong"})
     line = page.locator("#lines .line").first

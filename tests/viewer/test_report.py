@@ -47,7 +47,7 @@ def open_page(browser, results) -> Page:
 
 @pytest.fixture(scope="module")
 def tab(browser) -> Tab:
-    """A tab for other pages."""
+    """A tab for pages other than the shared report."""
     return Tab(browser)
 
 
@@ -239,7 +239,7 @@ def test_report_link_to_filtered_out_case_clears_filter(page, rows):
     assert page.locator("article.case").get_attribute("data-key") == key
 
 
-def test_report_marks_all_pieces_of_passage_and_labels_added_words(results, browser, tmp_path):
+def test_report_marks_all_pieces_of_passage_and_words_that_the_system_added(results, browser, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(results, run, ignore=shutil.ignore_patterns("report*"))
     path = run / "cuad" / "eval_results.jsonl"

@@ -118,7 +118,7 @@ def open_first_of_text(shown) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["report", "compare"])
-def test_open_case_prints_question_and_expected_answer_to_pdf(browser, pages, kind, tmp_path):
+def test_printing_open_case_to_pdf_includes_question_and_expected_answer(browser, pages, kind, tmp_path):
     shown = Tab(browser).open(pages[kind].as_uri(), [])
     wanted = {"outcome": "wrong"} if kind == "report" else {"change": "lost"}
     open_first(shown, dataset="cuad", **wanted)

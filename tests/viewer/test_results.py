@@ -35,7 +35,7 @@ def runs(tmp_path):
     return first, write_run(tmp_path / "two", changed)
 
 
-def test_summary_shows_datasets_of_single_run_or_each_of_several_runs(runs, capsys):
+def test_summary_of_one_run_shows_its_datasets_and_of_several_runs_shows_each_run(runs, capsys):
     assert main(["summary", str(runs[0])]) == 0
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split() == ["leases"]

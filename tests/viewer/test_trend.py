@@ -104,7 +104,7 @@ def test_run_series_reports_more_failed_questions_as_regression(tmp_path):
     assert regression.lines[0].endswith("on leases, builtin sac: 1 more question failed")
 
 
-def test_find_regressions_skips_run_over_other_questions():
+def test_find_regressions_skips_run_that_asked_different_questions():
     system = make_example_series([[0.9] * 20, [0.5] * 20, [0.4] * 20])
     middle = system.runs[1].tables["d"]
     other = Table("d", [id + 100 for id in range(20)], middle.documents, middle.values)
@@ -194,7 +194,7 @@ def test_read_scale_reads_bands_of_metrics_and_of_single_cutoffs(tmp_path):
     ("text", "value", "holds"),
     [("> 0.8", 0.8, False), (">= 0.8", 0.8, True), ("< 0.5", 0.5, False), (" <= -1 ", -1.0, True), ("<0.5", 0.4, True)],
 )
-def test_band_is_good_only_when_the_value_meets_the_bound_for_good(text, value, holds):
+def test_band_is_good_only_when_the_value_meets_the_condition_for_good(text, value, holds):
     other = "< -9" if ">" in text else "> 9"
     assert Bands(good=text, poor=other).band(value) == ("Good" if holds else "Acceptable")
 

@@ -76,7 +76,7 @@ def test_server_returns_404_without_token(client):
     assert "policies" in client.get("").text
 
 
-def test_server_refuses_other_host_to_prevent_dns_rebinding(client):
+def test_server_refuses_foreign_host_header_to_prevent_dns_rebinding(client):
     for host in ("evil.example", "evil.example:8000", ""):
         assert client.get("", headers={"host": host}).status_code == 400, host
 
@@ -229,7 +229,7 @@ def words_at(client: TestClient, key: str, line) -> str:
     return " ".join(word[2] for word in sheet["words"] if start <= word[0] and word[1] <= end)
 
 
-def test_question_added_by_reviewer_is_applied_with_located_gold(client, served, bundle_key, tmp_path, capsys):
+def test_review_apply_adds_question_of_reviewer_with_located_gold(client, served, bundle_key, tmp_path, capsys):
     reviews = served / "datasets_out" / "policies-review"
     assert add_question("Ada", client, served, bundle_key).json() == {"added": 1}
     files = sorted(map(str, reviews.glob("review-*.json")))
@@ -304,7 +304,7 @@ def test_upload_stores_file_under_safe_name_in_the_upload_folder(client, served,
         assert response.json() == {"file": kept} and (folder / kept).read_bytes() == b"words"
 
 
-def test_make_file_name_is_unique_for_each_name_and_stable():
+def test_make_file_name_gives_each_name_its_own_file_name_and_never_changes_it():
     names = ["a:b.txt", "a_b.txt", "a?b.txt", "..a_b.txt"]
     assert len({make_file_name(name) for name in names}) == len(names)
     assert make_file_name("a:b.txt") == make_file_name("a:b.txt") and make_file_name("a:b.txt").endswith(".txt")
@@ -480,7 +480,7 @@ def test_evaluation_job_can_be_stopped_and_resumed(client, served, bundle_key, r
 
 @pytest.fixture
 def rag_server() -> Iterator[tuple[str, threading.Event]]:
-    """A RAG server that answers four questions at once, and the others after the event."""
+    """A RAG server that answers four questions, and answers further ones only when the yielded event is set."""
     go_on, asked = threading.Event(), itertools.count(1)
 
     def reply(_: ImitatedSystem, request: Request) -> object:

@@ -197,7 +197,7 @@ def test_citations_matched_is_share_of_gold_files_cited(answer: str, value: floa
     assert score("citations_matched", "It is so.", answer, files=files, gold=("Part 36.pdf", "Part 44.pdf")) == value
 
 
-def test_citations_matched_accepts_source_name_in_truth() -> None:
+def test_citations_matched_accepts_source_name_that_the_expected_answer_cites() -> None:
     truth = "It is so. [Offers to Settle]"
     assert score("citations_matched", truth, "So [Offers to settle].", gold=("Part 36.pdf",)) == 1.0
     assert score("citations_matched", truth, "So [1].", gold=("Part 36.pdf",), files=("Part 36.pdf",)) == 1.0

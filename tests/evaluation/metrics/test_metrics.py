@@ -48,7 +48,7 @@ def test_every_metric_is_described_and_scores_a_case():
         ("from_elsewhere@3", "Other", "neither", False),
     ],
 )
-def test_describe_metric_states_group_direction_and_need_of_a_judge(name, group, better, needs_judge):
+def test_describe_metric_states_group_direction_and_whether_metric_needs_a_judge(name, group, better, needs_judge):
     described = describe_metric(name)
     assert (described.group, described.better, "judge" in described.needs) == (group, better, needs_judge)
 
@@ -112,7 +112,7 @@ def test_function_is_a_metric_only_while_registered():
     assert "words" not in import_metrics() and "recall" in import_metrics(), "`words` is no longer registered"
 
 
-def test_metric_decorator_sets_options_cutoff_and_needs():
+def test_metric_decorator_passes_options_and_cutoff_and_gives_none_for_failed_question():
     @metric(title="Shorts", meaning="short passages", needs=("passages",), at=("k", 3))
     def shorts(case, options, k):
         return options.k + k

@@ -150,7 +150,7 @@ NOTICE = "Either party may end this lease by two months' notice in writing."
         ("notice in writing", f"{RENT} <omitted> {NOTICE}", False, True),
     ],
 )
-def test_rank_found_requires_half_of_the_gold(passage, gold, mended, seed):
+def test_rank_found_finds_gold_only_if_passage_contains_half_of_the_gold(passage, gold, mended, seed):
     assert (rank_found(GoldPassage(None, gold), [Passage(passage)]) is not None) is mended
     assert (match_seed(case([quote(gold)], [passage]), 1)[0] == [[0]]) is seed
 
@@ -188,7 +188,7 @@ def test_rank_found_requires_half_of_the_gold(passage, gold, mended, seed):
         ([RENT, "", "  "], [RENT], [1]),
     ],
 )
-def test_find_gold_ranks_by_span_and_by_text(golds, passages, ranks):
+def test_find_gold_ranks_matches_gold_by_location_or_by_text(golds, passages, ranks):
     golds = [quote(item) if isinstance(item, str) else item for item in golds]
     assert find_gold_ranks(case(golds, passages)) == ranks
 
@@ -237,7 +237,7 @@ def test_recall_and_ndcg_equal_hand_computed_values(golds, passages, found, gain
     assert score_ranking(golds, passages) == (found, pytest.approx(gain))
 
 
-def test_seed_parity_credits_single_words_and_ndcg_exceeds_1():
+def test_seed_parity_credits_single_words_and_lets_ndcg_exceed_1():
     assert score_ranking([RENT], ["rent", "month"]) == (0, 0)
     assert score_ranking([RENT], ["rent", "month"], parity="seed") == (1, pytest.approx(1 + SECOND))
     assert score_ranking([RENT], [RENT, RENT]) == (1, 1)
@@ -302,7 +302,7 @@ def test_drm_equals_hand_computed_values():
     }
 
 
-def test_count_wrong_files_counts_passages_of_wrong_files_and_of_all_known_files():
+def test_count_wrong_files_returns_numbers_of_passages_from_wrong_files_and_known_files():
     assert [count_wrong_files(row, 4) for row in DRM_ROWS[:5]] == [(2, 4), (1, 2), (2, 4), (0, 1), (0, 0)]
 
 
@@ -373,7 +373,7 @@ def test_graded_metrics_are_none_when_no_graded_file_is_relevant():
     assert set(score_files("ab", error="timed out").values()) == {None}
 
 
-def test_ranking_uses_passages_if_gold_has_no_grades():
+def test_graded_metrics_rank_passages_instead_of_files_when_gold_has_no_grades():
     row = case([gold((0, 100)), gold((200, 300))], [at(400, 500), at(200, 300), at(0, 30), at(30, 60)])
     found = {name: values[0] for name, values in measure([row], Options(), names=GRADED).items()}
     assert found["mrr@10"] == 1 / 2
@@ -486,11 +486,11 @@ ECONOMY = ["chunk_essential@10", "chunk_neither@10"]
         (at(1000, 1100, None), 0, 1),
     ],
 )
-def test_chunk_essential_and_neither_equal_hand_computed_values(passage, essential, neither):
+def test_chunk_essential_and_chunk_neither_equal_hand_computed_values(passage, essential, neither):
     assert apply(ECONOMY, [case([CLAUSE], [passage])]) == {ECONOMY[0]: [essential], ECONOMY[1]: [neither]}
 
 
-def test_chunk_essential_and_neither_count_only_the_first_k_passages():
+def test_chunk_essential_and_chunk_neither_use_only_the_first_k_passages():
     ranking = [at(1000, 1050), at(1100, 1200), at(5000, 5100), "from nowhere", at(1050, 1100)]
     rows = [case([CLAUSE], ranking), case([CLAUSE], [])]
     found = apply(["chunk_essential@2", "chunk_essential"], rows)
