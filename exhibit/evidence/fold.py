@@ -132,7 +132,10 @@ _UNLIKE = re.compile(f"(?![{''.join(map(chr, _LATIN))}])[\u0370-\u03ff\u0400-\u0
 
 
 def with_latin_letters(text: str) -> str:
-    """Return a text with Latin letters for Cyrillic and Greek look-alikes if one of its words mixes scripts."""
+    """Return a text with Latin letters for Cyrillic and Greek look-alikes if one of its words mixes scripts.
+
+    If another word is really Cyrillic or Greek, only the letters of mixed words are replaced.
+    """
     if text.isascii() or not _MIXED.search(text):
         return text
     if not any(_UNLIKE.search(word) and not _MIXED.search(word) for word in _LETTERS.findall(text)):

@@ -65,7 +65,10 @@ def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
 
 
 def find_tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return the shortest chains of matches: one match for each piece of a quote, in reading order."""
+    """Return chains of matches, one match for each piece of a quote, that are at most twice as long as the shortest.
+
+    A chain is in reading order. If there is none, return one list with the first match of each piece.
+    """
     # for a quote of very many pieces, try only the first locations
     firsts = places[0][: max(1, MAX_PLACES * 100 // len(places))]
     # keep the last: a later first piece with the same later pieces gives a shorter chain
@@ -298,7 +301,10 @@ def place_text(text: str, document: Document) -> Placement:
 
 
 def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Place], bool]) -> tuple[Span, ...]:
-    """Return the spans of the document that contain a located text, the longest first."""
+    """Return the spans of the document that contain a located text, the longest first.
+
+    If a piece of the text has several locations, the first for which `wanted` is true is used, else the nearest.
+    """
     nearest = choose_nearest_places(placement.pieces)
     chosen = [next(filter(wanted, piece.places), near) for piece, near in zip(placement.pieces, nearest, strict=True)]
     spans = unite_spans((span for place in chosen for span in place), document.text)

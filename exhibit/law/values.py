@@ -545,9 +545,9 @@ def _has_dates(wanted: Statement, stated: Statement) -> bool:
 
 
 def has_missing_figures(claim: str, evidence: str) -> bool:
-    """Return whether the evidence lacks a number, date or unit of a claim.
+    """Return whether the evidence lacks a number or date of a claim, or states a number of the claim in another unit.
 
-    Evidence with `10 days` lacks the unit of `10 business days`.
+    Only units with the same last word are compared: evidence with `10 days` does not support `10 business days`.
     """
     wanted = read_statement(claim)
     # half of all claims have no figures: skip the slow reading of the evidence

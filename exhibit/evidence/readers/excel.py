@@ -46,7 +46,7 @@ def _read_texts(sheet: Any) -> Iterator[list[str]]:
 
 
 def format_cell(value: Any) -> str:
-    """Return a cell's text as the sheet shows it: `4` for the number 4.0, and no time of day if it is midnight."""
+    """Return a cell's text: `4` for the number 4.0, and a date without the time of day if that is midnight."""
     if value is None:
         return ""
     if isinstance(value, bool):
