@@ -79,7 +79,7 @@ class DatasetInfo(CardText):
 
 
 def unwrap(text: str) -> str:
-    """Return an indented text from a module, with each paragraph and each list item on one line."""
+    """Return a text without its indentation, and with each paragraph and each list item on one line."""
     return re.sub(r"\n +(?=- )", "\n", re.sub(r"\n +(?!- | )", " ", text.strip()))
 
 

@@ -237,7 +237,7 @@ class Clause:
 
 @lru_cache(maxsize=8)
 def find_clauses(document: RawDocument) -> tuple[Clause, ...]:
-    """Return the numbered clauses of a document in order, except clauses whose number occurs twice."""
+    """Return a document's numbered clauses in order, without those that look cut off or whose number occurs twice."""
     text = (document.text or "").replace(PAGE_BREAK, "\n")
     found = []
     for section in read_structure(Document(document.filename, text)).walk():

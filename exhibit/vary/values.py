@@ -44,7 +44,7 @@ _GOVERNS = re.compile(r"\b(?:govern|constru|interpret|enforc)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class RowChange:
-    """The change of the value that answers a question: its type, its old and new text, and the new answer."""
+    """The change of the value that answers a question: the value's type, its old and new text, and the new answer."""
 
     kind: ValueKind
     old: str

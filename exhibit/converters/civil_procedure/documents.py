@@ -274,7 +274,7 @@ def heading_of(text: str) -> str:
 
 
 def read_pdf_title(path: Path) -> str:
-    """Return a PDF's title, or its file name if the title comes from a word processor."""
+    """Return a PDF's title, or words from its file name if it has no title or only one from Word."""
     title = tidy(read_own_title(path))
     return title if title and not title.startswith("Microsoft Word") else tidy(re.sub(r"[-_]+", " ", path.stem))
 

@@ -212,7 +212,7 @@ def _print_sheet(sheet: _Sheet) -> Printed:
 
 
 def make_html(text: str) -> str:
-    """Return an HTML page with the unchanged text."""
+    """Return an HTML page that shows a plain text with the same lines."""
     return (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><style>{text_pdf.read_style('text')}</style>"
         f"<body><pre>{html.escape(text_pdf.make_printable(text), quote=False)}</pre></body></html>"

@@ -313,8 +313,8 @@ _DatelessLoader.yaml_implicit_resolvers = {
 def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
     """Return the rows in parsed JSON or YAML; None if there are none.
 
-    The rows are a list of objects (at the top, under a known key, or the only list), columns of equal length, or an
-    object whose keys are ids.
+    The rows are a list of objects, columns of equal length, or an object whose keys are ids. They are at the top, under
+    a known key, or under the only key with a list.
     """
     if isinstance(data, list):
         return data if all(isinstance(item, dict) for item in data) else None
