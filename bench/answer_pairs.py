@@ -1,4 +1,4 @@
-"""Measures how many replies the rules judge, how often they are right, and how many near misses they call right.
+"""Measures the rules that judge replies: how many they judge, how many correctly, and how many wrong ones they accept.
 
     python -m bench.answer_pairs [--json] [--misjudged]
 

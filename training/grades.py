@@ -176,7 +176,7 @@ class Weights:
     """The weight of each part of a student's loss."""
 
     gold: float = 0.3
-    """The weight of the known answers in the target order of passages; the teacher's scores have the other weight."""
+    """The weight of the known answers in the target order of passages; the teacher's scores have the rest."""
     truth: float = 0.5
     """The weight of the known answers in the target of each single score."""
     sure: float = 1.0

@@ -53,7 +53,7 @@ class Hints:
     """The predicted kind of each query's text; -1 = none."""
 
     def draw(self, text: int, random: Random) -> Tokens:
-        """Return the tokens of a question, mostly followed by a separator and the wording of its kind (the hint)."""
+        """Return the tokens of a question, in most draws with a separator and the wording of its kind (the hint)."""
         kind = self.taken.get(text, -1) if random.random() < _SHARE else -1
         question = self.pack.text(text)
         if kind < 0 or np.array_equal(question, self.words[kind]):

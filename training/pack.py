@@ -38,7 +38,7 @@ class Pack:
     passages: Ints
     """Columns: document, start, end, section, heading (-1 = none). A passage's text has the same number as its row."""
     queries: Ints
-    """Columns: text, kind (-1 = none), role."""
+    """Columns: text, kind (-1 = none), origin (an index in ROLES)."""
     rows: Ints
     """Columns: document, kind, query (the row's own words; -1 if it has a kind), impossible. One row per question."""
     gold: Ints
@@ -120,7 +120,7 @@ class Row:
     kind: int
     """The number of the question's kind; -1 = none."""
     query: int
-    """The query with its own words if it has no kind; else -1."""
+    """The query in the question's own words; -1 if the question has a kind."""
     answers: Ints
     barred: Ints
     """The other passages that contain some of the gold or are adjacent to it: they may be right."""

@@ -119,7 +119,7 @@ class Run:
         self.ground.record[name] = asdict(recipe) | {"steps": steps}
 
     def train_judge(self, name: str, judge: Judge, losses: Losses) -> list[tuple[bool, float]]:
-        """Train a network that reads pairs; measure it before and after, and return the questions' best scores."""
+        """Train a teacher, reranker or reader; measure it before and after, and return the questions' best scores."""
         measure_judge(self.ground, f"{name} before", judge)
         self.train(name, judge, losses)
         return measure_judge(self.ground, name, judge)

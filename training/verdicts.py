@@ -81,7 +81,7 @@ def judge(model: Judge, pairs: Sequence[tuple[Tokens, Tokens, bool]]) -> Tensor:
 def teach_verdicts(
     model: Judge, asked: Sequence[Asked], random: Random, size: int, teachers: Sequence[Judge] = ()
 ) -> Iterator[Tensor]:
-    """Yield the losses on batches of pairs; with teachers, half of each target is the mean of their predictions."""
+    """Yield the losses on batches of questions; with teachers, half of each target is their mean prediction."""
     while True:
         pairs = [draw_pair(asked[number], random) for number in random.integers(len(asked), size=size)]
         odds = judge(model, pairs)

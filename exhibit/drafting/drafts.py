@@ -33,7 +33,7 @@ class Draft:
 
     @property
     def key(self) -> str:
-        """The draft's identity, the same in every run: its document and its topic."""
+        """The draft's identity, the same in every run: a hash of its document, its source and its topic."""
         return digest(self.filename, self.kind, self.name)
 
 

@@ -65,7 +65,10 @@ _starting = threading.Lock()  # threads start workers at the same time
 
 @contextmanager
 def _isolate_start(*, script: bool) -> Iterator[None]:
-    """Keep a new process from importing modules of the working folder, and the script of the user unless `script`."""
+    """Prevent a process that starts in the block from importing modules of the working folder.
+
+    Unless `script` is true, prevent it from importing the user's script, too.
+    """
     main = sys.modules["__main__"].__dict__
     hidden = {} if script or main.get("__spec__") else {key: main.pop(key) for key in ["__file__"] if key in main}
     before = os.environ.get("PYTHONSAFEPATH")

@@ -196,7 +196,7 @@ class OpenAI:
         return replace(reply, seconds=time.monotonic() - started)
 
     def _send(self, body: dict[str, object], stop: threading.Event) -> Completion:
-        """Send the request; if the server rejects a parameter, replace it and send the request again at once."""
+        """Send the request; if the server rejects a parameter, rename or omit it, and send the request again."""
         while True:
             with self._lock:
                 if stop.is_set():

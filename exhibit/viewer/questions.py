@@ -197,7 +197,7 @@ class PieceWriter:
             self._put_cases()
 
     def close(self) -> Record:
-        """Write the remaining cases, and return the list's metadata for the page's script."""
+        """Write the questions that are not yet in a piece, and return the list's metadata for the page's script."""
         if self._cases or not self.lines:
             self._put_cases()
         abouts = {name: describe_metric(name) for name in self._metrics}

@@ -143,9 +143,9 @@ def write_page(
 ) -> Path:  # fmt: skip
     """Write a page about runs, with a folder of data files beside it.
 
-    At most `pages` pages of documents are drawn, for the questions in `cases` (None: for all), unfavourable outcomes
-    first. `datasets` are the bundles by name; without them, the bundles that the runs name are used. `say` is called
-    with the reason for each missing page.
+    At most `pages` pages of documents are drawn, for the first `cases` questions (None: for all); questions with
+    unfavourable outcomes are first. `datasets` are the bundles by name; without them, the bundles that the runs name
+    are used. `say` is called with the reason for each missing page.
     """
     notes: list[str] = []
     roots = find_dataset_roots(runs, say=notes.append) if datasets is None else datasets

@@ -174,7 +174,7 @@ def find_regressions(series: Series, requested: Sequence[str] = ()) -> list[Regr
 
 
 def _is_unusual(metric: str, step: Difference, others: Sequence[tuple[Table, Table]]) -> bool:
-    """Return whether a change is much larger than the series's other steps, which vary by chance."""
+    """Return whether a change is much larger than the series's other steps, or whether these are too few to tell."""
     steps = (change_of(before, after, metric) for before, after in others)
     return len(others) < _MIN_STEPS or abs(step.mean or 0.0) > _LARGE * median(map(abs, steps))
 

@@ -173,7 +173,10 @@ def make_sheet(document: Document, number: int, spans: Sequence[tuple[int, int]]
 
 
 def _cut_text(document: Document, spans: Sequence[Span]) -> Record:
-    """Return the words around some spans with their offsets; `breaks` has the indexes of words that begin a line."""
+    """Return the words in and around some spans, each with its offsets.
+
+    `breaks` has the indexes of the words that begin a line.
+    """
     words: list[list[Any]] = []
     breaks = []
     for start, text in drawing.cut_windows(document.text, spans or [Span(0, 0)], around=_AROUND_CHARS):

@@ -160,7 +160,7 @@ def collect_judgments(reviewed: Review, aspect: str) -> dict[Key, str]:
 
 
 def count_right(reviews: Sequence[Review]) -> list[Record]:
-    """Return, for each reviewer, how many of the judged gold passages and judged answers the reviewer calls right."""
+    """Return how often each reviewer calls the gold of a judged question right, and how often its answer."""
     shares = []
     for reviewed in reviews:
         for aspect in ASPECTS:
@@ -212,7 +212,7 @@ class Corrections:
 
 
 def correct(reviews: Sequence[Review], run: ReviewedRun) -> Corrections:
-    """Return the corrections of a run's gold on which the reviewers agree, and a patch for each dataset."""
+    """Return the corrections on which the reviewers agree, in a patch for each dataset, and what stays uncorrected."""
     result = Corrections()
     fixes: dict[str, list[Correction]] = defaultdict(list)
     judgments = group_by_question(reviews)
@@ -300,7 +300,7 @@ class DraftedBundle:
 
     @cached_property
     def rows(self) -> dict[int, Drafted]:
-        """All rows by id, each with its gold: first the rows of train.json, then the rows without a judgment."""
+        """All rows by id, each with its gold: first the rows of train.json, then those of drafts.jsonl."""
         used, drafts = read_asked(self.bundle)
         return {row.id: (row, gold) for row, gold in (*used, *drafts)}
 
@@ -384,9 +384,10 @@ def apply_reviews(
 
 
 def _settle(row: Row, gold: list[Gold], judged: Judged, drafted: DraftedBundle) -> Drafted | None:
-    """Return a judged row: unchanged if most reviewers call it right, otherwise with the first proposed correction.
+    """Return a judged row: with its own gold if most reviewers call it right, otherwise with the first correction.
 
-    Return None if the row is wrong and no reviewer has proposed a correction.
+    Return None if the row is wrong and no reviewer has proposed a correction. A question that a reviewer worded anew
+    gets the new wording.
     """
     who: dict[str, Any] = {"draft": "judged", "judged_by": ", ".join(name for name, _ in judged)}
     reworded = next((words for _, case in judged if (words := case.better.question.strip())), row.question)

@@ -75,7 +75,7 @@ Body = TypeVar("Body", bound=BaseModel)
 
 
 class Form(BaseModel):
-    """The data that a page sends: runs to compare, a bundle whose reviews are applied, or a test with its settings."""
+    """The data that a page sends to compare runs, apply a bundle's reviews, draft questions, or start an evaluation."""
 
     runs: list[str] = []
     bundle: str = Field("", max_length=100)
