@@ -17,7 +17,7 @@ def test_install_refuses_old_python_and_names_required_version(capsys, monkeypat
     assert "Python 3.11 or later is needed, this is 3.9.2" in capsys.readouterr().err
 
 
-def test_install_steps_use_hashed_locks_then_fix_model_and_browser():
+def test_install_steps_use_hashed_locks_and_then_provide_model_and_browser():
     done = list(list_steps(Path("venv"), extras=True))
     pips = [step for step in done if "pip" in step.command]
     assert [step.command[-1] for step in pips] == [

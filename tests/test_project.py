@@ -26,7 +26,7 @@ def test_lock_contains_only_names_versions_and_hashes(name):
         assert re.fullmatch(r"[a-z0-9._-]+==[^\s/@]+( ; [^/@]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?", line), line
 
 
-def test_lock_covers_dependencies_without_heavy_extras():
+def test_lock_contains_base_and_dev_dependencies_but_no_heavy_extras():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     locked = set(re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE))
@@ -91,7 +91,7 @@ def list_tests(path: str) -> set[str]:
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
-def test_requirements_marked_as_working_name_existing_tests():
+def test_each_requirement_marked_as_working_refers_to_existing_tests():
     proofs = [proof for row in ROWS if row["state"] == "works" for proof in row["proof"].split() or [row["what"]]]
     missing = [proof for proof in proofs if proof.partition("::")[2] not in list_tests(proof.partition("::")[0])]
     assert len(ROWS) == 183 and missing == []

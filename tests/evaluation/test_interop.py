@@ -153,7 +153,7 @@ def test_eval_results_export_requires_dataset_and_model_names(runs, tmp_path, ca
     assert "OWNER/NAME" in capsys.readouterr().err
 
 
-def test_every_eval_ever_export_has_every_metric_and_question(runs, tmp_path):
+def test_export_to_every_eval_ever_contains_all_metrics_and_questions(runs, tmp_path):
     assert export(runs / "poor", "every-eval-ever", tmp_path) == 0
     folder = tmp_path / "data" / "exhibit-leases" / "my-firm" / "contract-rag"
     [record] = [path for path in folder.iterdir() if path.suffix == ".json"]

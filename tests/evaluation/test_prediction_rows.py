@@ -134,7 +134,7 @@ def test_predictions_match_rows_by_id_then_question(predictions, dataset):
         ("columns of train.json", "contains the questions of leases with the expected answers"),
     ],
 )
-def test_predictions_reject_rows_without_a_reply_to_a_question(predictions, dataset, rows, message):
+def test_predictions_reject_file_whose_rows_are_ambiguous_or_are_no_replies(predictions, dataset, rows, message):
     truths = json.loads((dataset.root / "train.json").read_text(encoding="utf-8"))
     rows = {
         "a question that occurs twice": [{"question": dataset.cases[0].question, "answer": answer} for answer in "ab"],
@@ -161,7 +161,7 @@ def test_predictions_probe_states_which_fields_are_read(predictions, dataset):
     assert "the passages are not given" in predictions([{"id": 0, "answer": "a"}]).probe(dataset, dataset.cases[:1])[0]
 
 
-def test_predictions_prefer_row_of_same_dataset(predictions, dataset):
+def test_predictions_prefer_row_that_names_the_dataset_of_the_question(predictions, dataset):
     first, second, *_ = dataset.cases
     rows = [
         {"id": first.id, "dataset": "other", "answer": "o"}, {"id": first.id, "dataset": "leases", "answer": "mine"},

@@ -168,7 +168,7 @@ def recheck(bundle, path, tmp_path, *flags):
     return RunFolder(tmp_path / "results" / "r")
 
 
-def test_recheck_scores_over_all_questions_of_the_bundle(tmp_path, bundle, capsys):
+def test_recheck_divides_scores_by_number_of_questions_in_the_bundle(tmp_path, bundle, capsys):
     rows = json.loads((bundle / "train.json").read_text(encoding="utf-8"))
     cases = [{"input": "What is love?", "actualOutput": "x"}]
     for row, answer in zip(rows, (rows[0]["answer"], "", rows[2]["answer"]), strict=False):

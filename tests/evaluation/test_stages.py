@@ -151,7 +151,7 @@ def test_follow_gold_reports_gold_lost_in_retrieval_even_if_the_answer_is_right(
     assert follow(LIGHTS, LIST, LIST, LIST, LIST[2:3], outcome=Outcome.RIGHT)["lost_at"] is None
 
 
-def test_follow_gold_ignores_earlier_loss_when_gold_is_retrieved() -> None:
+def test_follow_gold_ignores_loss_before_retrieval_when_gold_is_retrieved() -> None:
     middle = len(LIGHTS) // 2
     both = [passage(LIGHTS[:middle]), passage(LIGHTS[middle:])]
     assert follow(LIGHTS, both, in_chunks=0.5)["lost_at"] is None
@@ -202,7 +202,7 @@ def answered(*golds: GoldPassage, **reply: Any) -> Case:
         ({"passages": (), "answer": "The Keeper."}, None),
     ],
 )
-def test_lost_at_is_the_stage_that_loses_the_gold(reply: dict[str, Any], lost_at: str | None) -> None:
+def test_field_lost_at_names_the_stage_that_loses_the_gold(reply: dict[str, Any], lost_at: str | None) -> None:
     case = answered(**reply)
     (stages,) = stages_of(case, outcome=find_outcome(case).outcome)
     assert stages["lost_at"] == lost_at

@@ -49,7 +49,7 @@ class ScriptedLlm:
         return [r if isinstance(r, Completion) else Completion(r, tokens_in=5, tokens_out=2) for r in replies]
 
 
-def test_context_numbers_sources_and_names_documents():
+def test_context_gives_each_source_a_number_and_the_name_of_its_document():
     context = make_context(*LEASE)
     assert [source.number for source in context.sources] == [1, 2, 3]
     assert context.text.index("[1] Document: lease.pdf") < context.text.index("[2]")

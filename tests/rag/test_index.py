@@ -57,7 +57,7 @@ def test_faiss_search_orders_equal_scores_by_key(tmp_path):
     assert store.search(np.ones((1, 4), np.float32), 3)[1].tolist() == [[0, 1, 2]]
 
 
-def test_faiss_rows_are_removed_saved_and_loaded_unless_the_file_is_damaged(tmp_path, vectors):
+def test_faiss_store_loads_only_remaining_rows_and_rejects_unsuitable_or_damaged_file(tmp_path, vectors):
     store = faiss.open(tmp_path, None, name="chunk", dimensions=16)
     store.add([2, 5, 9], vectors[:3])
     store.remove([5, 77])

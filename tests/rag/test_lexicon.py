@@ -25,7 +25,7 @@ def make_words(database: Database, texts=TEXTS, *, parts: bool = False) -> Words
     return Words(database)
 
 
-def test_bm25_equals_the_formula(database):
+def test_bm25_scores_equal_the_formula(database):
     words = make_words(database)
     scores, keys = words.search(["rent", "deposit"], 10)
     mean = 6 / 4

@@ -155,7 +155,7 @@ def test_server_refuses_documents_outside_bundle(client, bundle_key, name):
         assert client.get(f"bundle/{bundle_key}/{path}").status_code == 400, path
 
 
-def test_library_does_not_follow_links_out_of_its_folders(served, tmp_path):
+def test_library_lists_no_bundles_behind_links_out_of_its_folders(served, tmp_path):
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "link").symlink_to(served / "datasets_out", target_is_directory=True)
     assert Library([tmp_path / "inside"]).list_bundles() == []
