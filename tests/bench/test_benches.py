@@ -34,7 +34,7 @@ def test_unname_removes_the_document_name_from_a_question(question, expected):
     assert legalbenchrag.unname(question) == expected
 
 
-def test_free_wordings_file_has_200_unique_questions():
+def test_file_of_free_wordings_has_200_different_questions():
     questions = json.loads(legalbenchrag.FREE.read_text(encoding="utf-8"))
     assert len(questions) == len(set(questions.values())) == 200
     assert legalbenchrag.reword("Nobody asked this?", "free") is None
@@ -61,7 +61,7 @@ def test_legalbenchrag_bench_measures_questions_with_and_without_document_names(
     assert rows and not any(row["question"].startswith("Consider") for row in rows)
 
 
-def test_held_out_documents_match_file_names_in_any_letter_case(tmp_path):
+def test_held_out_list_contains_a_file_name_in_any_letter_case(tmp_path):
     (tmp_path / "list.tsv").write_text("benchmark\twhere\tdocument\ncuad\tx\tALPHA-Supply Agreement.PDF\n", "utf-8")
     assert answers.make_key("Alpha-Supply Agreement.pdf") in answers.read_held_out(tmp_path / "list.tsv")
     assert answers.read_held_out(tmp_path / "none.tsv") == set()

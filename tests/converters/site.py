@@ -77,7 +77,7 @@ class _Handler(Handler):
         self.close_connection = True
 
     def get_broken(self) -> None:
-        """Serve 1,000 bytes of a file, or everything after the byte at which a request begins."""
+        """Break off after the first 1,000 bytes of a file, but answer a request for the rest completely."""
         data = self.site.file("CUAD_v1.zip")
         start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
         length = {"Content-Length": str(len(data) - start)}
@@ -89,7 +89,7 @@ def _make_page(body: str) -> bytes:
 
 
 def _list_replies(site: Site) -> dict[str, tuple[Any, ...]]:
-    """Return the replies that are always the same: body, type, status and headers by the first part of the path."""
+    """Return the fixed replies (body, type, status, headers) by the first segment of the URL's path."""
     inside = f"http://inside.example:{site.port}/secret.txt"
     # a page that requests other hosts and local files
     curious = (

@@ -1,4 +1,4 @@
-"""Features of every conversion: the card's command, gold from answers, counts, and linear time."""
+"""Features of every conversion: the card's command, gold from answers, counts of exclusions, and linear run time."""
 
 import json
 import shlex

@@ -67,7 +67,7 @@ def test_contractnli_sample_converts_to_golden_bundle(bundle, golden):
     compare_golden("contractnli", bundle, golden, FIELDS)
 
 
-def test_contractnli_gold_of_repeated_sentence_is_the_occurrence_in_the_source(bundle):
+def test_contractnli_gold_of_a_repeated_sentence_is_the_annotated_occurrence(bundle):
     line = gold_for(bundle, 0, "nda-17")[1]
     text = read_document(bundle / CORPUS / OFFICIAL).text
     [[start, _]] = line["spans"]

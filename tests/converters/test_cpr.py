@@ -1,4 +1,4 @@
-"""CPR: each citation is resolved or listed, and the other modes work."""
+"""CPR: citations are resolved or listed, documents are downloaded, and rows are drafted from search results."""
 
 import json
 from collections import Counter
@@ -181,7 +181,7 @@ def test_resolve_citation_of_a_whole_long_document_returns_no_span():
     assert resolve_citation(index, "CPR 1.1").span is not None
 
 
-def test_resolve_all_splits_bracketed_citations_at_semicolons_outside_headings():
+def test_resolve_all_splits_a_bracket_at_semicolons_except_inside_a_heading():
     index = corpus(
         *RULES, texts={"The Circuit Commercial Court Guide": "---\n\nB.1 Listing; reading; costs\n\nB.1.1 X."}
     )
@@ -254,7 +254,7 @@ def test_cpr_resolves_published_citations_or_lists_them_for_review(data):
     assert [line.split(":")[0] for line in listed] == [f"question {number}" for number in range(35, 41)]
 
 
-def test_cpr_flag_from_search_writes_rows_with_resolvable_citations(samples, tmp_path, capsys):
+def test_cpr_from_search_flag_writes_rows_with_resolvable_citations(samples, tmp_path, capsys):
     out = tmp_path / "new" / "candidates.jsonl"
     search = str(samples / "cpr" / "search" / "ground_truth_costs.json")
     flags = ["--ground-truth-out", str(out), "--from-search", search]

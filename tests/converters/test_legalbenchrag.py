@@ -1,4 +1,4 @@
-"""LegalBench-RAG: the published spans are the gold, whatever the files contain."""
+"""LegalBench-RAG: the published spans are the gold; if a span is wrong, its answer is located instead."""
 
 import json
 import random

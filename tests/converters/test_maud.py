@@ -14,7 +14,7 @@ from tests.conversion import read_source
 
 
 def locate_excerpts(text: str, *excerpts: str) -> list[tuple[str | None, int]]:
-    """Return, for each excerpt, the text between the last `|` and its match, and the number of other matches.
+    """Return, for each excerpt, the text between its match and the `|` before it, and the number of its other matches.
 
     The text is None if the excerpt has no match.
     """
@@ -56,7 +56,7 @@ def test_read_cell_splits_excerpts_and_removes_page_marks(cell, excerpts, pages)
         ("|a|", ("absent words",), [(None, 0)]),
     ],
 )  # fmt: skip
-def test_find_excerpts_prefers_matches_in_order_and_close_together(text, excerpts, places):
+def test_find_excerpts_prefers_matches_in_the_order_of_the_excerpts_and_close_together(text, excerpts, places):
     assert locate_excerpts(text, *excerpts) == places
 
 

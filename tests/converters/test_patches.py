@@ -90,7 +90,7 @@ def test_apply_patches_skips_and_counts_gold_that_changed_since_the_review(bundl
         apply_patches([patch], bundle, tmp_path / "strict", strict=True)
 
 
-def test_apply_patches_excludes_documents_and_questions_with_reason(bundle, tmp_path):
+def test_apply_patches_excludes_documents_and_questions_and_records_the_reasons(bundle, tmp_path):
     first = write(
         tmp_path / "1.json",
         documents=[{"filename": "b.txt.pdf", "reason": "it is a draft"}, {"filename": "z.pdf", "reason": "gone"}],

@@ -19,7 +19,7 @@ def bundle(converted) -> Path:
     return converted("privacyqa")
 
 
-def test_privacyqa_gold_of_repeated_sentence_is_the_occurrence_in_the_source(bundle):
+def test_privacyqa_gold_of_a_repeated_sentence_is_the_annotated_occurrence(bundle):
     (line,) = [line for line in read_gold(bundle) if line["id"] == 1]
     text = read_document(bundle / "corpus" / LARKSPUR).text
     assert line["labels"]["sentence"].endswith("_13")

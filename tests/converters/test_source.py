@@ -1,4 +1,4 @@
-"""Malicious archives and interrupted downloads: a clear message, and no file outside the folder."""
+"""Malicious archives and interrupted downloads: a clear message, and no file outside the target folder."""
 
 import dataclasses
 import hashlib

@@ -1,4 +1,4 @@
-"""Tables: columns are named or guessed, cells hold one or many values, documents have three sources."""
+"""Tables: columns are named or guessed, a cell holds one or several values, and documents are found or downloaded."""
 
 import csv
 import io
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def read(source: Path, *flags: str | Path, tally: Tally | None = None) -> Benchmark:
-    """Read a source without making a bundle of it, which may need a browser."""
+    """Read a source without making a bundle, because printing its documents may need a browser."""
     return table.read(source, options_of(table, "--jobs", 1, *flags), tally or Tally())
 
 
@@ -441,7 +441,7 @@ def documents(tmp_path: Path) -> Path:
 
 
 def write_content(path: Path, content: Any) -> Path:
-    """Write the content in the format of the file: bytes, text, rows or one JSON object."""
+    """Write content to a file: bytes and text unchanged, a list as rows, and any other value as JSON."""
     if isinstance(content, list):
         return write(path, *content)
     data = content if isinstance(content, str | bytes) else json.dumps(content, ensure_ascii=False)
@@ -451,7 +451,7 @@ def write_content(path: Path, content: Any) -> Path:
 
 @pytest.fixture
 def convert_content(convert, documents: Path, tmp_path: Path):
-    """A function that converts content, in the format of the name, with the documents copied as they are."""
+    """A function that writes content to a file of this name and converts it; the documents are copied unchanged."""
 
     def run(name: str, content: Any) -> Path:
         source = write_content(tmp_path / name, content)
@@ -461,7 +461,7 @@ def convert_content(convert, documents: Path, tmp_path: Path):
 
 
 def list_gold(bundle: Path) -> list[tuple[str | None, str, str]]:
-    """Return the file, the way of matching and the text of each line of gold that belongs to a context."""
+    """Return the file, the match method and the text of each line of gold that belongs to a context."""
     rows = read_rows(bundle)
     assert validate(bundle) == []
     return [
@@ -547,7 +547,7 @@ def test_table_locates_named_provisions_with_their_text(shape, convert_content):
     assert all(line["labels"]["provision"] for line in read_gold(bundle))
 
 
-def test_table_notes_cited_provisions_that_no_document_contains(convert_content):
+def test_table_adds_a_note_for_cited_provisions_that_no_document_contains(convert_content):
     rows = [
         {"question": "a", "answer": "x", "citations": ["§ 77 BootMG"]},
         {"question": "b", "answer": "x", "citations": ["§ 3 StGB"]},
@@ -635,7 +635,7 @@ def test_table_replaces_multiple_choice_letter_with_the_words_of_the_option(docu
     assert json.loads(str(row.labels["options"])) == ["EUR 900", "EUR 1,200"]
 
 
-def test_table_reads_grades_and_alternative_sections(convert_content):
+def test_table_reads_grades_and_sections_accepted_as_alternatives(convert_content):
     graded = [{"law": "BootMG", "section": f"§ {number}", "relevance": grade} for number, grade in ((2, 3), (1, 0))]
     accepted = ["§ 2a BootMG", "§ 77 BootMG", "ports_act.txt"]
     rows = [

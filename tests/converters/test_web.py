@@ -114,7 +114,7 @@ def test_web_prints_pictures_and_copies_published_pdfs_unchanged(sample):
     assert (sample.bundle / "corpus" / "order-17.pdf").read_bytes() == sample.site.file("order-17.pdf")
 
 
-def test_web_second_run_requests_only_failed_downloads(sample, monkeypatch, tmp_path):
+def test_web_second_run_requests_only_urls_that_failed_in_the_first_run(sample, monkeypatch, tmp_path):
     monkeypatch.setenv("EXHIBIT_CACHE", str(sample.cache))
     before = Counter(sample.site.asked)
     source = sample.bundle.parent / "urls.txt"
@@ -190,7 +190,7 @@ def test_fetch_all_prints_pages_of_slow_or_faulty_servers(hostile, host, path, p
 
 
 @pytest.mark.parametrize(("host", "path", "reason"), REFUSED)
-def test_fetch_all_reports_failed_downloads_with_reason(hostile, host, path, reason):
+def test_fetch_all_reports_why_each_download_failed(hostile, host, path, reason):
     site, lines = hostile
     assert lines[path].reason == reason
     report(lines, tally := Tally())

@@ -1,4 +1,4 @@
-"""Drafting a bundle from a folder: gold from rules and models is located, and unsure drafts are separate."""
+"""Drafting a bundle from a folder: gold from rules and models is located, and unsure drafts go into a separate file."""
 
 import json
 import math
@@ -67,7 +67,10 @@ def contracts(tmp_path, monkeypatch):
 
 
 def write_contracts(tmp_path, monkeypatch):
-    """Write two contracts and replace the models by stubs; return their folder, a new folder, and the asked files."""
+    """Write two contracts and replace the models by stubs.
+
+    Return the contracts' folder, the output folder, and a list that collects the files about which questions are asked.
+    """
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     source = tmp_path / "contracts"
     source.mkdir()
@@ -86,7 +89,7 @@ def write_contracts(tmp_path, monkeypatch):
 
 
 def prepare(text, spans, texts):
-    """Return a document with this text, and with chunks at these spans with these texts."""
+    """Return a document with this text, whose chunks have these spans and texts."""
     profile = read_profile(Document("a.txt", text, ()))
     table = np.array([[*span, 0, 0] for span in spans], np.int64)
     return Prepared(Entry(-1, "a.txt", "", 0, None, profile, ""), text, (), table, texts, None, None, None)
@@ -151,7 +154,7 @@ def test_draft_info_text_states_review_count_and_error_rate(wrong, judged, messa
     assert message in info.words(200) and info.words(200).startswith("drafted, 40 of 200 reviewed by a person")
 
 
-def test_asker_searches_with_seek_wording_and_applies_threshold_of_playbook():
+def test_asker_uses_the_search_wording_and_the_confidence_threshold_of_a_playbook():
     asked: list[str] = []
 
     class CertainReader(StubReader):
@@ -189,7 +192,7 @@ def test_complete_passage_extends_a_passage_to_whole_sentences(marked, cut, pass
 
 
 class StubEmbedder:
-    """A stub embedder called `legal-told` that recognises one kind of question; only chunk 7 can be its answer."""
+    """A stub embedder called `legal-told` that recognises one kind of question, which only chunk 7 answers."""
 
     name, threads = "legal-told", 1
 
@@ -278,7 +281,7 @@ def test_asker_reads_fewer_chunks_when_an_answer_is_unlikely(monkeypatch, odds, 
     assert (len(embedder.read_texts), judged.status, judged.confidence) == expected
 
 
-def test_asker_marks_draft_as_unsure_when_the_reranker_doubts_the_absence(monkeypatch):
+def test_asker_marks_draft_as_unsure_when_the_reranker_doubts_that_an_answer_is_absent(monkeypatch):
     stub = StubEmbedder(odds=-3.0, again=0.9)
     judged = judge(stub, monkeypatch)
     assert (judged.status, judged.confidence) == ("unsure", 0.5) and stub.hints, "passages are still read"
@@ -310,7 +313,7 @@ def test_asker_proposes_the_whole_chunk_when_answer_words_cross_a_running_head(m
         assert [text[span.start : span.end] for span in judged.spans] == (expected or [text])
 
 
-def test_asker_reports_absence_for_a_document_without_chunks(monkeypatch):
+def test_asker_reports_an_absent_answer_for_a_document_without_chunks(monkeypatch):
     embedder = StubEmbedder(odds=4.0)
     monkeypatch.setattr(embedder, "embed", lambda texts, role: np.empty((0, 20), np.float32))
     assert judge(embedder, monkeypatch) == ("absent", (), 1.0) and embedder.hints == []

@@ -1,4 +1,4 @@
-"""Drafting on a folder: rows of a bundle, titles, the cache, and counts of discarded drafts."""
+"""Drafting from a folder: rows of a bundle, titles, the cache, and counts of discarded drafts."""
 
 import importlib
 from argparse import Namespace
@@ -71,7 +71,7 @@ def test_draft_is_converted_to_a_row_with_its_question_answer_and_labels(contrac
     assert second.is_impossible and second.answer == "" and second.quotes == ()
 
 
-def test_draft_notes_documents_that_match_no_playbook(contracts, monkeypatch, tmp_path):
+def test_draft_adds_a_note_for_documents_that_match_no_playbook(contracts, monkeypatch, tmp_path):
     source = tmp_path / "recipes"
     source.mkdir()
     for name in ("a", "b"):
@@ -233,6 +233,6 @@ def test_card_of_drafts_shows_commands_with_real_folder_names(contracts, monkeyp
         ([Profile("Lease", parties=("A", "B"))], ["Lease"]),
     ],
 )
-def test_title_adds_details_only_if_documents_are_of_the_same_kind(profiles, titles):
+def test_title_gets_details_only_if_another_document_has_the_same_title(profiles, titles):
     drafted = [folder.Drafted(f"{n}.pdf", profile, "", {}, ()) for n, profile in enumerate(profiles)]
     assert list(folder._make_titles(drafted).values()) == titles

@@ -106,7 +106,7 @@ def prepare_text(prepared, text, *starts):
     return prepared.__class__(**{**vars(prepared), "text": text, "chunks": table, "texts": chunks})
 
 
-def test_generator_shows_the_parts_nearest_to_the_topic_with_preceding_text(prepared):
+def test_generator_shows_parts_nearest_to_the_topic_first_and_with_the_text_before_them(prepared):
     text = "".join(f"{number:04d}" for number in range(2500)).replace("1250", "rent")
     topical = prepare_text(prepared, text, 100, 4990)
     model = StubLlm(*(["no json"] * 3))

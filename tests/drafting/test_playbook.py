@@ -48,7 +48,7 @@ def test_shipped_playbook_questions_use_question_kinds_known_to_the_model():
         ("", "Minutes of the choir", None),
     ],
 )
-def test_choose_playbook_selects_by_kind_and_title(kind, title, name):
+def test_choose_playbook_selects_by_kind_and_title_of_the_document(kind, title, name):
     chosen = choose_playbook(find_playbooks(), Profile(title=title, kind=kind))
     assert (chosen.name if chosen else None) == name
 

@@ -21,7 +21,7 @@ def drafted_once(tmp_path_factory):
 
 @pytest.fixture
 def drafted(drafted_once, tmp_path):
-    """A copy of the drafted bundle, and its rows, gold and waiting drafts."""
+    """A copy of the drafted bundle, and its rows, its gold, and the drafts that wait for review."""
     out, *lines = drafted_once
     return shutil.copytree(out, tmp_path / "out"), *lines
 

@@ -50,7 +50,7 @@ def run(name, function, items):
     return open_engine(name, jobs=JOBS).map(function, items)
 
 
-def test_idle_workers_are_reused_until_shutdown_idle():
+def test_idle_workers_are_reused_until_shutdown_idle_ends_them():
     [first], [second] = ([outcome.unwrap() for outcome in run("local", worker_pid, [0])] for _ in range(2))
     assert first == second == run_in_worker(worker_pid, 0) != os.getpid()
     with pytest.raises(DocumentError, match="unlucky"):
@@ -115,7 +115,7 @@ def test_map_completes_other_items_after_an_item_kills_its_worker(name, tmp_path
 
 
 @PROCESSES
-def test_map_gives_the_same_results_when_a_worker_is_killed(name, tmp_path):
+def test_map_returns_every_result_in_order_when_a_worker_is_killed(name, tmp_path):
     values = []
     for outcome in run(name, record_start, [(number, str(tmp_path)) for number in range(40)]):
         number, worker = outcome.unwrap()
@@ -147,7 +147,7 @@ def test_map_starts_only_a_few_items_ahead_of_its_consumer(name, tmp_path):
     outcomes.close()
 
 
-def test_open_engine_runs_single_job_or_item_serially_without_limits():
+def test_open_engine_without_limits_is_serial_for_a_single_job_or_item():
     for options in ({"jobs": 1}, {"jobs": 2, "items": 1}):
         assert type(open_engine("local", limits=None, **options)).__module__.endswith("serial")
         assert type(open_engine("local", **options)).__module__.endswith("local"), "a worker can be ended"
@@ -206,7 +206,7 @@ def test_map_returns_error_for_file_that_exceeds_its_processor_time_limit(name):
 
 
 @PROCESSES
-def test_map_does_not_retry_item_that_crashes_in_library(name):
+def test_map_does_not_retry_item_that_crashes_its_worker(name):
     outcomes = list(run(name, crash_worker, [0, 1, 2, 3]))
     assert [outcome.value for outcome in outcomes] == [0, None, 2, None]
     for item, end in ((3, "exit code 127"), (1, "SIGABRT")):
@@ -215,7 +215,7 @@ def test_map_does_not_retry_item_that_crashes_in_library(name):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
-def test_run_in_worker_limits_memory_by_file_size():
+def test_run_in_worker_allows_more_memory_for_a_larger_file():
     with pytest.raises(LimitError, match="lease.pdf: reading it needs more than 128 MiB of memory, the limit for"):
         run_in_worker(allocate_512_mib, 700)
     assert run_in_worker(allocate_512_mib, 4_000_000) == 512 << 20

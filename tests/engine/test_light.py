@@ -1,4 +1,4 @@
-"""Workers find the functions of the program that starts them; imports load only what they need."""
+"""Workers find the functions of the program that starts them, and an import loads no library that it does not need."""
 
 import os
 import subprocess

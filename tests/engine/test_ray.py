@@ -1,4 +1,4 @@
-"""Our Ray cluster is private and ends with the process; without the extra, the error names the extra."""
+"""Our Ray cluster is private and ends with the process; if the extra `ray` is missing, the error names it."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ def no_ray(monkeypatch):
     monkeypatch.delitem(sys.modules, "exhibit.engine.runners.ray", raising=False)
 
 
-def test_open_engine_names_ray_extra_when_ray_is_missing(no_ray):
+def test_open_engine_error_names_the_ray_extra_when_ray_is_missing(no_ray):
     for wanted in ("ray", "ray:auto", "ray:ray://head.example.org:10001"):
         with pytest.raises(ToolkitError) as caught:
             open_engine(wanted, jobs=2, items=1)
@@ -137,7 +137,7 @@ def wait_until(holds, *, seconds: float = 600) -> None:
 
 
 def read_start_time(pid: int) -> str:
-    """Return when a process began, which distinguishes it from a later process with its number; "" if it has ended."""
+    """Return when a process began, which tells it from a later process with the same id; "" if it has ended."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

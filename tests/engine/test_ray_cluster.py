@@ -64,7 +64,7 @@ def bucket(tmp_path_factory) -> Iterator[Remote]:
 
 @pytest.fixture(scope="module")
 def no_tokens() -> Iterator[None]:
-    """Switch Ray's authentication off; Ray reads the setting once, and an earlier test may have used another."""
+    """Switch Ray's authentication off; make Ray read the setting again, because an earlier test may have changed it."""
     authentication = import_module("ray._private.authentication_test_utils")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "disabled")
@@ -145,7 +145,7 @@ def build_index(source: Remote, folder: Path, engine: str) -> int:
     return Pipeline(config, cache=folder / "cache", engine=engine).index(source, folder / "index").documents
 
 
-def test_index_of_bucket_documents_is_identical_when_node_is_killed(three_nodes, documents, tmp_path, monkeypatch):
+def test_index_of_bucket_equals_the_local_index_when_a_node_is_killed(three_nodes, documents, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     assert build_index(documents, tmp_path / "here", "serial") == 9
     thread, results = start_thread(lambda: build_index(documents, tmp_path / "there", three_nodes.engine))

@@ -77,7 +77,7 @@ def hang(item: tuple[str, str]) -> str:
 
 
 def exceed_time_limit(item: int) -> int:
-    """For item 1, send this process the signal that ends it when its time limit for reading a file is exceeded."""
+    """For item 1, send this process the signal for exceeding its time limit for reading a file."""
     if item == 1:
         with limit_reading("lease.pdf", 100):
             os.kill(os.getpid(), signal.SIGPROF)
@@ -99,7 +99,7 @@ def crash_worker(item: int) -> int:
 
 
 def start_with_memory_limit(code: str) -> int:
-    """Run a program with a memory limit inside a worker, so that other programs of the tests are not watched."""
+    """Run a program with a memory limit in a worker, so that the limit applies to no other program of the tests."""
     from unittest.mock import patch  # import here: it imports asyncio, and few tests need it
 
     with patch("exhibit.engine.limits.MIN_PROGRAM_BYTES", 0), watch_programs(Limits(memory=200 << 20), "lease.html"):

@@ -29,7 +29,7 @@ _ROOT = (
 
 
 def pack(parts: dict[str, str | bytes], *, method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """Return a zip archive of some parts."""
+    """Return a zip archive of files with these names and contents."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", method) as archive:
         for name, content in parts.items():
@@ -38,7 +38,7 @@ def pack(parts: dict[str, str | bytes], *, method: int = zipfile.ZIP_DEFLATED) -
 
 
 def docx(body: str, *, head: str = "", **parts: str) -> bytes:
-    """Return a Word document with this body, XML head, and other parts of word/ by name: styles, footnotes …"""
+    """Return a Word document with this body, XML head, and further files of word/ by name: styles, footnotes …"""
     kinds = {name: name.rstrip("0123456789") for name in parts}
     links = "".join(
         f'<Relationship Id="p{number}" Type="{R}/{kinds[name]}" Target="{name}.xml"/>'

@@ -37,7 +37,7 @@ def test_decode_finds_encoding_by_the_letters_of_the_language(text, encoding):
 
 
 @pytest.mark.parametrize("name", ["page.html", "note.txt", "note.md"])
-def test_read_document_notes_an_encoding_other_than_utf8(tmp_path, name):
+def test_read_document_adds_a_note_about_an_encoding_other_than_utf8(tmp_path, name):
     (tmp_path / name).write_bytes("<p>“the Seller” shall pay £400</p>".encode("cp1252"))
     document = read_document(tmp_path / name)
     assert "£400" in document.text and document.notes == ("read as cp1252, because it is not UTF-8",)

@@ -1,4 +1,4 @@
-"""Folding ignores differences between renderings and maps offsets back; edit distances equal the textbook algorithm."""
+"""Folding ignores differences between renderings and maps offsets back; edit distances match the textbook algorithm."""
 
 import unicodedata
 from itertools import pairwise

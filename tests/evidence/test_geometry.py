@@ -1,4 +1,4 @@
-"""Boxes on a page: which rectangles form a line, its position, the position of each word, and images of pages."""
+"""Positions on a page: the boxes of a quote and of each word, and images of pages."""
 
 import base64
 import io

@@ -47,7 +47,7 @@ def list_hidden(document):
         (f"{SEEN} BT 0 g /F 11 Tf {LINE} {PICTURE}", COVERED),
     ],
 )
-def test_find_hidden_spans_finds_invisible_words_with_the_reason(draw, content, why):
+def test_find_hidden_spans_returns_invisible_words_and_why_they_are_invisible(draw, content, why):
     assert list_hidden(draw(content)) == [(WORDS, why)]
 
 
@@ -81,7 +81,7 @@ def test_find_hidden_spans_checks_only_the_given_pages_of_a_pdf(draw, write):
     assert find_hidden_spans(read_document(write("a.txt", "words"))) == []
 
 
-def test_convert_labels_gold_with_hidden_words_and_notes_the_question_in_bundle_json(tmp_path, convert):
+def test_convert_adds_a_label_and_a_note_for_gold_that_has_invisible_words(tmp_path, convert):
     folder = tmp_path / "documents"
     folder.mkdir()
     (folder / "lease.pdf").write_bytes(drawn_pdf(f"{SEEN} BT 1 g /F 11 Tf {LINE}"))
@@ -126,7 +126,7 @@ def test_blank_hidden_does_not_change_offsets_of_visible_words_and_adds_a_note(d
         ("q 1 0 0 1 2000 0 cm /Form Do Q", CUT_OFF),
     ],
 )
-def test_find_hidden_spans_uses_the_positions_of_form_words_on_the_page(draw, drawn, why):
+def test_find_hidden_spans_places_words_of_a_pdf_form_where_the_page_draws_the_form(draw, drawn, why):
     size = 0.5 if "50 0 0 50" in drawn else 11  # tiny letters are visible if the page enlarges them
     document = draw(f"{SEEN} {drawn}", f"BT 0 g /F {size} Tf {LINE}")
     found = {reason for words, reason in list_hidden(document) if "cap" in words}

@@ -81,7 +81,7 @@ def test_locate_ignores_hyphens_and_case_if_no_stricter_match_exists():
     assert words(locate("nonexclusive license", doc)[0], doc) == ["NON-\nEXCLUSIVE license"]
 
 
-def test_locate_finds_parts_around_omissions():
+def test_locate_finds_the_parts_of_a_quote_around_omissions():
     doc = document("Notice. Either party may end it. Notice. On 30 days' notice, for cause, either party may end it.")
     [match] = locate("On 30 days' notice<omitted>either party may end it", doc)
     assert match.how == "parts" and match.score == 1.0
@@ -91,13 +91,13 @@ def test_locate_finds_parts_around_omissions():
     assert match.spans[0].start == 33
 
 
-def test_locate_finds_parts_in_another_order():
+def test_locate_finds_parts_of_a_quote_that_the_document_has_in_another_order():
     doc = document("November 24, 2009. This Agreement takes effect on signature.")
     [match] = locate("This Agreement takes effect on signature.<omitted>November 24, 2009", doc)
     assert words(match, doc) == ["November 24, 2009", "This Agreement takes effect on signature."]
 
 
-def test_locate_finds_no_match_when_a_part_is_missing():
+def test_locate_finds_no_match_when_a_part_of_the_quote_is_missing():
     assert locate("takes effect<omitted>on a Tuesday", document("It takes effect at once.")) == []
 
 
@@ -139,7 +139,7 @@ def test_locate_finds_no_match_for_a_different_quote(quote):
     assert locate(quote, document(text)) == []
 
 
-def test_locate_finds_paragraphs_separated_by_other_text():
+def test_locate_finds_paragraphs_of_a_quote_that_other_text_separates():
     doc = document("This Agreement may be ended as follows:\n7.3 Effect of the end.\n(a) by either party, at any time.")
     [match] = locate("This Agreement may be ended as follows:\n\n(a) by either party, at any time.", doc)
     assert match.how == "parts"
@@ -150,7 +150,7 @@ def test_locate_refuses_a_match_that_ends_inside_a_ligature():
     assert locate("of", document("an oﬃce and a staﬀ")) == []
 
 
-def test_locate_ignores_missing_paragraphs_under_20_characters():
+def test_locate_ignores_a_missing_paragraph_of_a_quote_under_20_characters():
     clauses = [f"The tenant shall repair the {part} of the house at its own cost and in good time." for part in PARTS]
     doc = document("\nFIGURE 7\n".join(clauses))
     quote = "\n".join([*clauses[:5], "{}", *clauses[5:]])

@@ -22,7 +22,7 @@ NAMESPACE = W.strip("{}")
         ("ordinal", {5: "5"}),
     ],
 )
-def test_format_numeral_follows_the_form(form, numbers):
+def test_format_numeral_writes_numbers_in_each_number_format_of_word(form, numbers):
     assert {number: format_numeral(number, form) for number in numbers} == numbers
 
 

@@ -90,7 +90,7 @@ def test_locate_finds_a_table_that_the_page_prints_by_columns():
     assert "Leith" not in words(match) and "Fresh water" not in words(match)
 
 
-def test_locate_finds_no_table_row_with_another_number():
+def test_locate_finds_no_table_row_whose_number_differs_from_the_quote():
     placement = place_pieces("CA & HERON BROOK & Registered & 2738695 & renewed to 2031 in Ottawa", DOCUMENT)
     text = "CA & HERON BROOK & Registered & 2738695 & renewed to 2031 in Ottawa"
     assert [text[slice(*span)] for span in placement.added] == ["renewed to 2031 in Ottawa"]
@@ -105,7 +105,7 @@ def test_locate_finds_no_match_for_unknown_words_in_markup(frame, data):
 
 
 @given(st.integers(0, len(FEE) - 30), st.integers(30, 90), st.sampled_from(["**", "_", "$", "`"]))
-def test_locate_returns_the_same_span_with_markup_between_words(start, length, sign):
+def test_markup_between_words_of_a_quote_moves_the_located_span_by_at_most_3_characters(start, length, sign):
     piece = FEE[start : start + length].strip()
     plain, marked = locate(piece, DOCUMENT), locate(piece.replace(" ", f" {sign} "), DOCUMENT)
     kept = [char for char in piece if char.isalnum()]
@@ -113,7 +113,7 @@ def test_locate_returns_the_same_span_with_markup_between_words(start, length, s
         assert abs(marked[0].span.start - plain[0].span.start) <= 3 and abs(marked[0].span.end - plain[0].span.end) <= 3
 
 
-def test_table_markup_is_dropped_from_letters_and_split_into_cells():
+def test_letters_of_drops_table_markup_and_cells_of_splits_a_row_into_cells():
     text = "A & \\multicolumn{2}{l}{B} \\\\ [C](u) &amp; D"
     assert letters_of(text).text == "abcd"
     assert next(text[slice(*cell)].strip() for cell in cells_of(text)) == "A" and cells_of("plain words") == []

@@ -43,7 +43,7 @@ def picture(*, angle: float = 0.0, size: tuple[int, int] = (1240, 1754)) -> Imag
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Ocr:
-    """An engine that finds three lines on every page, the last two side by side."""
+    """An OCR engine that finds three lines on every page, the last two side by side."""
     places = [(200, 300, 1000, 340), (200, 400, 700, 440), (750, 402, 1000, 441)]
     lines = [TextLine(*place, text, 0.9) for place, text in zip(places, LINES, strict=True)]
     monkeypatch.setattr("exhibit.evidence.ocr.tesseract.open", lambda language: lambda picture: lines[::-1])
@@ -75,7 +75,7 @@ def test_read_scan_skips_and_names_a_page_that_cannot_be_drawn(tmp_path, engine)
     assert found.document.notes[-1].startswith("not read by OCR: page 2 is damaged and cannot be drawn")
 
 
-def test_read_scan_adds_an_invisible_text_layer_for_every_pdf_reader(scan, tmp_path, engine):
+def test_read_scan_adds_an_invisible_text_layer_that_pdfium_and_pypdf_extract(scan, tmp_path, engine):
     before = read_document(scan)
     found = read_scan(before, tmp_path / "read.pdf", engine)
     assert found is not None and found.confidence == {"2": 0.9}
@@ -231,7 +231,7 @@ WORDS = (
 
 
 def draw_layer_page(tmp_path: Path, layer: Layer, *, drawings: list[bytes] | None = None) -> Any:
-    """Write a layer onto a PDF page of 200 by 100 points; return the page."""
+    """Write a text layer onto a PDF page of 200 by 100 points; return the page."""
     writer = pypdf.PdfWriter()
     page = writer.add_blank_page(200, 100)
     if drawings is not None:
@@ -270,7 +270,7 @@ def test_ocr_text_layer_positions_words_by_letter_widths(tmp_path):
     ("turn", "begin"),
     [(0.0, "q\n"), (90.0, "q 0 1 -1 0 150 -50 cm\n"), (2.0, "q 0.99939 0.0349 -0.0349 0.99939 1.80589 -3.45949 cm\n")],
 )
-def test_ocr_text_layer_rotates_the_page_without_changing_other_content_streams(tmp_path, turn, begin):
+def test_ocr_text_layer_rotates_the_page_and_keeps_its_existing_content_streams(tmp_path, turn, begin):
     own = [b"0 0 m", b"9 9 l S"]
     first, *drawn, _ = streams(draw_layer_page(tmp_path, Layer(turn, WORDS), drawings=own))
     assert first == begin and drawn == [data.decode() for data in own]

@@ -28,7 +28,7 @@ def test_exhibit_has_17_verbs_with_existing_functions():
             assert callable(getattr(import_module(module), function)), target
 
 
-def test_help_lists_verbs_and_exit_codes_and_version_is_printed(capsys, monkeypatch):
+def test_help_lists_verbs_and_exit_codes_and_version_flag_prints_the_version(capsys, monkeypatch):
     for word in ("--help", "-h", "help"):
         assert main([word]) == 0
         shown = capsys.readouterr().out

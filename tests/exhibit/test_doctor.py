@@ -40,7 +40,7 @@ def test_doctor_names_every_extra_that_adds_a_feature(browser, capsys):
     assert {name for name, finding in run_doctor(capsys)[1].items() if finding.group == "extras"} == set(doctor.EXTRAS)
 
 
-def test_doctor_reports_browser_packages_and_free_space(browser, capsys, monkeypatch, tmp_path):
+def test_doctor_reports_the_browser_the_packages_and_the_free_space(browser, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path))
     _, findings = run_doctor(capsys)
     assert findings["browser"] == Finding("programs", "browser", "ok", str(browser))

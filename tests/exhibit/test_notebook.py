@@ -138,7 +138,7 @@ def test_evaluate_result_shows_figures_and_compare_shows_differences(tmp_path, m
         exhibit.evaluate(folder, limitt=3)
 
 
-def test_evaluate_on_two_datasets_adds_all_column_and_reports_failures(tmp_path, monkeypatch):
+def test_evaluate_on_two_datasets_adds_figures_for_all_datasets_and_reports_failures(tmp_path, monkeypatch):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
     folders = [write_bundle(tmp_path / name) for name in ("alder", "birch")]
 

@@ -52,7 +52,7 @@ def test_convert_works_without_playwright_for_pdf_and_text_benchmarks(command_re
     assert (folder / name / "parquet" / "gold.parquet").is_file()
 
 
-def test_convert_names_print_extra_when_pages_must_be_printed(command_results, folder):
+def test_convert_error_names_the_print_extra_when_pages_must_be_printed(command_results, folder):
     assert command_results["table"].code == 1 and not (folder / "table").exists()
     [line] = [line for line in command_results["table"].err.splitlines() if line.startswith("error: ")]
     assert "pip install 'exhibit-rag[print]', then exhibit doctor --fix browser" in line
@@ -67,7 +67,7 @@ def test_draft_without_browser_excludes_html_pages_and_uses_other_documents(comm
 
 
 @pytest.mark.slow
-def test_draft_names_print_extra_when_no_document_can_be_printed(command_results):
+def test_draft_error_names_the_print_extra_when_no_document_can_be_printed(command_results):
     assert command_results["pages alone"].code == 1
     assert "lease.md" in command_results["pages alone"].err
     assert "exhibit-rag[print]" in command_results["pages alone"].err

@@ -2,8 +2,8 @@
 
 Each row changes the honest reply, which is the expected answer with its clause as the only passage. A row
 names the figures that differ from those of the honest reply; all other figures must be the same. `answers`
-maps questions to replies, or is a function for all questions that the documents answer. `passages` makes
-the passages that replace the clause.
+maps questions to answers, or is a function that returns the answer to a question. `passages` makes the
+passages that replace the clause.
 """
 
 import html
@@ -290,13 +290,13 @@ FORMS = [
 
 
 def surroundings(case: QuestionCase) -> str:
-    """Return the clause with 300 characters before and behind it."""
+    """Return the clause with 300 characters before it and 300 after it."""
     start = case.document.index(case.clause)
     return case.document[max(0, start - 300) : start + len(case.clause) + 300]
 
 
 def two_chunks(case: QuestionCase) -> list[dict[str, Any]]:
-    """Return a passage of the clause and the last 60 characters of its document, which are far from it."""
+    """Return one passage that joins the clause and the last 60 characters of its document, which are far apart."""
     return [passage(f"{case.clause}\n\n{case.document[-60:]}", case.file)]
 
 

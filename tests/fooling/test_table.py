@@ -45,7 +45,7 @@ def test_wrong_answer_rows_never_expect_right_outcome(row):
     assert row.gets["outcome"] in ("wrong", "not judged", "wrongly refused")
 
 
-def test_evaluation_judges_90_percent_of_right_and_50_percent_of_wrong_answers(evaluation, honest):
+def test_evaluation_recognises_at_least_90_percent_of_right_and_50_percent_of_wrong_answers(evaluation, honest):
     counts: Counter[tuple[str, bool]] = Counter()
     for row in EVERY:
         figures = evaluation.figures(row.reply, row.questions)

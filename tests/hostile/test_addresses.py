@@ -1,4 +1,4 @@
-"""Every block in IANA's registries of special-purpose addresses, and addresses that embed another."""
+"""Every block in IANA's registries of special-purpose addresses, and addresses that embed another address."""
 
 import ipaddress
 

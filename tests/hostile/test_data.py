@@ -1,4 +1,4 @@
-"""Evaluation refuses a bundle whose files differ from the record."""
+"""Evaluation refuses a bundle whose files differ from the checksums in bundle.json."""
 
 from pathlib import Path
 

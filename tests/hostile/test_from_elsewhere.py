@@ -58,7 +58,7 @@ def test_find_dataset_roots_ignores_a_folder_that_is_not_a_bundle(finished, tmp_
 
 
 @pytest.mark.parametrize("setting", ["llm = 'openai:http://evil.example'", "store = 'milvus:http://evil.example'"])
-def test_preset_that_names_a_server_is_refused_without_the_flag_of_its_setting(tmp_path, setting):
+def test_preset_that_names_a_server_is_refused_unless_a_flag_names_the_server_too(tmp_path, setting):
     preset = tmp_path / "fast.toml"
     name, _, value = setting.partition(" = ")
     preset.write_text(setting, encoding="utf-8")

@@ -1,6 +1,6 @@
 """On damaged input, every reader of external data returns or raises a ToolkitError.
 
-FUZZ_CALLS sets the calls of each kind (`make fuzz`); the same number always makes the same input.
+FUZZ_CALLS sets the number of damaged inputs for each reader (`make fuzz`); the inputs are the same in every run.
 """
 
 import gzip

@@ -84,7 +84,7 @@ MAILS = {
 }
 
 
-def test_hostile_mail_does_not_stop_the_next_mail(tmp_path):
+def test_mail_after_a_hostile_mail_is_still_read(tmp_path):
     paths = []
     for name, make in MAILS.items():
         paths += [tmp_path / f"{name}.msg", tmp_path / f"{name}-good.msg"]

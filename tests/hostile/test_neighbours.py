@@ -1,4 +1,4 @@
-"""Variants of known attacks: endless lines and loops, duplicate archive members, hostile settings."""
+"""Variants of known attacks: lines without an end, and archive members with colliding names."""
 
 import json
 import unicodedata

@@ -32,7 +32,7 @@ AT_ONE_POSITION = {"match", "fullmatch"}
 
 
 def find_methods() -> dict[str, set[str]]:
-    """Return the methods that the product calls on each name of a module; any other use counts as a search."""
+    """Return the methods that the product uses on each name of a module; a use without a method counts as `search`."""
     methods: dict[str, set[str]] = defaultdict(set)
     package = Path(exhibit.__path__[0])
     for path in package.rglob("*.py"):
@@ -53,7 +53,7 @@ def find_methods() -> dict[str, set[str]]:
 
 
 def find_expressions() -> dict[str, tuple[re.Pattern[Any], bool]]:
-    """Return the expressions of all modules by their names, each with whether it is tried only at one position."""
+    """Return the regular expressions of all modules by name, and whether each is tried at only one position."""
     found: dict[str, tuple[re.Pattern[Any], bool]] = {}
     methods = find_methods()
     for info in pkgutil.walk_packages(exhibit.__path__, "exhibit."):

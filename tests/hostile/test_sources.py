@@ -1,4 +1,4 @@
-"""Hostile source files of converters: exports, pages, tables, mails and links are set aside by name."""
+"""Hostile sources: tables that unpack above a limit are refused; special files and links are skipped and named."""
 
 import contextlib
 import os

@@ -95,7 +95,7 @@ class LoopbackHub:
         return {name: content for name, content in commit.files.items() if name != ".gitattributes"}
 
     def fail(self, pattern: str, status: int, times: int = 1) -> None:
-        """Answer the next requests whose method and path match a pattern with an error."""
+        """Answer with an error the next requests whose method and path match a pattern."""
         self.faults.append([pattern, status, times])
 
 

@@ -154,7 +154,7 @@ def make_gold(number: int, *, pages: list[int], **fields: object) -> Gold:
     return Gold.model_validate({**record, "pages": pages, "how": "exact" if pages else "absent", **fields})
 
 
-def test_choose_orders_examples_by_location_page_count_and_length():
+def test_choose_puts_examples_of_readable_length_located_on_a_single_page_first():
     rows = [
         make_row(0, ""),
         make_row(1, "x" * 300, "a.pdf"),  # not found

@@ -192,7 +192,7 @@ def test_tile_ends_chunk_at_best_break_in_second_half(text, end):
     assert next(tile(text, 10)) == (0, end)
 
 
-def test_chunk_with_half_of_gold_gets_a_higher_grade():
+def test_chunk_with_half_of_the_gold_gets_a_higher_grade_than_a_chunk_with_less():
     line = Gold(id=0, context=0, filename="a", pages=[], spans=[(5, 15)], alternatives=[], how="exact")
     assert score_chunks([line], {"a": [(0, 7), (7, 20)]}) == {"a#0-7": 1, "a#7-20": 2}
 

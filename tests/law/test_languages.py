@@ -27,7 +27,7 @@ LAWS = [
         ("pt", "o art. 5º, XXXV, da Constituição Federal", ("art. 5º", ("XXXV",), "cf")),
     ],
 )
-def test_find_provisions_reads_label_subdivisions_and_law(language, text, expected):
+def test_find_provisions_reads_the_label_the_subdivisions_and_the_law(language, text, expected):
     [found] = find_provisions(text, choose_system(language), LAWS)
     assert (found.label, found.below, found.law) == expected
 

@@ -45,7 +45,7 @@ def format_span(start: int, end: int, text: str) -> str:
 
 
 def structure(document: Document) -> Iterator[str]:
-    """Yield the tree of sections as an indented list, and the headings that make them."""
+    """Yield the sections as an indented list, the section path at every 700th character, and the headings."""
     yield "# sections"
     root = read_structure(document)
     for section in root.walk():
@@ -59,7 +59,7 @@ def structure(document: Document) -> Iterator[str]:
 
 
 def lines_of(document: Document) -> Iterator[str]:
-    """Yield each line with its properties: in a table of contents, after a gap, fresh, title, prose …"""
+    """Yield the span of the table of contents, and each line with its properties: after a gap, a title, prose …"""
     yield f"contents {find_contents(document.text)}"
     for line in read_lines(document):
         known = [name for name, holds in (
@@ -70,7 +70,7 @@ def lines_of(document: Document) -> Iterator[str]:
 
 
 def read(name: str) -> Iterator[str]:
-    """Yield a line for each item that is read from a text."""
+    """Yield what is read from a text, line by line: its profile, sections, lines, references, sentences and clauses."""
     text = TEXTS[name].read_text(encoding="utf-8")
     document = Document(TEXTS[name].name, text)
     profile = read_profile(document)

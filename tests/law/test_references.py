@@ -234,7 +234,7 @@ def test_find_references_reads_each_form(text: str, expected: str) -> None:
         "the ROME I visited; gdprs",
     ],
 )
-def test_find_references_ignores_similar_text(text: str) -> None:
+def test_find_references_ignores_text_that_only_resembles_a_reference(text: str) -> None:
     assert read_references(text) == []
 
 
@@ -319,7 +319,7 @@ def test_reference_corpus_contains_provisions_of_documents_and_cited_provisions(
     assert corpus.contains(find_references(reference)[0]) is there
 
 
-def test_read_numbers_adds_paragraphs_of_the_same_kind_as_siblings():
+def test_read_numbers_makes_listed_paragraphs_siblings_if_they_are_numbered_alike():
     def paths(text: str) -> list[str]:
         numbers = read_numbers(text, 0, plural=True)
         return [" ".join(path) for path in numbers.paths] if numbers else []

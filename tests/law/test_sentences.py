@@ -56,7 +56,7 @@ def test_extend_to_sentences_includes_list_after_colon_up_to_limit():
         "",
     ],
 )
-def test_asks_yes_or_no_is_false_for_other_questions(question):
+def test_asks_yes_or_no_is_false_for_questions_that_expect_more_than_yes_or_no(question):
     assert not asks_yes_or_no(question)
 
 
@@ -79,5 +79,5 @@ def test_asks_yes_or_no_is_false_for_other_questions(question):
         ("is the licence non-exclusive?", "The Licensor grants a non-exclusive right.", False),
     ],
 )
-def test_says_contrary_is_true_for_refused_rights_and_permitted_acts(question, clause, contrary):
+def test_says_contrary_is_true_if_a_clause_denies_what_the_question_asks_about(question, clause, contrary):
     assert says_contrary(question, clause) is contrary

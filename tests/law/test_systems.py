@@ -1,4 +1,4 @@
-"""Laws of other countries become trees of only those parts that the file of their legal system names."""
+"""A law becomes a tree that contains only the kinds of parts named in the file of its legal system."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Typed values are found in any spelling, equal if they mean the same, and keep their format."""
+"""Typed values are found in any spelling, are equal if they mean the same, and keep their format when rewritten."""
 
 from datetime import date
 from decimal import Decimal
@@ -54,7 +54,7 @@ def test_equal_values_in_any_spelling_have_equal_keys(text, kind, key):
 @pytest.mark.parametrize(
     "text", ["Section 5.2 of it", "thirty (40) days", "sixty 60 days", "February 30, 2016", "fine china", "one of them"]
 )
-def test_find_values_ignores_other_text_and_contradictory_numbers(text):
+def test_find_values_ignores_contradictory_numbers_and_text_that_only_resembles_a_value(text):
     assert find_values(text) == []
 
 

@@ -1,4 +1,4 @@
-"""Embedders return the right vectors in order for any text, or a clear error without a model."""
+"""Embedders return correct vectors in the order of the texts; without a model, they raise a clear error."""
 
 import hashlib
 import zlib
@@ -31,7 +31,7 @@ def model() -> MiniLM:
     return minilm.open(None)
 
 
-def test_minilm_fp32_vector_equals_official_model():
+def test_minilm_fp32_vector_equals_the_vector_of_the_official_model():
     vector = open_model(minilm, "fp32").embed([CLAUSE], role="passage")[0]
     # values computed by sentence-transformers 5 with torch 2
     expected = [0.0137680, 0.0512231, 0.0425297, -0.0292187, 0.0042983, 0.0083593, -0.0356275, -0.0495136]
@@ -46,7 +46,7 @@ def test_int8_vectors_are_close_to_fp32_vectors(plugin):
     assert open_model(plugin, "int8").name != open_model(plugin, "fp32").name
 
 
-def test_minilm_vectors_are_unit_length_ordered_and_independent_of_batch(model):
+def test_minilm_returns_unit_vectors_in_text_order_independent_of_the_batch(model):
     texts = [text * repeat for repeat in (1, 9, 3) for text in CLAUSES]
     vectors = model.embed(texts, role="passage")
     assert vectors.dtype == np.float32 and vectors.shape == (len(texts), model.dimensions)

@@ -1,4 +1,4 @@
-"""The network: weights, batches of equal lengths, graphs in the cache; a tiny model of sentence-transformers."""
+"""The neural network: its weights, batches of texts of equal length, cached graphs, and sentence-transformers."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -34,7 +34,7 @@ def test_decode_finds_token_spans_with_highest_score(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_best_range_returns_the_highest_scoring_token_range_inside_quotes(seed: int) -> None:
+def test_best_range_returns_the_highest_scoring_token_range_inside_any_quoted_span(seed: int) -> None:
     tokens = np.random.default_rng(seed).normal(size=(8, 3)) * 2
     quotes = [(1, 4), (5, 8)]
     inside = [(a, b) for low, high in quotes for a in range(low, high) for b in range(a + 1, high + 1)]
@@ -99,7 +99,7 @@ def test_passage_vector_scores_highest_for_the_question_kind_that_the_passage_an
     assert kinds.answers(law, passages)[0] > 0 > kinds.answers(law, passages)[1:].max()
 
 
-def test_reader_confidence_combines_vector_evidence_with_scores() -> None:
+def test_reader_confidence_depends_on_passage_scores_and_on_the_odds_from_vectors() -> None:
     model = reader.shared_reader()
     unlikely, likely = (model.confidence([0.0], spot=spot) for spot in (-3.0, 3.0))
     assert unlikely < 0.3 and likely > 0.7 and model.confidence([-6.0], spot=3.0) < likely
@@ -109,7 +109,7 @@ def test_reader_confidence_combines_vector_evidence_with_scores() -> None:
     assert model.confidence([-4.0] * 3 + [-60.0], spot=1.0) == pytest.approx(thrice), "the fourth changes nothing"
 
 
-def test_low_scoring_passages_do_not_increase_document_evidence() -> None:
+def test_low_scoring_passages_do_not_raise_the_odds_that_a_document_has_an_answer() -> None:
     kinds = reader.shared_kinds()
     kind = reader.QuestionKind("Which law governs?", number=7)
     few = np.array([-1.0, -2.0, -3.0], np.float32)
@@ -119,7 +119,7 @@ def test_low_scoring_passages_do_not_increase_document_evidence() -> None:
 
 
 @pytest.mark.slow
-def test_reader_scores_equal_trained_weights() -> None:
+def test_reader_scores_equal_scores_computed_from_the_trained_weights() -> None:
     model = reader.Reader("fp32")
     weights = network.merge(network.OFFICIAL.weights(), network.read_lowrank(reader.WEIGHTS))
     [pair] = model.tokenise(QUESTION, [RENT])

@@ -123,7 +123,7 @@ def test_bundle_files_are_written_in_utf8_with_unix_newlines(converted, tmp_path
     assert read_info(tmp_path / "bundle.json").patches == [entry]
 
 
-def test_readers_report_the_position_in_an_unreadable_file(tmp_path):
+def test_readers_report_the_position_of_the_fault_in_an_unreadable_file(tmp_path):
     path = tmp_path / "gold.jsonl"
     path.write_bytes(json.dumps(GOLD).encode() + b"\n\n" + b'{"a": "\xe9"}\n')
     at = path.read_bytes().index(b"\xe9")

@@ -70,7 +70,7 @@ def test_row_refuses_a_passage_for_an_impossible_question():
         {"how": "guessed"}, {"pages": [0]}, {"score": 1.5}, {"filename": None},
     ],
 )  # fmt: skip
-def test_gold_refuses_inconsistent_fields(change):
+def test_gold_refuses_invalid_and_inconsistent_fields(change):
     assert Gold.model_validate_json(json.dumps(GOLD)).spans == [(3, 9)]
     with pytest.raises(ValidationError):
         Gold.model_validate_json(json.dumps({**GOLD, **change}))

@@ -33,7 +33,7 @@ def make_better(**fields: object) -> Better:
     return Better.model_validate_json(json.dumps(fields))
 
 
-def test_corrected_gold_cannot_have_passages_and_be_impossible():
+def test_corrected_question_cannot_have_passages_and_be_impossible():
     assert make_better(contexts=[PASSAGE]).has_correction and make_better(is_impossible=True).has_correction
     assert not make_better(answer="ten").has_correction
     with pytest.raises(ValidationError, match="is_impossible is true, but there are passages"):
@@ -50,7 +50,7 @@ def test_corrected_gold_cannot_have_passages_and_be_impossible():
         ({"is_impossible": True}, False),
     ],
 )
-def test_correction_requires_passages_unless_impossible(fields, fits):
+def test_correction_must_have_either_passages_or_an_impossible_question(fields, fits):
     refused = pytest.raises(ValidationError, match="must have contexts if is_impossible is false|at least 1 item")
     with nullcontext() if fits else refused:
         assert patch(corrections=[{**CORRECTION, **fields}]).corrections
@@ -79,7 +79,7 @@ def test_patch_refuses_invalid_fields_and_is_frozen(fields):
         patch().about = "other"  # type: ignore[misc]
 
 
-def test_digest_gold_depends_only_on_files_and_words():
+def test_digest_gold_depends_on_files_words_and_their_order_but_not_on_white_space():
     content = json.dumps([["é.pdf", "the rent"], [None, ""]])
     assert digest_gold([("é.pdf", " the\n rent "), (None, None)]) == hashlib.sha256(content.encode("ascii")).hexdigest()
     assert digest_gold([("a", "x"), ("b", "y")]) != digest_gold([("b", "y"), ("a", "x")])

@@ -62,7 +62,7 @@ def test_describe_disk_error_names_the_path_and_the_remedy(error, message):
     assert describe_disk_error(error) == message
 
 
-def test_describe_disk_error_raises_other_errors_unchanged():
+def test_describe_disk_error_raises_again_an_error_that_is_not_about_the_disk():
     with pytest.raises(BrokenPipeError):
         describe_disk_error(BrokenPipeError(errno.EPIPE, "broken pipe"))
 

@@ -77,7 +77,7 @@ def list_missing(folder: Path) -> list[str]:
     return [line.partition(":")[0] for line in describe_missing_parts(open_bundle(folder))]
 
 
-def test_list_missing_names_missing_files_and_fields_of_a_bundle(tmp_path):
+def test_list_missing_returns_the_files_and_fields_that_a_bundle_lacks(tmp_path):
     always = ["no bundle.json", "no gold.jsonl"]
     assert list_missing(write_minimal(tmp_path / "a", [])) == [*always, "no question names a passage or a document"]
     assert list_missing(write_minimal(tmp_path / "b", [], [{"filename": "a.txt"}])) == [

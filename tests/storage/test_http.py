@@ -109,7 +109,7 @@ def test_connection_errors_become_http_errors_without_secrets(error, kind, words
     assert caught.value.transient is transient and "planted" not in str(caught.value)
 
 
-def test_response_has_content_type_lines_and_body():
+def test_response_has_a_content_type_a_body_and_the_lines_of_the_body():
     got = response(200, {"Content-Type": "Text/HTML ; charset=x", "X-A": "b"}, parts=[b"a\nb", b"c\n\n", b"d"])
     assert (got.kind, got.headers["x-a"], got.status) == ("text/html", "b", 200)
     assert list(got.lines()) == ["a", "bc", "", "d"] and got.read() == b"a\nbc\n\nd"
@@ -166,7 +166,7 @@ def test_body_exactly_at_the_size_limit_is_read():
     assert decode(gzip.compress(b"x" * 1000, mtime=0), "gzip") == b"x" * 1000
 
 
-def test_read_events_parses_json_lines_with_and_without_names():
+def test_read_events_parses_named_and_unnamed_json_events():
     lines = [": hello", "event: answer", 'data: {"a":', "data: 1}", "", '{"b": 2}', "id: 3", "data:", "data: [DONE]"]
     lines += ["event: end"]
     assert list(read_events(lines)) == [

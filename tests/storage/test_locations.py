@@ -61,7 +61,7 @@ def test_remote_path_with_special_characters_is_unchanged(name):
     assert pickle.loads(pickle.dumps(file)) == file
 
 
-def test_list_files_and_read_start_download_no_files(memory, downloads):
+def test_no_file_is_downloaded_by_list_files_list_file_or_read_start(memory, downloads):
     put(memory / "a/one.txt", b"123")
     put(memory / "a/deep/two.txt")
     assert list_files(memory / "a") == {"deep/two.txt": 5, "one.txt": 3}

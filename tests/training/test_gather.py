@@ -94,7 +94,7 @@ def test_gather_command_writes_a_pack_that_load_pack_reads_unchanged(
     assert "left out: cuad: document on the list: 1" in capsys.readouterr().out
 
 
-def test_list_rows_marks_a_passage_that_contains_any_whole_gold_span_as_answer(tmp_path: Path) -> None:
+def test_list_rows_marks_as_answer_a_passage_that_contains_a_whole_gold_span(tmp_path: Path) -> None:
     pack = gather([write_contracts(tmp_path / "cuad")], excluded=Excluded())
     number = list_rows(pack)[0].number
     numbers = range(*pack.passages_of(int(pack.rows[number, 0])).indices(len(pack.passages)))

@@ -61,7 +61,7 @@ def test_people_questions_table_has_passage_texts_from_the_published_documents(t
     assert (table / "documents" / "nda.txt").read_text(encoding="utf-8") == AGREEMENT
 
 
-def test_people_read_text_names_a_missing_document(tmp_path: Path) -> None:
+def test_error_of_read_text_names_the_missing_document(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no file 'Nowhere.txt'"):
         people.read_text(tmp_path, "cuad/Nowhere.txt")
 

@@ -50,7 +50,7 @@ def make_head(seed: int) -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory: pytest.TempPathFactory, pack: Pack) -> Path:
-    """Return a folder with small initial weights, and the output of the program."""
+    """Return a folder that contains small initial weights and the output of the training program."""
     folder = tmp_path_factory.mktemp("taught")
     save_pack(pack, folder / "pack.npz")
     networks = {"minilm": tiny_weights(), "teacher": make_head(5)}
@@ -100,7 +100,7 @@ def test_ship_averages_old_and_taught_weights(taught: Path, pack: Pack) -> None:
         assert set(record["documents"]["cuad"]) == {"one before", *trained}
 
 
-def test_ship_writes_the_reranker_teacher_from_a_careful_training(taught: Path) -> None:
+def test_ship_writes_the_reranker_teacher_as_trained_by_the_recipe_careful(taught: Path) -> None:
     command = ["--pack", "pack.npz", "--base", "base.safetensors", "--models", "models", "--out", "deep"]
     places = [word if word.startswith("-") else str(taught / word) for word in command]
     assert teach.main([*places, "--only", "careful", "--device", "cpu", "--steps", "2", "--sample", "4"]) == 0
@@ -115,7 +115,7 @@ def test_ship_writes_the_reranker_teacher_from_a_careful_training(taught: Path) 
     assert record["documents"]["cuad"] and not (taught / "deep" / "reader.safetensors").exists()
 
 
-def test_teach_and_ship_write_all_that_was_trained_of_the_model_for_yes_no_questions(
+def test_teach_and_ship_write_every_trained_matrix_of_the_yes_no_model(
     taught: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained: list[Encoder] = []
@@ -242,7 +242,7 @@ def test_keep_words_sets_vectors_of_unused_words_to_zero(tmp_path: Path) -> None
     assert read_base(tmp_path / "base.safetensors")["minilm"]["a"].tolist() == [[1, 1], [1, 1]]
 
 
-def test_list_wordings_returns_separate_wordings_for_each_role(pack: Pack) -> None:
+def test_list_wordings_returns_own_wording_and_training_wordings_separately(pack: Pack) -> None:
     own, train = list_wordings(pack, "own"), list_wordings(pack, "train")
     assert len(own[0]) == 1 and len(train[0]) >= 12 and not set(own[0]) & set(train[0])
 

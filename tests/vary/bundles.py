@@ -139,11 +139,11 @@ def variants(shared_folder: Path) -> Callable[..., Path]:
 
 
 def read_parent(root: Path) -> TextCorpus:
-    """Return the bundle as text."""
+    """Write the bundle that the tests vary, and return its corpus as text."""
     return read_corpus(open_bundle(write_parent(root)), Tally())
 
 
 def vary_corpus(corpus: TextCorpus, kind: str, *, seed: int = 3, tally: Tally | None = None) -> TextCorpus:
-    """Return the corpus after a kind of variation."""
+    """Return the corpus as this kind of variation changes it."""
     name, argument = read_kind(kind)
     return KINDS[name].vary(corpus, VaryRequest(seed, argument), tally or Tally())

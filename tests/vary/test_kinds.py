@@ -40,7 +40,7 @@ def change_values(text, answer, gold, question="What?", *, seed=1):
     return ValueChanger(document, [row], seed=seed).changes()
 
 
-def test_vary_kind_figures_changes_words_digits_and_answer_together(corpus):
+def test_vary_kind_figures_changes_a_value_in_words_in_digits_and_in_the_answer(corpus):
     after = vary_corpus(corpus, "figures")
     for row in after.rows:
         new, old = keys_of(row.labels["new"]), keys_of(row.labels["old"])
@@ -89,7 +89,7 @@ def test_vary_kind_figures_changes_every_statement_of_the_same_fact():
     assert max(edit.end for edit in changes.edits) < text.index("Claims")
 
 
-def test_vary_kind_figures_chooses_a_number_that_fits_the_preceding_article():
+def test_vary_kind_figures_chooses_a_number_that_fits_the_preceding_a_or_an():
     text = "The tenant has an eight (8) day period to pay."
     for seed in range(8):
         for edit in change_values(text, "8 days", text, seed=seed).edits:
@@ -178,7 +178,7 @@ def test_vary_kind_injection_changes_every_document_but_not_the_gold(corpus, way
         assert row.labels["injection"] == way
 
 
-def test_vary_kind_injection_is_visible_and_in_footnotes_by_default(corpus):
+def test_vary_kind_injection_uses_visible_text_and_footnotes_by_default(corpus):
     after = vary_corpus(corpus, "injection", seed=0)
     assert {row.labels["injection"] for row in after.rows} == {"visible", "footnote"}
 

@@ -47,7 +47,7 @@ def figures(variants):
 
 @pytest.fixture(scope="module")
 def others(tmp_path_factory):
-    """The flag that names other documents, with which a corpus grows."""
+    """The flag that names a folder of documents to add to a corpus."""
     folder = tmp_path_factory.mktemp("others")
     for number in range(3):
         (folder / f"note-{number}.txt").write_text(f"A note on matter {number}.", encoding="utf-8")
