@@ -155,7 +155,7 @@ def read_papers() -> list[dict[str, Any]]:
 
 
 def list_published(metric: str, dataset: str) -> Iterator[tuple[str, bool, list[float]]]:
-    """Yield each published curve of a metric: its title, whether it used the same questions, and a value for each k."""
+    """Yield each published curve of a metric: its title, whether it is for our questions, and a value for each k."""
     for paper in read_papers():
         for method in paper["method"]:
             if values := method.get(metric.removeprefix("char_"), {}).get(dataset):

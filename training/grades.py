@@ -235,7 +235,7 @@ class Page:
 
 
 def make_pages(questions: Sequence[Question], random: Random, *, size: int, gold: float) -> list[Page]:
-    """Return all questions in pages of up to `size` questions about a document, in random order.
+    """Return all questions in random order, as `Page` objects with up to `size` questions about one document each.
 
     Passages that are not candidates of a question, because the embedder ranks them low, have probability 0.
     """

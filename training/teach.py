@@ -180,7 +180,7 @@ def train_verdicts(task: Run, random: Random) -> None:
 
 
 def run(task: Run, random: Random, *, careful: bool) -> None:
-    """Train the teacher and then its students, and write each as soon as it is trained."""
+    """Train the teacher, then train and write its students; with `careful`, train and write only the teacher."""
     ground, device, pack, minilm = task.ground, task.ground.device, task.ground.pack, task.base["minilm"]
     starts = {name: merge(minilm, read_tensors(task.models / f"{file}.safetensors")) for name, file in FILES.items()}
     encoder = Encoder(starts["embedder"], rank=RECIPES["embedder"].rank, seed=1).to(device)

@@ -441,7 +441,7 @@ def count_processors() -> int:
 
 
 def choose_variant(what: str, plugin: str, argument: str | None) -> str:
-    """Return the precision of a model that `argument` names: int8 (the default), or fp32 as the reference."""
+    """Return the precision that `argument` names for a model: int8 (the default), or fp32, the reference."""
     variant = argument or "int8"
     if variant not in VARIANTS:
         known = ", ".join(f"{plugin}:{known}" for known in VARIANTS)

@@ -1,4 +1,4 @@
-"""The extractive reader: a model that finds the exact words in passages that answer a question, if any.
+"""The extractive reader: a model that finds, in passages, the exact words that answer a question, or finds none.
 
 It is MiniLM with 6.3 MB of low-rank weights and three heads. The heads predict whether a passage answers, whether the
 answer is yes, and for each token whether it is inside, begins or ends the quote or the short answer. A separate model
@@ -81,7 +81,7 @@ class Kinds:
         return self._kinds[best] if likely[best] >= self._least * likely.sum() else QuestionKind()
 
     def answers(self, kind: QuestionKind, passages: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Return, for each passage, the log-odds that it answers a question of this kind, computed from its vector."""
+        """Return, from the passages' vectors, the log-odds that each passage answers a question of this kind."""
         weight, bias, *_ = (array[kind.number] for array in self._spots)
         odds: npt.NDArray[np.float32] = passages @ weight + bias
         return odds

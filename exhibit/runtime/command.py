@@ -188,7 +188,7 @@ class ChangedStream:
 
 @contextmanager
 def escape_terminal() -> Iterator[None]:
-    """Escape control characters on a terminal within the block; a file or a pipe receives every byte unchanged."""
+    """Within the block, escape control characters for a terminal; a file or a pipe receives every byte unchanged."""
     stream: Any = sys.stdout
     if hasattr(stream, "reconfigure"):  # escape a character that an older encoding (cp1252, latin-1) lacks
         stream.reconfigure(errors="backslashreplace")

@@ -27,7 +27,7 @@ def load_plugin(package: str, wanted: str) -> tuple[ModuleType, str | None]:
 
 
 def list_plugins(package: str) -> list[str]:
-    """Return the names of a package's plug-ins, sorted; files that start with `_` and subfolders are not plug-ins."""
+    """Return the sorted names of a package's plug-ins; subfolders, and files that start with `_`, are not plug-ins."""
     return sorted({*list_own_plugins(package), *points_of(package)})
 
 

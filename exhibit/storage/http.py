@@ -302,7 +302,7 @@ class HttpClient:
                 url = urljoin(url, target)
 
     def _without_secrets(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return the headers that contain no secret: only these may be sent to another server."""
+        """Return the headers that contain no secret: only these may follow a redirect to another server."""
         return {
             name: value
             for name, value in headers.items()

@@ -1,4 +1,4 @@
-"""Selects the document pages to show with each question, and draws each of them once, up to a limit."""
+"""Selects the document pages to show with each question, and draws each page once, up to a limit of pages."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -56,7 +56,7 @@ Side = RunQuestion | None  # a question in one of the runs; None if the run does
 
 
 def explain_outcome(row: RunQuestion) -> list[str]:
-    """Return sentences that explain a question's outcome; the last sentence is the reason or the error message."""
+    """Return sentences that explain a question's outcome; those of a failed question include its error message."""
     meaning = OUTCOMES[row.outcome].meaning
     if row.outcome is Outcome.FAILED:
         return [meaning, "The error:", row.reply.error or "unknown"]

@@ -32,7 +32,10 @@ from exhibit.viewer.report import find_dataset_roots, write_report
 
 @cli.guarded()
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return 1 for an error or, with --fail-on-regression, for a regression, and 4 for a failed check of `index`."""
+    """Run a subcommand and return its exit code.
+
+    The code is 1 for an error, 1 for a regression if --fail-on-regression is given, and 4 if a check of `index` fails.
+    """
     options = _make_parser().parse_args(argv)
     return int(options.work(options))
 

@@ -1,4 +1,4 @@
-"""Runs one item after another in this process, without limits: for debugging, and for work too small for processes."""
+"""Runs one item after another in this process and applies no limits: for debugging, and for small work."""
 
 from collections.abc import Callable, Iterable, Iterator
 

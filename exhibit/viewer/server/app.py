@@ -93,7 +93,7 @@ class QuestionRequest(AddedQuestion):
 class Views:
     """The request handlers for the served folders.
 
-    New documents and bundles are written to the first folder, runs to the last.
+    Uploaded documents and drafted bundles are written to the first folder, runs to the last.
     """
 
     def __init__(self, folders: Sequence[Path], *, token: str) -> None:

@@ -102,7 +102,7 @@ class Jobs:
         return ""
 
     def stop(self, job: Job) -> None:
-        """Stop a job as Ctrl-C does: its finished work stays on disk, and the job can be resumed."""
+        """Stop a job as Ctrl-C does: its finished work stays on disk, and an evaluation can be resumed."""
         with suppress(OSError, ValueError):
             if self.find_state(job) == "running":  # after its end, the process number may belong to another process
                 os.killpg(int((self._folder / job.key / PID).read_text(encoding="ascii")), signal.SIGINT)

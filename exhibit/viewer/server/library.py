@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 
 def remember(size: int, work: Callable[[Path], Result]) -> Callable[[Path], Result]:
-    """Return `work` with a cache of `size` results by folder; if the folder's files change, `work` is called again."""
+    """Return `work` with a cache of its results for `size` folders; if a folder changes, `work` is called again."""
 
     @lru_cache(maxsize=size)
     def compute(folder: Path, _: tuple[float, ...]) -> Result:
@@ -157,7 +157,7 @@ _list_bundle, _list_run = remember(_MAX_FOLDERS, _make_bundle_line), remember(_M
 
 
 def list_questions(bundle: BundleFolder) -> list[QuestionLine]:
-    """Return the questions of a bundle, each with the document that its contexts or its gold name."""
+    """Return the questions of a bundle, each with the document that is named in its contexts or its gold."""
     gold = {line.id: line for line in reversed(bundle.gold)}
     lines = []
     for row in bundle.questions:
