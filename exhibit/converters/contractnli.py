@@ -75,7 +75,7 @@ INFO = DatasetInfo(
         - If the source's raw/ folder has a PDF of a document, this PDF is used. HTML and plain text from that folder
       are printed without scripts and external pictures. Otherwise the source's extracted text is printed.
         - In documents printed from the source's text, the source's offsets are converted exactly. In official
-      files its words are searched; further locations of these words are alternatives.
+      files the words of the evidence are searched; their further locations are alternatives.
         - Many agreements are forms with blanks, and a few are in the release twice under two names.""",
 )
 
@@ -198,7 +198,7 @@ def _make_document(
     record = contract.record
     path = files.get(record.name)
     if path is None and files:
-        tally.note("no file in raw/, so its text is printed", record.name)
+        tally.note("document without a file in raw/: its text is printed", record.name)
     document = RawDocument(contract.filename, title, text=record.text, source=record.url)
     if path is None or path.suffix.lower() == ".pdf":
         return replace(document, path=path)
@@ -235,7 +235,7 @@ def _read_evidence(contract: _Contract, annotation: _Annotation, place: str, tal
         start, end = spans[index] if 0 <= index < len(spans) else (0, 0)
         words = text[start:end].strip() if 0 <= start < end <= len(text) else ""
         if not words:
-            tally.leave_out("evidence without words of the document", f"{place}: span {index}")
+            tally.leave_out("evidence that contains no words of the document", f"{place}: span {index}")
             continue
         start = text.index(words, start)
         yield Quote(contract.filename, words, ((start, start + len(words)),), (("span", index),))

@@ -167,7 +167,7 @@ def _check(argv: list[str]) -> int:
     unresolved = tally.noted.get(_UNRESOLVED, [])
     found = ", ".join(f"{counts[how]} {how}" for how in ("exact", "normalised", "section"))
     print(*unresolved, f"{len(cited) + len(unresolved)} citations: {found}, {len(unresolved)} unresolved", sep="\n")
-    print(f"{len(cited)} resolved, {sum(quote.section for _, quote in cited)} of them to a section")
+    print(f"{sum(quote.section for _, quote in cited)} of the {len(cited)} resolved citations point to a section")
     return 1 if unresolved else 0
 
 

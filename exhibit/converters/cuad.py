@@ -60,7 +60,7 @@ INFO = DatasetInfo(
     limits="""
         - If the words of a quote occur more than once, the other locations are alternatives.
         - Contracts that are one of several versions or parts are left out, unless --keep-ambiguous is given.
-        - A clause without a quote counts as impossible; those with an answer are listed in bundle.json.
+        - A clause without a quote counts as impossible; bundle.json lists those clauses that still have an answer.
         - The contracts are in English, most of them under the law of a state of the US.""",
 )
 

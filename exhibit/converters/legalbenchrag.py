@@ -40,7 +40,7 @@ INFO = DatasetInfo(
   year = {2024}
 }""",
     by_hand="""Nothing is downloaded: the authors share a Dropbox folder (linked in their README), and each download
-        of it has another hash. Pass the downloaded .zip with --source.""",
+        of it has a different hash. Pass the downloaded .zip with --source.""",
     groups="benchmark",
     headline="char_recall@8",
     tags=("legal", "contracts", "privacy", "legalbench-rag"),
@@ -49,7 +49,7 @@ INFO = DatasetInfo(
     limits="""
         - The answer of a row is the text of its gold passages: the source has no other answers and no impossible rows.
         - Corpus and spans are as published; a byte order mark is character 0.
-        - `labels.benchmark` names the benchmark of a row; the mean is the mean of the four benchmarks' means.""",
+        - `labels.benchmark` names the benchmark of a row; a mean is the mean of the means on the four benchmarks.""",
 )
 
 MINI = 194  # tests of each benchmark in the published sample: the size of the smallest benchmark
@@ -83,7 +83,7 @@ class _Test(NamedTuple):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    mini = "only LegalBench-RAG-mini: 194 tests of each benchmark by the published rule, and their files"
+    mini = "only LegalBench-RAG-mini: 194 tests of each benchmark, chosen by the published rule, and their files"
     parser.add_argument("--mini", action="store_true", help=mini)
 
 

@@ -142,7 +142,7 @@ def _make_row(record: Any, document: RawDocument, count: int, ids: set[int], tal
     impossible = bool(row.is_impossible)
     quotes = [] if impossible else _make_quotes(row.answers or [], document, name, tally)
     if not quotes and not impossible:
-        tally.fault("question without an answer that is not marked impossible", name, item=item)
+        tally.fault("question that has no answer, but is not marked impossible", name, item=item)
         return
     text = str(row.id)
     number = int(text) if text.isdecimal() and len(text) <= MAX_ID_DIGITS and int(text) not in ids else count

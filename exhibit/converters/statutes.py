@@ -35,8 +35,8 @@ INFO = DatasetInfo(
     title="Versions of laws on PDFs",
     benchmark="Laws in Markdown with their versions",
     summary="""Laws in all their versions, one PDF per version, with questions in the law's language: what a provision
-        says, or said on a day; which provision has a heading; what changed; where a reference leads. Some have no
-        answer.""",
+        says, or said on a day; which provision has a heading; what changed; where a reference leads. Some
+        questions have no answer.""",
     expects="a folder with LAW/DATE.md (or LAW.md), or a Git repository of laws in Markdown, bare or not",
     licence=Licence(
         id="other",
@@ -51,7 +51,7 @@ INFO = DatasetInfo(
     questions="""Made by rule in the law's own language, in several wordings. `labels.kind` names the kind of question:
         `says` (what a provision says in the last version), `said` (what it said on a day), `governs` (which provision
         has a heading), `changed` (whether it changed between two days), `leads` (where a reference leads). Questions
-        of the kinds `repealed` (before that day) and `before` (on a day before the law) are impossible.""",
+        of the kinds `repealed` (on a day after the repeal) and `before` (on a day before the law) are impossible.""",
     limits="""
         - A version is in force from its day to the day before the next version in the source. A question without a day
           means the last version.

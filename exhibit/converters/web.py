@@ -49,7 +49,7 @@ INFO = DatasetInfo(
     questions="This bundle has documents, but no questions.",
     limits="""Fetched pages are stored, so that the same list gives the same bundle (--refetch requests all again). A
         printed page is what a visitor without cookies sees, consent banners included. A file is named after the last
-        segment of its address's path, and its fragment, exactly as written there.""",
+        path segment and the fragment of its address, exactly as written there.""",
 )
 
 _EPILOG = """\

@@ -54,7 +54,7 @@ def add_engine_arguments(parser: Any) -> None:
         "(default: local, processes on this machine)"
     )
     parser.add_argument("--engine", metavar="NAME", default="local", help=what)
-    parser.add_argument("--jobs", type=parse_positive, metavar="N", help="number of workers (default: all processors)")
+    parser.add_argument("--jobs", type=parse_positive, metavar="N", help="number of workers (default: one per CPU)")
     add_limit_arguments(parser)
 
 

@@ -51,7 +51,7 @@ def read_outcome(data: bytes) -> Outcome[Any]:
     try:
         answer: Outcome[Any] | _Bug = pickle.loads(data)
     except Exception as error:
-        answer = _Bug(error, "while its outcome was read")
+        answer = _Bug(error, "while a worker's outcome was read")
     if isinstance(answer, _Bug):
         raise answer.error from _WorkerError(answer.trace)
     return answer

@@ -111,8 +111,8 @@ def _report_failures(run: RunResults, settings: Settings) -> int:
         errors.append(f"{message}\nrepair the judge (--judge), then continue with --resume")
     total, failed = run.question_count, run.failed_count
     if failed:
-        times = "" if settings.repeat == 1 else f" in one of {settings.repeat} rounds or more"
-        message = f"{failed} of {total} questions failed{times}; they count as not right, and in no other mean"
+        times = "" if settings.repeat == 1 else f" in at least one of {settings.repeat} rounds"
+        message = f"{failed} of {total} questions failed{times}; they count as not right; no other mean includes them"
         message = f"{message}. The first: {run.first_error}"
         if failed / total > settings.max_failures:
             limit = f"that is {100 * failed / total:.1f}%, and --max-failures is {100 * settings.max_failures:g}%"
@@ -147,15 +147,15 @@ def _make_parser() -> command.Parser:
     add("--dataset-paths", nargs="+", metavar="BUNDLE", help=argparse.SUPPRESS)
     add("--limit", "--numquestions", type=int, metavar="N", help="ask only N questions of each dataset")
     add("--where", action="append", metavar="LABEL=VALUE", help="ask only questions with this label; repeatable")
-    add("--ask-label", metavar="LABEL", help="also ask for the value of this label, and score it (ContractNLI: label)")
-    files = "ingest only these files (default: pdf if the PDFs contain all gold)"
+    add("--ask-label", metavar="LABEL", help="also ask for this label's value and score the reply (ContractNLI: label)")
+    files = "ingest only files of these types (default: pdf if the PDFs contain all gold)"
     add("--file-type", metavar="pdf|txt,html|all", help=files)
     add = parser.add_argument_group("system under test").add_argument
     add("--target", metavar="NAME", help=f"the system: {targets}, or a .toml file (default: builtin)")
     add("--target-url", "--targeturl", metavar="URL", help="the address of the server to test")
     add("--recheck", type=Path, metavar="FILE", help="score a finished run of ragas, DeepEval, promptfoo, Inspect …")
     add("--documents", type=Path, metavar="DIR", help=argparse.SUPPRESS)
-    add("--preset", metavar="NAME", help=f"the recipe: {', '.join(list_presets())}, or a .toml (default: {DEFAULT})")
+    add("--preset", metavar="NAME", help=f"the preset: {', '.join(list_presets())}, or a .toml (default: {DEFAULT})")
     add("--embedder", metavar="NAME", help=f"the embedder: {_list_names('embedder')}, or NAME:MODEL")
     add("--llm", metavar="NAME", help=f"the answering model: {_list_names('llm')}, as NAME:MODEL; none: retrieval only")
     add("--top-k", dest="k", help=argparse.SUPPRESS)  # the flag's name in the first seed project
@@ -165,12 +165,12 @@ def _make_parser() -> command.Parser:
     add = results.add_argument
     add("--metrics", metavar="NAME,…", help="the metrics, such as ndcg,drm@8 (default: all that apply)")
     add("--judge", metavar="NAME", help="the model that marks groundedness, relevance and correctness")
-    add("--by", metavar="LABEL", help="add a table by a label of the questions, such as category")
+    add("--by", metavar="LABEL", help="add a table of the means for each value of this label, such as category")
     # flags of the third seed project
     add("--all", dest="by", action="store_const", const="source_type", help=argparse.SUPPRESS)
     kind: dict[str, Any] = {"dest": "where", "action": "append", "type": lambda value: f"source_type={value}"}
     add("--source-type", help=argparse.SUPPRESS, **kind)
-    analysis = "print an analysis of a finished run; without RUN, count the questions"
+    analysis = "print an analysis of a finished run; without RUN, count the questions of the bundles"
     add("--analyze", nargs="?", const="", metavar="RUN", help=analysis)
     add("--output-dir", "--resultsdir", metavar="DIR", help="the folder of all runs (default: results)")
     add("--run-name", metavar="NAME", help="the name of the run's folder (default: preset and time)")

@@ -158,7 +158,7 @@ class _Evaluation:
             return
         fault = ""
         if not (folder / CONFIG).is_file():
-            fault = "contains files that are not a run"
+            fault = "contains files that do not belong to a run;"
         elif not self.settings.resume:
             fault = "exists already; continue it with --resume, or"
         elif stale := find_changed_data(RunFolder(folder).provenance, self.datasets, self.inputs):

@@ -90,7 +90,7 @@ def _judge_passages(case: Case) -> Finding:
     version = next((n for n in numbers if has_right_version(passages[n - 1], case) is False), None)
     if version is not None:
         return Finding(Outcome.MISSED, f"Passage {version} is another day's version of the right paragraph.")
-    return Finding(Outcome.MISSED, f"None of the first {len(numbers)} passages has half of the gold.")
+    return Finding(Outcome.MISSED, f"The first {len(numbers)} passages do not contain half of any gold passage.")
 
 
 def find_cited(case: Case) -> list[int]:

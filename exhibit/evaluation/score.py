@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("gold", type=Path, metavar="gold.json", help="the queries with the snippets that answer them")
     add("--k", type=parse_positive, default=K, metavar="K", help=f"cutoff rank of recall and nDCG (default: {K})")
     add("--output", type=Path, metavar="FILE", help="also write the results to this file, as JSON")
-    seed = "seed: two texts match if one contains the other, even if it is a single word"
+    seed = "seed: match texts as the first specification does: if one contains the other, even if it is a single word"
     add("--parity", choices=["seed"], default="", help=seed)
     add_json(parser)
     options = parser.parse_args(argv)
@@ -100,7 +100,7 @@ def _pair_cases(predictions: Path, gold: Path) -> list[Case]:
         if not cases:
             raise ToolkitError(f"{predictions}: none of its queries is in {gold} {first}; is this the right gold file?")
         where = f"{predictions}: {len(unknown)} of {len(predicted)} queries are not in {gold} {first}"
-        print_note(f"{where} and are not counted, as impossible questions have no gold there")
+        print_note(f"{where} and are not counted (a gold file does not list impossible questions)")
     if len(tests) > len(cases):
         print_note(f"{len(tests) - len(cases)} of {len(tests)} tests in {gold} have no prediction and are not counted")
     return cases

@@ -223,7 +223,7 @@ class Evidence:
         most = _MUCH * self.questions
         pairs = ((words, count) for words, count in self._of_questions.items() if count > most)
         if much := [f"{words} ({count:,} of {self.questions:,} questions)" for words, count in pairs]:
-            notes.append(f"{name}: questions with missing data are excluded from every mean: {'; '.join(much)}")
+            notes.append(f"{name}: questions without data are excluded from the means that need it: {'; '.join(much)}")
         return notes
 
 

@@ -363,4 +363,4 @@ def count_losses(run: RunFolder) -> Counter[str]:
 def describe_losses(before: Counter[str], after: Counter[str]) -> list[str]:
     """Return a line for each stage at which the two runs differ in how many questions lose their gold."""
     changed = (stage for stage in GOLD_STAGES if before[stage] != after[stage])
-    return [f"{stage}: {before[stage]} questions lost gold there before, {after[stage]} after" for stage in changed]
+    return [f"{at}: gold lost for {before[at]} questions of the first run, {after[at]} of the second" for at in changed]

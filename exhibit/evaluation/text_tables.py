@@ -96,7 +96,7 @@ def table_of(columns: Columns, metrics: Sequence[str], *, width: int = NARROW) -
     failed = {name: max((estimate.errors for estimate in means.values()), default=0) for name, means in columns.items()}
     if any(failed.values()):
         counts = ", ".join(f"{name}: {count}" for name, count in failed.items() if count)
-        lines.append(f"failed questions, which are excluded from every mean: {counts}")
+        lines.append(f"failed questions, which count as not right and are excluded from every other mean: {counts}")
     return "\n".join(lines)
 
 
@@ -201,7 +201,7 @@ def describe_flags(tables: Sequence[Table], below: float) -> str:
 
 
 def describe_confidence(name: str, sure: Confidence) -> str:
-    worth = "every question has an answer, or none has" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
+    worth = "no AUROC, as all questions are answerable, or none" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
     weighted = {name: sure.weighted[name] for name in NAMED if name in sure.weighted}
     shown = [f"{name} {describe_metric(name).figure(mean)}" for name, mean in weighted.items()]
     means = f"; means weighted by confidence: {', '.join(shown)}" if shown else ""
@@ -274,5 +274,5 @@ def describe_not_compared(overlap: Overlap) -> list[str]:
     if overlap.answered < overlap.asked:
         lines.append(f"compared over the {overlap.answered} of {overlap.asked} questions that both runs answered")
     only = {"first": overlap.only_before, "second": overlap.only_after}
-    missing = "questions are only in the {} run, or differ in words, expected answer, gold or documents; left out"
+    missing = "questions of the {} run are left out: the other run lacks them or has other words, answer, gold or documents"
     return lines + [f"{number} {missing.format(which)}" for which, number in only.items() if number]

@@ -57,7 +57,7 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
     heading = fold(str(line.labels.get("heading") or ""), loose=True)
     for place in [line.spans, *line.alternatives]:
         if place[-1][1] > len(document.text):
-            yield f"span {place[-1]} is beyond the end of the text ({len(document.text)})"
+            yield f"span {place[-1]} is beyond the end of the text, which has {len(document.text)} characters"
             continue
         if line.how == "section" and not fold(document.text[slice(*place[0])], loose=True).startswith(heading):
             yield f"span {place[0]} does not begin with the heading {line.labels.get('heading')!r}"
@@ -66,10 +66,10 @@ def faults_of(line: Gold, question: Question, document: Document) -> Iterator[st
             continue  # the source also accepts this provision, whose words differ from the quote
         likeness = _compare_quote(quote, place, document)
         if likeness < least:
-            yield f"span {place} contains other words (similarity {likeness:.2f}, {line.how})"
+            yield f"span {place} contains other words than the quote (similarity {likeness:.2f}, {line.how})"
     pages = document.pages_of(*line.spans)
     if pages != line.pages:
-        yield f"is on pages {pages}, not {line.pages}"
+        yield f"gold is on pages {pages}, not {line.pages}"
 
 
 def _compare_quote(quote: str, place: Sequence[tuple[int, int]], document: Document) -> float:

@@ -82,7 +82,7 @@ def add_ocr_arguments(parser: ArgumentParser) -> None:
     add = group.add_argument
     add("--ocr", action="store_true", help="read pages without text by OCR, and add the words as an invisible layer")
     add("--ocr-language", default="en", metavar="TAG", help="the language of the OCR, such as en, cs-CZ or ces+eng")
-    add("--ocr-engine", choices=["auto", *list_ocr_engines()], default="auto", help="the engine; auto: by the language")
+    add("--ocr-engine", choices=["auto", *list_ocr_engines()], default="auto", help="the OCR engine; auto: by language")
 
 
 def read_ocr_flags(options: Namespace) -> Ocr | None:

@@ -34,10 +34,10 @@ def _make_parser() -> argparse.ArgumentParser:
     add_engine_arguments(index)
     add_json(index)
     index.add_argument(
-        "--preset", default=DEFAULT, help=f"the recipe: {', '.join(list_presets())}, or a .toml (default: {DEFAULT})"
+        "--preset", default=DEFAULT, help=f"the preset: {', '.join(list_presets())}, or a .toml (default: {DEFAULT})"
     )
     add_setting_flags(index.add_argument_group("settings, which override the preset"))
-    for name, text in {"search": "show the best passages", "ask": "answer with citations"}.items():
+    for name, text in {"search": "find passages that answer a question", "ask": "answer with citations"}.items():
         action = actions.add_parser(name, help=text)
         action.add_argument("index", type=Path, help="the folder of an index")
         action.add_argument("questions", nargs="+", metavar="QUESTION")

@@ -192,7 +192,7 @@ def make_parser() -> ArgumentParser:
     parser = build_parser("exhibit vary", f"{__doc__}\n{kinds}", usage=usage)
     add = parser.add_argument
     add("bundle", type=Path, metavar="BUNDLE", help="the bundle to vary")
-    kind = "the kind of variation, such as figures or figures+scanned; several are applied in this order"
+    kind = "the kind of variation, such as figures or figures+scanned; several kinds are applied in the given order"
     add("--kind", action="append", required=True, metavar="KIND", help=kind)
     add("--out", type=Path, required=True, metavar="FOLDER", help="the folder of the variant")
     add("--no-control", action="store_true", help="do not write the control (default: it is written to FOLDER-control)")

@@ -40,12 +40,12 @@ OUTCOMES: dict[str, Look] = {
 CHANGES = {
     "lost": Look("The outcome is good in the first run, but not in another.", "bad"),
     "failed": Look("A later run gave an error, but the first did not.", "broken"),
-    "worse": Look("The same outcome, but a later run retrieved less of the gold.", "near"),
+    "worse": Look("The outcome is the same, but a later run retrieved less of the gold than the first run.", "near"),
     "another outcome": Look("The outcomes differ, but they are good in all runs or in none.", "unused"),
     "won": Look("The outcome is not good in the first run, but is good in another.", "ok"),
-    "better": Look("The same outcome, but a later run retrieved more of the gold.", "shy"),
+    "better": Look("The outcome is the same, but a later run retrieved more of the gold than the first run.", "shy"),
     "not asked by all": Look("At least one of the runs does not have this question."),
-    "same": Look("The same outcome, and the same share of the gold was retrieved."),
+    "same": Look("The outcome is the same, and all runs retrieved the same share of the gold."),
 }  # the ways in which a question changed from the first run to the others, the worst first
 CASES = 50  # cases in a piece (a file of data): a page loads a piece in a few milliseconds
 _MAX_TEXT_CHARS = 20_000  # most characters of a reply: a model that repeats itself must not fill the report

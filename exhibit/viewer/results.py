@@ -62,11 +62,11 @@ def _make_parser() -> cli.Parser:
         cli.add_json(command)
         return command.add_argument
 
-    add_command("summary", _print_summary, "print means with intervals: one run's datasets, or runs side by side", "+")
+    add_command("summary", _print_summary, "print means with intervals: of one run by dataset, or of several runs", "+")
     add = add_command("diff", _print_diff, "compare two runs, paired by question", 2)
-    what = "exit with 1 if a metric is worse by more than chance, or if more questions failed"
+    what = "exit with 1 if the second run has a metric that is worse by more than chance, or more failed questions"
     add("--fail-on-regression", action="store_true", help=what)
-    what = "the largest fall that is not a regression if there are too few documents for an interval: absolute for a "
+    what = "the largest fall that counts as chance if there are too few documents for an interval: absolute for a "
     what += f"share, relative for other units (default: {regression.MAX_FALL})"
     add("--max-fall", type=float, default=regression.MAX_FALL, metavar="SIZE", help=what)
     add_command("report", _write_pages, "write the report of a run again, from its results folder")
@@ -81,9 +81,9 @@ def _make_parser() -> cli.Parser:
     what = "write a page on all runs that shows which run made a metric worse"
     add = add_command("index", trend.index, what, "?", default=Path("results"), metavar="RESULTS_DIR")
     add("--out", type=Path, metavar="FILE", help=f"the page to write (default: RESULTS_DIR/{trend.NAME})")
-    what = "a TOML file that says which means are good and poor; seed: the figures of the second seed (docs/report.md)"
+    what = "a TOML file of good and poor values of means; seed: those of the second specification (docs/report.md)"
     add("--bands", type=Path, metavar="FILE", help=what)
-    what = f"exit with {trend.GATE} if the newest run is worse than an earlier run, or if a mean is poor; repeatable"
+    what = f"exit with {trend.GATE} if the newest run is worse than an earlier run or has a poor mean; repeatable"
     add("--fail-on", action="append", choices=(trend.REGRESSION, trend.BAND), default=[], help=what)
     return parser
 

@@ -223,7 +223,7 @@ def index(options: argparse.Namespace) -> int:
     record: Record = {"runs": len(runs), "regressions": [], "checks": [c._asdict() for c in checks], "page": page}
     for drop in regressions:
         folders_of_both = f"{drop.before.folder} {drop.run.folder}"
-        lines += ["\n  ".join(drop.lines), f"  its questions: exhibit results compare {folders_of_both}"]
+        lines += ["\n  ".join(drop.lines), f"  to see the questions: exhibit results compare {folders_of_both}"]
         record["regressions"].append({"run": drop.run.name, "before": drop.before.name, "lines": drop.lines})
     lines += [f"{'pass' if check.holds else 'FAIL'}: {check.suite}: {check.name}: {check.seen}" for check in checks]
     print_results(record, "\n".join([*lines, f"page: {page}"]), as_json=options.json)

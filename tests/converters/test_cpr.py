@@ -162,7 +162,7 @@ def test_resolve_citation_finds_the_section_under_the_cited_heading(cited, row, 
         ("K.1 Enforcement of judgments abroad and at home", (), "names 3 documents"),
         ("J.5 Reading lists, authorities and timetable", ("Circuit Commercial Court",), "Guide is not in it"),
         ("Circuit Commercial Court Guide, J.4 Documents for the trial", (), "Circuit Commercial Court Guide is not in"),
-        ("Scope", (), "with certainty: Part 36 – Offers to Settle.pdf has this title"),
+        ("Scope", (), "with certainty: it is a heading in Part 36 – Offers to Settle.pdf"),
         ("CPR 99.2", (), "names no document"),
     ],
 )
@@ -234,7 +234,7 @@ def test_cpr_check_flag_exits_with_1_if_a_citation_is_unresolved(samples, tmp_pa
     assert cpr.run(["--check", "--source", str(samples / "cpr")]) == 1
     printed = capsys.readouterr().out
     assert "11 citations: 4 exact, 4 normalised, 1 section, 2 unresolved" in printed
-    assert "9 resolved, 8 of them to a section" in printed
+    assert "8 of the 9 resolved citations point to a section" in printed
     assert "[Service of Documents]" in printed
     assert cpr.run(["--source", str(write_source(tmp_path / "s", LINE)), "--check"]) == 0
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["Part 1.json", "ground_truth.jsonl", "s"]

@@ -289,7 +289,7 @@ def test_table_refuses_document_paths_outside_the_folder(tmp_path):
     path = write(inner / "t.jsonl", *({**QUESTION, "document": name} for name in names))
     assert read(path, tally=tally).rows == []
     places = [f"line {2 * number + 1}: {name}" for number, name in enumerate(names)]
-    assert tally.left_out["path leads out of the table's folder; pass its folder with --documents"] == places
+    assert tally.left_out["path leads out of the table's folder; pass the file's folder with --documents"] == places
 
 
 @pytest.fixture
@@ -362,9 +362,9 @@ def test_table_assigns_passage_to_the_only_document_that_contains_the_text(lease
     lost = {"user_input": "Who signs?", "reference": "Alder", "reference_contexts": ["of another edition"]}
     benchmark = read(write(tmp_path / "goldens.json", row, lost), "--documents", leases, tally=tally)
     assert quotes(benchmark) == [[("Alder.txt.pdf", NOTICE)], []] and benchmark.rows[0].answer == "By notice"
-    [ambiguous] = tally.noted["passage without a document name that is in several documents: it is not gold"]
+    [ambiguous] = tally.noted["passage that names no document and is in several documents: it is not gold"]
     assert ambiguous.startswith("row 1: 'The term")
-    assert len(tally.noted["passage without a document name that is in no document"]) == 1
+    assert len(tally.noted["passage that names no document and is in no document"]) == 1
 
 
 LEASE = """HARBOUR LEASE
@@ -607,7 +607,7 @@ tests:
     rows = json.loads((bundle / TRAIN).read_text(encoding="utf-8"))
     assert [row["is_impossible"] for row in rows] == [False, True]
     noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
-    assert noted["assertion that is not read"] == ["row 1: latency"]
+    assert noted["assertion of a type that is not read"] == ["row 1: latency"]
 
 
 @pytest.mark.parametrize(
@@ -651,7 +651,7 @@ def test_table_reads_grades_and_sections_accepted_as_alternatives(convert_conten
     text = (bundle / "corpus" / LAWS).read_text(encoding="utf-8")
     assert "Kaution" in text[start - 10 : end + 10] and "Mängel" not in text[start:end]
     noted = json.loads((bundle / INFO).read_text(encoding="utf-8"))["noted"]
-    assert noted["accepted provision is not located, or is ambiguous"] == ["line 1: § 77 BootMG in bootmg.md"]
+    assert noted["accepted alternative not located, or ambiguous"] == ["line 1: § 77 BootMG in bootmg.md"]
     assert check_gold(bundle) == (2, [])
 
 

@@ -110,7 +110,7 @@ def test_evaluate_exits_with_code_3_when_more_questions_fail_than_allowed(start,
     assert code == 3
     assert "4 of 9 questions failed" in err and "HTTP 500 Internal Server Error: disk full, key ***" in err
     assert "44.4%, and --max-failures is 5%" in err and "--resume --run-name flaky" in err
-    assert "(n 5, 4 failed)" in out and "failed questions, which are excluded from every mean: leases: 4" in out
+    assert "(n 5, 4 failed)" in out and "and are excluded from every other mean: leases: 4" in out
     assert summary(folder)["answer_f1"]["errors"] == 4
     assert "4 failed" in (folder / "report.html").read_text(encoding="utf-8")
     assert start("--target-url", server.url, "--retries", "0", "--max-failures", "0.5", name="lenient")[0] == 0

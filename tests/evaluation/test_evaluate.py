@@ -175,7 +175,7 @@ def test_evaluate_refuses_to_overwrite_run_or_resume_with_changed_settings_or_wi
         run(resume=True, limit=2)
     (tmp_path / "results" / "mine").mkdir()
     (tmp_path / "results" / "mine" / "thesis.tex").touch()
-    with pytest.raises(BundleError, match="contains files that are not a run"):
+    with pytest.raises(BundleError, match="contains files that do not belong to a run; choose another --run-name"):
         run("mine", resume=True)
 
 

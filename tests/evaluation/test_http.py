@@ -354,7 +354,7 @@ def test_target_file_uploads_to_a_second_server_only_if_the_user_names_the_serve
     file = tmp_path / "mine.toml"
     file.write_text(f'{FILE}[ingest]\nsetting = "shelf"\nadd = {{ path = "/add", file = "file" }}\n', encoding="utf-8")
     with imitating(nested_reply, dataset.cases) as system:
-        with pytest.raises(ToolkitError, match="another server takes uploads; name it with --set target_shelf=URL"):
+        with pytest.raises(ToolkitError, match="uploads go to a second server; name it with --set target_shelf=URL"):
             open_target(str(file), TargetOptions(ingest="auto"), {"url": system.url})
         assert not system.asked
         named = open_target(str(file), TargetOptions(ingest="auto"), {"url": "http://x", "shelf": system.url})

@@ -380,5 +380,5 @@ def test_diff_reports_regression_when_a_stage_loses_more_gold(run: Run, capsys: 
     assert results(["diff", *folders, "--fail-on-regression"]) == 1
     out = capsys.readouterr().out
     assert "ceiling_reranked" in out
-    assert "reranked: 0 questions lost gold there before, 2 after" in out
+    assert "reranked: gold lost for 0 questions of the first run, 2 of the second" in out
     assert results(["diff", *reversed(folders), "--fail-on-regression"]) == 0

@@ -112,12 +112,12 @@ def faults(line: Gold, text: str = "rent is due", quote: str = "rent") -> list[s
 def test_gold_check_reports_each_fault_of_a_gold_line():
     assert faults(gold()) == []
     assert faults(gold(context=1)) == ["there is no context 1 in train.json"]
-    assert faults(gold(spans=[[5, 12]])) == ["span (5, 12) is beyond the end of the text (11)"]
+    assert faults(gold(spans=[[5, 12]])) == ["span (5, 12) is beyond the end of the text, which has 11 characters"]
     assert faults(gold(spans=[[5, 11]]), quote="is due") == []
     assert faults(gold(spans=[[0, 5]]), quote="rents")[0].startswith(
-        "span [(0, 5)] contains other words (similarity 0."
+        "span [(0, 5)] contains other words than the quote (similarity 0."
     )
-    assert faults(gold(pages=[2])) == ["is on pages [], not [2]"]
+    assert faults(gold(pages=[2])) == ["gold is on pages [], not [2]"]
     assert len(faults(gold(alternatives=[[[5, 7]]]))) == 1
 
 

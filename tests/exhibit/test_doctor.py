@@ -109,7 +109,7 @@ def test_doctor_names_the_remedy_of_each_missing_program(capsys, monkeypatch):
     monkeypatch.setattr("exhibit.models.network.find_graph_path", lambda variant: Path("/nowhere"))
     _, findings = run_doctor(capsys)
     assert findings["browser"].state == "absent" and findings["ms-marco-MiniLM-L-12-v2"].state == "ok"
-    assert findings["all-MiniLM-L6-v2"].detail == "the weights are present; the first run builds the graph"
+    assert findings["all-MiniLM-L6-v2"].detail == "the weights are present; the first run builds the model from them"
 
 
 def test_doctor_fix_installs_the_named_parts_and_stops_at_the_first_failure(monkeypatch, capsys):

@@ -56,7 +56,7 @@ def test_summary_shows_band_beside_mean(tmp_path, capsys):
 def test_summary_counts_failed_questions_below_table(tmp_path, capsys):
     main(["summary", str(write_run(tmp_path / "r", {"answer_f1": [1.0] * 8}, failed=(2, 5)))])
     output = capsys.readouterr().out
-    assert "failed questions, which are excluded from every mean: leases: 2" in output
+    assert "failed questions, which count as not right and are excluded from every other mean: leases: 2" in output
     assert "answer_f1  1.000 SD 0.000 (n 6, 2 failed)" in output
 
 
@@ -107,7 +107,7 @@ def test_diff_reports_more_failed_questions_as_regression_even_if_means_are_perf
 def test_diff_counts_questions_missing_from_second_run(tmp_path, capsys):
     long, short = (write_run(tmp_path / str(n), {"answer_f1": [1.0] * n}) for n in (6, 4))
     assert main(["diff", str(long), str(short)]) == 0
-    assert "2 questions are only in the first run, or differ" in capsys.readouterr().out
+    assert "2 questions of the first run are left out: the other" in capsys.readouterr().out
 
 
 def test_describe_metric_states_direction_of_improvement():

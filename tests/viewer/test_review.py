@@ -373,7 +373,7 @@ def test_correct_changes_gold_only_when_reviewers_agree_on_better_words(run):
     assert fix.was == digest_gold((gold.filename, gold.text) for gold in row.gold)
     assert {reason: [id for _, id in keys] for reason, keys in outcome.left.items()} == {
         "the reviewers disagree": [divided],
-        "wrong, but the better words differ": [differ],
+        "wrong, but the reviewers marked different words as better": [differ],
         "wrong, but no reviewer marked better words": [unmended],
         "the marked words are not in the document": [odd],
     }

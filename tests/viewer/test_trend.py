@@ -222,7 +222,7 @@ def test_results_index_prints_failed_checks_and_returns_exit_code_4(folder, tmp_
     assert "FAIL: leases, builtin sac: no regression: run-07 is worse than run-06" in printed
     assert "FAIL: leases, builtin sac: statute_citation_accuracy is not poor" not in printed
     assert "pass: leases, builtin sac: statute_citation_accuracy is not poor: 0.600 is acceptable" in printed
-    assert f"its questions: exhibit results compare {folder / 'run-06'} {folder / 'run-07'}" in printed
+    assert f"to see the questions: exhibit results compare {folder / 'run-06'} {folder / 'run-07'}" in printed
     assert main(["index", str(folder), "--fail-on", "band", *out]) == 0
 
 

@@ -321,7 +321,7 @@ class Corpus:
             return Resolution(None, reason=f"{_NO_DOCUMENT}: {missing} is not in it")
         resolution = self._resolve_section(guides or self.sources, citation.document, citation, "section")
         if resolution.source and not guides and not name.number:
-            reason = f"{_NO_DOCUMENT} with certainty: {resolution.source.raw.filename} has this title"
+            reason = f"{_NO_DOCUMENT} with certainty: it is a heading in {resolution.source.raw.filename}"
             return Resolution(None, reason=reason)
         return resolution
 

@@ -138,7 +138,7 @@ def _add_exports(path: Path, item: Item, exports: dict[str, RulesFile], tally: T
             remark = "exported more than once, kept once" if same else "exported in several versions; the first is used"
             tally.note(f"document {remark}", f"{key}: {known.origin}, {export.origin}")
         elif export.raw.filename != f"{key}.pdf":
-            tally.note("file name changed, because it is not a valid name", f"{key} -> {export.raw.filename}")
+            tally.note("file name changed, because the old name is not valid", f"{key} -> {export.raw.filename}")
         # count the file even if its copy is not used
         exports[key] = replace(known, raw=replace(known.raw, items=(*known.raw.items, item)))
 

@@ -200,7 +200,7 @@ def _note_gold(row: RawRow, quote: Quote, where: QuotePlace, tally: Tally) -> No
         cited = f"{row.name}: {(quote.provision or text)[:80]} in {quote.filename}"
         tally.note(where.remark, cited, fault=not where.spans)
     for accepted in where.not_accepted:
-        tally.note("accepted provision is not located, or is ambiguous", f"{row.name}: {accepted} in {quote.filename}")
+        tally.note("accepted alternative not located, or ambiguous", f"{row.name}: {accepted} in {quote.filename}")
 
 
 def list_content_options(options: Namespace) -> dict[str, Label]:

@@ -60,7 +60,7 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
             raise SourceError(f"{options.source or source}: no questions left; {reasons or 'is it empty?'}")
         info = converter.INFO
         if find_sample(options.source):
-            info = replace(info, summary=f"{SAMPLE_SENTENCE} It has the form of: {info.summary}")
+            info = replace(info, summary=f"{SAMPLE_SENTENCE} Its form is that of this source: {info.summary}")
         if not patches:
             with replace_folder(out, force=options.force) as folder:
                 return build(info, benchmark, tally, options, folder)
@@ -97,7 +97,7 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     add("--answerable-only", action="store_true", help="leave out questions that have no answer in the document")
     add("--strict", action="store_true", help="stop at the first bad row instead of counting it")
     add("--force", action="store_true", help="replace an existing bundle")
-    patch = "files with reviewers' corrections of the gold, applied in order; shipped: those in the package"
+    patch = "files with reviewers' corrections of the gold, applied in order; shipped: those of the converter"
     add("--patch", nargs="+", action="extend", default=[], metavar="FILE", help=patch)
     add_json(parser)
     if add_arguments := getattr(converter, "add_arguments", None):
@@ -115,7 +115,7 @@ def format_table(bundle: BundleInfo, out: Location | str, seconds: float) -> str
         rows += [("  answerable", f"{counts.answerable:,}"), ("  impossible", f"{counts.impossible:,}")]
     quotes = sum(counts.located.values())
     if counts.contexts > quotes:
-        rows.append(("documents named without a passage", f"{counts.contexts - quotes:,}"))
+        rows.append(("contexts that name only a document", f"{counts.contexts - quotes:,}"))
     if quotes:
         located = quotes - counts.located.get("absent", 0)
         rows += [("gold passages", f"{quotes:,}"), ("  located", f"{located:,}  ({100 * located / quotes:.2f}%)")]

@@ -25,7 +25,7 @@ SHIPPED = "shipped"  # the flag's value for the patch or the list of addresses t
 _KNOWN = Path(__file__).parents[1] / "_known"
 CORRECTED = "gold corrected by review"
 UNFIT = "correction not applied: the gold has changed since the review"
-ELSEWHERE = "in a patch, but not in the bundle"
+ELSEWHERE = "question or document of a patch that the bundle does not have"
 
 
 def find_patch(name: str, info: DatasetInfo) -> Path:

@@ -163,7 +163,7 @@ def fetch_all(urls: Sequence[str], *, policy: Policy, folder: Path | None = None
     missing = {url: name for url, name in names.items() if url not in pages}
     folder.mkdir(parents=True, exist_ok=True)
     pages |= asyncio.run(_fetch_missing(missing, folder, policy)) if missing else {}
-    tqdm.write(f"{len(missing)} of {len(pages)} URLs requested; the others are in {folder}", file=sys.stderr)
+    tqdm.write(f"{len(missing)} of {len(pages)} URLs requested; other pages are stored in {folder}", file=sys.stderr)
     return {url: pages[url] for url in urls}
 
 

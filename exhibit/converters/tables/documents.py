@@ -204,7 +204,7 @@ class Shelf:
                 path = (root / name).resolve()
                 exists = path.is_file()
             if not path.is_relative_to(root):
-                self.lost[name] = "path leads out of the table's folder; pass its folder with --documents", ""
+                self.lost[name] = "path leads out of the table's folder; pass the file's folder with --documents", ""
             elif exists:
                 files[name] = NamedFile(path, path.relative_to(root).as_posix())
             else:

@@ -224,7 +224,7 @@ def _measure(records: Sequence[Record], column: str, fits: Callable[[str], bool]
 
 _HOP = re.compile(r"^\s*<\d+-hop>\s*")  # ragas writes this mark before the passages of a question that needs several
 NO_LAW = "provision without a law, in a row without a document: it is not gold"
-UNPLACED = "accepted passage in a document without gold: it is only a label"
+UNPLACED = "passage that the source also accepts, in a document without gold: it is only a label"
 _NOWHERE = Quote("", None)
 
 
@@ -275,8 +275,8 @@ class GoldReader:
         holders = self._shelf.find_holders(text)
         if len(holders) == 1:
             return replace(quote, filename=holders[0], text=text)
-        several = "passage without a document name that is in several documents: it is not gold"
-        reason = several if holders else "passage without a document name that is in no document"
+        several = "passage that names no document and is in several documents: it is not gold"
+        reason = several if holders else "passage that names no document and is in no document"
         self._tally.note(reason, f"{self._place}: {text[:80]!r}")
         return quote
 

@@ -136,7 +136,7 @@ def open_record(record: Record, tally: Tally) -> Record:
     for kind, values in ((str(check["type"]), list_cell_values(check.get("value"))) for check in checks):
         role = _ASSERTED.get(name_key(kind))
         if role is None:
-            tally.note("assertion that is not read", f"{record.place}: {kind}")
+            tally.note("assertion of a type that is not read", f"{record.place}: {kind}")
         elif role == "must-contain" and kind.endswith("any"):
             asserted.setdefault(role, []).append(values)  # a nested list: one of these texts is enough
         else:

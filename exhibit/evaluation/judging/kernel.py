@@ -384,7 +384,7 @@ def _find_candidates(reply: Reading, needed: Sequence[str], question: Reading) -
     ends = [*after[:1], *after[2 : min(6, len(after) - 1)]]
     named = {stem(token) for token in after[1:2] if after[0] == ","} & question.stems - _NEUTRAL  # "Ernst, Grant"
     if listed or named or _SEPARATORS.intersection(ends[1:] if ends[:1] == [","] else ends[:1]):
-        return "The reply also names other candidates."
+        return "The reply also names alternatives to the expected answer."
     following = zip(reply.stream, reply.stream[1:], reply.stream[2:], strict=False)
     # "the Client of the Contractor"
     owners = [owner for part, of, owner in following if (part, of) == (needed[-1], "of")]
@@ -393,7 +393,7 @@ def _find_candidates(reply: Reading, needed: Sequence[str], question: Reading) -
         return "A word beside the expected answer changes the meaning."
     preposition = question.tokens[:1] if question.tokens[1:2] == ("whom",) else ()
     if preposition and (preposition[0], needed[0]) not in pairwise(reply.stream):
-        return "The expected answer may have another grammatical role."
+        return "The expected answer may have a different grammatical role in the reply than in the question."
     if question.tokens[:1] == ("who",) and before and stem(before[-1]) in question.stems:
-        return "The expected answer may be the grammatical object."
+        return "The expected answer may be the grammatical object in the reply, not the subject."
     return ""

@@ -91,7 +91,7 @@ def answer_contained(case: Case) -> float | None:
     return None if contained is None else float(contained)
 
 
-@on_truth("Answer overlap (F1)", "words that the answer shares with the expected answer")
+@on_truth("Answer overlap (F1)", "overlap between the words of the answer and those of the expected answer")
 def answer_f1(case: Case) -> float | None:
     def compare_counts(answer: str, expected: str) -> float:
         words, other = Counter(split_words(answer)), Counter(split_words(expected))

@@ -180,7 +180,7 @@ _BARE = re.compile(
 _LIST_NUMBER = re.compile(r"^[^\S\n]*\d{1,3}[.)]\s", re.MULTILINE)
 
 
-@metric("Citations well formed", "share of the answer's citations that are valid", short=False)
+@metric("Citations well formed", "share of the answer's citations that are well formed", short=False)
 def citation_format_compliance(case: Case) -> float | None:
     text, documents = _CITED_DOCUMENT.subn(" ", _PINPOINT.sub(r"\1", case.reply.answer or ""))
     text, ranges = _RANGE.subn(" ", text)
@@ -246,7 +246,7 @@ _UK_TERMS, _US_TERMS = _compile_terms(_UK), _compile_terms(_US)
 _SEED_TERMS = _US_TERMS | _compile_terms(_US_IN_SEED)
 
 
-@on_truth("Terminology", "share of the expected answer's UK terms in the answer, reduced for each US term", short=False)
+@on_truth("Terminology", "share of the expected UK terms that the answer has, reduced for each US term", short=False)
 def legal_terminology_accuracy(case: Case, options: Options) -> float | None:
     """Return the share of the expected answer's UK terms in the reply, halved for each additional US term."""
     terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS

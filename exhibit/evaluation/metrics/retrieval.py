@@ -122,14 +122,14 @@ def _divide(part: float, whole: float) -> float:
 # ---------------------------------------------------------------- documents and pages
 
 
-@on_files("Right document found", "questions with a passage of the right file among the first k", depths=(1,))
+@on_files("Right document found", "questions with a passage from a file with gold among the first k", depths=(1,))
 def document_hit(case: Case, k: int) -> float | None:
     return _score_hit([_is_wrong_file(passage, list_gold_files(case)) for passage in case.reply.passages[:k]], False)
 
 
 @on_files(
     "Passages from a wrong document",
-    "share of the first k passages from a file without gold",
+    "share of the first k passages that are from a file without gold",
     higher_is_better=False,
     depths=(1, 8),
 )
@@ -156,7 +156,7 @@ def _is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
 
 
 @on_files(
-    "Right page found", "questions with a passage from a page of the gold among the first k", depths=(8,), short=False
+    "Right page found", "questions with a passage from a page with gold among the first k", depths=(8,), short=False
 )
 def page_hit(case: Case, k: int) -> float | None:
     pages = {(gold.filename, page) for gold in case.gold for page in gold.pages}
@@ -231,7 +231,7 @@ def recall(case: Case, options: Options, k: int) -> float | None:
     return sum(rank is not None and rank <= k for rank in ranks) / len(ranks) if ranks else None
 
 
-@on_text("Ranking quality (nDCG)", "gold passages found; those at higher ranks count more", at=(5, "k"))
+@on_text("Ranking quality (nDCG)", "gold passages found; a passage counts more the earlier it is ranked", at=(5, "k"))
 def ndcg(case: Case, options: Options, k: int) -> float | None:
     if options.parity == "seed":  # every passage that matches any gold adds gain, so that the value can exceed 1
         matched, golds = match_seed(case, k)
@@ -296,7 +296,7 @@ def exact_match(case: Case, options: Options) -> float | None:
     return _score_top(case, match_texts if options.parity == "seed" else compare_words)
 
 
-@on_text("Top passage overlap (F1)", "words that the first passage shares with gold", short=False)
+@on_text("Top passage overlap (F1)", "overlap between the words of the first passage and of the gold", short=False)
 def span_f1(case: Case, options: Options) -> float | None:
     split = split_seed_words if options.parity == "seed" else split_words
 
@@ -315,16 +315,16 @@ def _score_top(case: Case, score: Callable[[str, str], float]) -> float | None:
 NEAR_CHARS = 500
 """A passage within this many characters of gold, the size of a chunk, is a neighbour. A passage is essential if it
 overlaps gold, and unnecessary if it is not even a neighbour."""
-economy = partial(on_spans, meaning="share of the first k passages", at=("k",))
+economy = partial(on_spans, at=("k",))
 
 
-@economy("Passages with gold", short=False)
+@economy("Passages with gold", "share of the first k passages that overlap gold", short=False)
 def chunk_essential(case: Case, k: int) -> float | None:
     gaps = _measure_gaps(case, k)
     return sum(gap < 0 for gap in gaps) / len(gaps) if gaps else None
 
 
-@economy("Passages far from gold", higher_is_better=False, short=False)
+@economy("Passages far from gold", "share of the first k passages far from gold", higher_is_better=False, short=False)
 def chunk_neither(case: Case, k: int) -> float | None:
     gaps = _measure_gaps(case, k)
     return sum(gap > NEAR_CHARS for gap in gaps) / len(gaps) if gaps else None
@@ -354,7 +354,7 @@ def provision_first(case: Case) -> float | None:
     return float(bool(case.reply.passages) and has_right_version(case.reply.passages[0], case) is not None)
 
 
-@on_spans("Right version", "share with the right version, among questions with the right law and paragraph first")
+@on_spans("Right version", "share of first passages from the right paragraph that have its right version")
 def version_accuracy(case: Case) -> float | None:
     if "paragraph" not in case.labels or not case.reply.passages:
         return None

@@ -79,7 +79,7 @@ class Server:
         setting = system.ingest.setting if system.ingest else ""
         # the file's own default does not count: documents and keys go only to hosts that the user has named
         if setting and (uploads or options.ingest) and setting not in settings.model_fields_set:
-            raise ToolkitError(f"{self._place}: another server takes uploads; name it with --set target_{setting}=URL")
+            raise ToolkitError(f"{self._place}: uploads go to a second server; name it with --set target_{setting}=URL")
 
     # ---------------------------------------------------------------- one question
 

@@ -70,7 +70,7 @@ class Recheck(Predictions):
         held = f"{self._tool}, {len(self._rows)} rows"
         if not self.match(dataset):
             fault = f"no row has a question of {dataset.name}, such as {cases[0].question:.80}"
-            raise ToolkitError(f"{self._path}: a run of {held}, but {fault}; is the file for another bundle?")
+            raise ToolkitError(f"{self._path}: a finished run ({held}), but {fault}; is the file for another bundle?")
         return [f"{self._path.name}: {held}, {sum(bool(row['passages']) for row in self._rows)} with passages"]
 
     def read_reply(self, row: Row, dataset: Dataset) -> Reply:

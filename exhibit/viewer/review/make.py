@@ -209,7 +209,7 @@ def main(argv: Sequence[str]) -> int:
 def _make_parser() -> cli.Parser:
     parser = cli.build_parser("exhibit review", __doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    make = commands.add_parser("make", help="write a page with a sample of a run or of a drafted bundle")
+    make = commands.add_parser("make", help="write a page to review sample questions of a run or a drafted bundle")
     make.set_defaults(work=_make)
     make.add_argument("run", type=Path, metavar="RUN")
     make.add_argument("--sample", type=parse_positive, default=40, metavar="N", help="number of questions (default 40)")
@@ -222,7 +222,7 @@ def _make_parser() -> cli.Parser:
     read.add_argument("--run", type=Path, metavar="RUN", help="the run that was reviewed (default: results/NAME)")
     read.add_argument("--out", type=Path, metavar="DIR", help=f"the folder for patches (default: RUN/{FOLDER})")
 
-    apply = commands.add_parser("apply", help="write a bundle with a patch or with reviews applied")
+    apply = commands.add_parser("apply", help="write a copy of a bundle to which a patch or reviews are applied")
     apply.set_defaults(work=_apply)
     what = "a patch; for a drafted bundle, the saved reviews"
     apply.add_argument("patch", nargs="+", type=Path, metavar="FILE", help=what)
@@ -243,7 +243,7 @@ def _make(options: Any) -> Result:
     default = options.run.with_name(f"{options.run.name}-{NAME}") if drafted else options.run / NAME
     made = make_review(run, options.out or default, size=options.sample, seed=options.seed)
     if made.left_out:
-        print_note(f"{made.left_out} pages could not be drawn or were too many; the page shows their text instead")
+        print_note(f"{made.left_out} pages of documents could not be drawn, or were too many; their text is shown")
     after = "apply FILE --bundle DIR --out DIR" if drafted else "read FILE"
     lines = [f"{made.cases} of {made.of} questions, {made.sheets} pages", f"page: {made.path}"]
     return made._asdict(), [*lines, f"next: open the page, judge, save; then exhibit review {after}"]

@@ -150,7 +150,7 @@ class Agreement(NamedTuple):
 
     def __str__(self) -> str:
         kappa = "kappa is undefined" if self.kappa is None else f"kappa {self.kappa:.2f}"
-        return f"{self.first} and {self.second} {ASPECTS[self.aspect]}: {kappa}, they agree in {self.same} of {self.n}"
+        return f"{self.first} and {self.second} {ASPECTS[self.aspect]}: {kappa}, they agree on {self.same} of {self.n}"
 
 
 def collect_judgments(reviewed: Review, aspect: str) -> dict[Key, str]:
@@ -253,7 +253,7 @@ def _find_agreed(proposals: Sequence[Better]) -> tuple[Better | None, str]:
         return None, "wrong, but no reviewer marked better words"
     passages = {str(sorted((c.filename, c.spans) for c in better.contexts)) for better in proposals}
     if len(passages) > 1 or len({better.is_impossible for better in proposals}) > 1:
-        return None, "wrong, but the better words differ"
+        return None, "wrong, but the reviewers marked different words as better"
     answer = next((better.answer for better in proposals if better.answer.strip()), "")
     return proposals[0].model_copy(update={"answer": answer}), ""
 
