@@ -274,5 +274,5 @@ def describe_not_compared(overlap: Overlap) -> list[str]:
     if overlap.answered < overlap.asked:
         lines.append(f"compared over the {overlap.answered} of {overlap.asked} questions that both runs answered")
     only = {"first": overlap.only_before, "second": overlap.only_after}
-    missing = "questions of the {} run are left out: the other lacks them or differs in words, answer, gold or documents"
+    missing = "questions of the {} run are left out: the other lacks them or has other words, answer, gold or documents"
     return lines + [f"{number} {missing.format(which)}" for which, number in only.items() if number]
