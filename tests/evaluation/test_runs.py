@@ -36,7 +36,7 @@ SENTENCE = "9 to 14 of 23 answered correctly, 39 to 61%"
 
 @pytest.fixture
 def folder(tmp_path):
-    """A run with one question for each outcome that a system with answers can have; each document has two questions."""
+    """A run whose questions have every outcome of a system with answers; there are two questions on each document."""
     run = tmp_path / "first"
     (run / "leases").mkdir(parents=True)
     (run / "config.json").write_text(json.dumps({"datasets": {"leases": {"groups": None}}}))

@@ -50,7 +50,7 @@ def parsed(text: str) -> Document:
 
 
 def follow(words: str, *lists: list[Passage] | None, **known: Any) -> GoldStages:
-    """Return the stages that keep a clause; `lists` are the passages retrieved, reranked, in the context and cited."""
+    """Return each stage's result for gold; `lists` are the passages retrieved, reranked, in the context and cited."""
     names = ("retrieved", "reranked", "context", "cited")
     return follow_gold(gold(words), dict(zip(names, lists, strict=False)), **known)
 
