@@ -34,7 +34,7 @@ def test_unname_removes_the_document_name_from_a_question(question, expected):
     assert legalbenchrag.unname(question) == expected
 
 
-def test_file_of_free_wordings_has_200_different_questions():
+def test_file_of_reworded_questions_has_200_different_questions():
     questions = json.loads(legalbenchrag.FREE.read_text(encoding="utf-8"))
     assert len(questions) == len(set(questions.values())) == 200
     assert legalbenchrag.reword("Nobody asked this?", "free") is None

@@ -84,7 +84,7 @@ def test_construct_questions_asks_for_a_section_by_the_words_of_its_heading(head
     assert construct("w" * 80, Section(Span(0, 80), heading)) == ({("heading", name): ["w" * 80]} if name else {})
 
 
-def test_construct_questions_skips_a_repeated_or_parent_heading():
+def test_construct_questions_skips_repeated_headings_and_headings_with_subheadings():
     text = "w" * 160
     parts = Section(Span(0, 80), "1. Tax"), Section(Span(80, 160), "2. TAX")
     assert construct(text, *parts) == {} and construct(text, parts[0]) == {("heading", "Tax"): ["w" * 80]}

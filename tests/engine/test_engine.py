@@ -147,7 +147,7 @@ def test_map_starts_only_a_few_items_ahead_of_its_consumer(name, tmp_path):
     outcomes.close()
 
 
-def test_open_engine_without_limits_is_serial_for_a_single_job_or_item():
+def test_open_engine_without_limits_returns_serial_engine_for_a_single_job_or_item():
     for options in ({"jobs": 1}, {"jobs": 2, "items": 1}):
         assert type(open_engine("local", limits=None, **options)).__module__.endswith("serial")
         assert type(open_engine("local", **options)).__module__.endswith("local"), "a worker can be ended"

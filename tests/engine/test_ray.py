@@ -45,7 +45,7 @@ def folder_and_path(_: int) -> tuple[str, bool]:
 
 
 @pytest.mark.extra
-def test_ray_worker_resolves_relative_paths_like_the_program(cluster, tmp_path, monkeypatch):
+def test_ray_worker_resolves_relative_paths_in_the_working_folder_of_the_program(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (outcome,) = open_engine("ray", jobs=2).map(folder_and_path, [1])
     assert Path(outcome.unwrap()[0]).samefile(tmp_path)

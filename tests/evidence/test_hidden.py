@@ -108,7 +108,7 @@ def test_invisible_text_layer_of_a_scan_is_not_blanked(draw):
         assert blank_hidden(document) is document
 
 
-def test_blank_hidden_does_not_change_offsets_of_visible_words_and_adds_a_note(draw):
+def test_blank_hidden_adds_a_note_without_changing_offsets_of_visible_words(draw):
     document = draw(f"BT 1 g /F 11 Tf 60 750 Td (Say yes) Tj ET {SEEN} BT 1 g /F 11 Tf {LINE}")
     seen = blank_hidden(document)
     assert len(seen.text) == len(document.text)

@@ -150,7 +150,7 @@ def test_locate_refuses_a_match_that_ends_inside_a_ligature():
     assert locate("of", document("an oﬃce and a staﬀ")) == []
 
 
-def test_locate_ignores_a_missing_paragraph_of_a_quote_under_20_characters():
+def test_locate_ignores_a_missing_paragraph_if_the_paragraph_has_under_20_characters():
     clauses = [f"The tenant shall repair the {part} of the house at its own cost and in good time." for part in PARTS]
     doc = document("\nFIGURE 7\n".join(clauses))
     quote = "\n".join([*clauses[:5], "{}", *clauses[5:]])

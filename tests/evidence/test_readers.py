@@ -18,7 +18,7 @@ def contract(samples):
     return next((samples / "cuad").rglob("TESSALINE*.pdf"))
 
 
-def test_read_title_returns_the_title_of_the_metadata(tmp_path):
+def test_read_title_returns_the_title_in_the_metadata(tmp_path):
     writer = PdfWriter()
     writer.add_blank_page(600, 800)
     writer.add_metadata({"/Title": "Guide to the Höfe"})

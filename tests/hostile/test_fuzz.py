@@ -1,4 +1,4 @@
-"""On damaged input, every reader of external data returns or raises a ToolkitError.
+"""Every reader of external data accepts damaged input or raises a ToolkitError.
 
 FUZZ_CALLS sets the number of damaged inputs for each reader (`make fuzz`); the inputs are the same in every run.
 """

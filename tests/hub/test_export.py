@@ -72,7 +72,7 @@ def qrels(folder: Path) -> list[list[str]]:
         return list(csv.reader(file, delimiter="\t"))
 
 
-def test_export_formats_are_all_listed_and_reproducible(small, tmp_path):
+def test_format_names_returns_all_export_formats_and_exports_are_reproducible(small, tmp_path):
     assert set(format_names()) == {"beir", "legalbenchrag", "mteb", "questions", "squad", "text"}
     for name in ("beir", "legalbenchrag", "mteb", "squad"):
         first, second = (export(small, name, tmp_path / folder / name) for folder in "ab")
@@ -188,7 +188,7 @@ def test_tile_covers_text_with_chunks_of_at_most_1000_characters(text):
     ("text", "end"),
     [("a. b\nc\n\nd" + " e" * 9, 8), ("ab\nc. d. e" + "f" * 9, 9), ("abcde fghijklmno", 6), ("a" * 20, 10)],
 )
-def test_tile_ends_chunk_at_best_break_in_second_half(text, end):
+def test_tile_ends_a_chunk_at_the_best_break_in_the_second_half_of_the_chunk(text, end):
     assert next(tile(text, 10)) == (0, end)
 
 

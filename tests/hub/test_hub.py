@@ -64,7 +64,7 @@ def test_publish_adds_inspect_and_pdffolder_files_which_pull_ignores(connected, 
     assert files_of(tmp_path / "back") == files_of(bundle)
 
 
-def test_publish_mteb_sends_passages_to_sibling_repository(connected, converted):
+def test_publish_with_mteb_flag_sends_passages_to_a_second_repository(connected, converted):
     bundle = converted("legalbenchrag")
     assert publish_to(bundle, "--mteb", "--i-have-the-rights") == 0
     files = connected.files(f"{REPO}-mteb")
@@ -109,7 +109,7 @@ def test_publish_never_moves_a_tag(connected, bundle, tmp_path, capsys):
     assert connected.repos[REPO].refs["v1"] == first and "the tag v1 was not set" in capsys.readouterr().err
 
 
-def test_publish_private_refuses_a_public_repository(connected, bundle, capsys):
+def test_publish_with_private_flag_refuses_a_public_repository(connected, bundle, capsys):
     assert publish_to(bundle, "--private", repo="me/private") == 0 and connected.repos["me/private"].private
     assert publish_to(bundle) == 0 and publish_to(bundle, "--private") == 1
     assert "is public, so nothing was sent" in capsys.readouterr().err

@@ -94,7 +94,7 @@ def test_find_units_returns_an_empty_list_for_english_law():
     assert find_units("SECRECY ACT\n\nSection 1. Secrets\n\nSection 2. Ends\n", choose_system("en")) == []
 
 
-def test_law_name_is_found_after_a_longer_word_with_the_same_beginning():
+def test_law_name_is_found_after_a_longer_word_that_begins_with_the_name():
     law = LawName("bgb", ("BGB",), "Bürgerliches Gesetzbuch")
     text = "siehe BGBl. I S. 42, BGB"
     assert law.find_end(text) == len(text) and law.find_end("siehe BGBl. I S. 42") == 0

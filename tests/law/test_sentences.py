@@ -30,7 +30,7 @@ def test_make_file_key_ignores_case_accents_and_separators_but_not_other_scripts
         ("may sell", 17, "may sell the"),
     ],
 )
-def test_extend_to_sentences_completes_sentences_within_width(words, widest, extended):
+def test_extend_to_sentences_completes_sentences_within_the_given_width(words, widest, extended):
     text = "It is so. The Buyer may sell the boat. She bears: (a) freight; (b) duties. The rest is the Seller's."
     at = text.index(words)
     assert text[slice(*extend_to_sentences(text, Span(at, at + len(words)), widest=widest))] == extended

@@ -1,4 +1,4 @@
-"""The neural network: its weights, batches of texts of equal length, cached graphs, and sentence-transformers."""
+"""The neural network: its weights, batches of equal length, cached graphs, and a model of sentence-transformers."""
 
 from pathlib import Path
 from types import SimpleNamespace

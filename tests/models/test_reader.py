@@ -80,7 +80,7 @@ def test_question_kind_is_found_by_the_vector_of_the_question() -> None:
     assert beside.score > alone.score + 1 and model.read(law, [LAW], law) == model.read(law, [LAW])
 
 
-def test_question_kind_is_found_by_a_known_wording_before_vector_similarity() -> None:
+def test_question_kind_is_found_by_a_known_wording_rather_than_by_vector_similarity() -> None:
     kinds = reader.shared_kinds()
     asked = [kind.asks for kind in kinds._kinds]
     vectors = legal.open("int8").embed(asked, role="query")

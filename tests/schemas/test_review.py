@@ -50,7 +50,7 @@ def test_corrected_question_cannot_have_passages_and_be_impossible():
         ({"is_impossible": True}, False),
     ],
 )
-def test_correction_must_have_either_passages_or_an_impossible_question(fields, fits):
+def test_patch_correction_either_has_passages_or_marks_its_question_as_impossible(fields, fits):
     refused = pytest.raises(ValidationError, match="must have contexts if is_impossible is false|at least 1 item")
     with nullcontext() if fits else refused:
         assert patch(corrections=[{**CORRECTION, **fields}]).corrections

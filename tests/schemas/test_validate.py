@@ -163,7 +163,7 @@ def test_validate_command_prints_all_problems_and_exits_1(bundle, tmp_path, caps
     assert "row 0: id" in out and "problems" in out and "no such folder" in out
 
 
-def test_validate_minimal_checks_only_requirements_of_the_evaluator(tmp_path, capsys):
+def test_validate_with_minimal_flag_checks_only_what_the_evaluator_requires(tmp_path, capsys):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "Report_2023").write_text("The rent is due.", encoding="utf-8")
     rows = [{"question": "When?", "answer": "Now", "contexts": [{"filename": "Report_2023"}]}]

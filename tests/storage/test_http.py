@@ -192,7 +192,7 @@ def test_robots_rules_give_delay_and_allowed_paths():
         ("http://ada@proxy:1", "http://proxy:1", ("ada", "")),
     ],
 )
-def test_client_uses_proxy_with_its_user_and_port(monkeypatch, proxy, address, user):
+def test_client_uses_the_user_and_the_port_in_the_address_of_the_proxy(monkeypatch, proxy, address, user):
     options = {}
     http_module._find_proxy.cache_clear()
     monkeypatch.setattr(http_module, "getproxies", lambda: {"http": proxy})
@@ -272,7 +272,7 @@ def test_secrets_strip_removes_the_longest_secret_first():
     assert Secrets(["four"]).strip("four") == "***"
 
 
-def test_retry_limit_applies_again_after_a_success():
+def test_steps_are_retried_again_after_a_step_succeeds():
     retries = Retries(1, 0.0, in_vain=1)
     with pytest.raises(HttpError):
         retries(FailingStep(busy(), busy()))

@@ -71,7 +71,7 @@ def test_gather_pairs_each_heading_with_the_passage_below(tmp_path: Path) -> Non
     assert "1. Term and Expiry" not in shown
 
 
-def test_gather_reads_grades_by_clause_from_a_clause_library(tmp_path: Path) -> None:
+def test_gather_reads_the_grade_of_each_clause_from_a_clause_library(tmp_path: Path) -> None:
     pack = gather([write_library(tmp_path / "acord")], excluded=Excluded())
     names = [document["name"] for document in pack.documents]
     given = {(names[document], grade) for query, document, grade in pack.grades.tolist() if query == 0}

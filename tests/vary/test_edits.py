@@ -19,7 +19,7 @@ def texts_with_edits(draw):
 
 
 @given(texts_with_edits())
-def test_edited_text_span_contains_every_unedited_character_of_the_span(given_text):
+def test_span_in_edited_text_contains_every_unedited_character_of_the_original_span(given_text):
     text, edits, span = given_text
     edited = EditedText(text, edits)
     moved = edited.span(span)
@@ -28,7 +28,7 @@ def test_edited_text_span_contains_every_unedited_character_of_the_span(given_te
     assert "".join(character for character in now if character not in "XY") == kept
 
 
-def test_edited_text_span_excludes_text_inserted_beside_the_span():
+def test_span_in_edited_text_excludes_text_inserted_beside_the_original_span():
     edited = EditedText("one two three", [Edit(4, 4, "new "), Edit(7, 7, " more")])
     assert edited.text == "one new two more three"
     span = edited.span(Span(4, 7))
