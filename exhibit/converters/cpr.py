@@ -189,5 +189,5 @@ def _from_search(exports: list[Path], argv: list[str]) -> int:
             rows.setdefault(row["question"], row)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.values()))
-    print(f"{len(rows)} candidates -> {out}; read and edit each: the words come from the documents, not from an expert")
+    print(f"{len(rows)} proposed questions -> {out}; edit each: the words are from the documents, not from an expert")
     return 0

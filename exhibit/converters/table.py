@@ -53,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--name", help="the bundle's short name (default: the table's file name)")
     add("--title", help="the bundle's title on the Hub (default: its short name)")
     add("--licence", metavar="NAME", help="the licence of the bundle, such as cc-by-4.0 (default: unknown)")
-    add("--redistributable", action="store_true", help="declare that the licence allows redistribution")
+    add("--redistributable", action="store_true", help="state that the licence allows others to share the documents")
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:

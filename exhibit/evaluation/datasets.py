@@ -204,8 +204,8 @@ def find_lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return a warning for each variant whose control is not among the datasets."""
     controls = {known.get("pair") for known in labels.values() if known.get("varied") == "control"}
     return [
-        f"{name}: a variant ({known['varied']}) without its control; also evaluate the control: the effect is the "
-        "difference between the two"
+        f"{name}: a variant ({known['varied']}) without its control; also evaluate the control: the effect of the "
+        "variation is the difference between the two"
         for name, known in labels.items()
         if known.get("varied") not in (None, "control") and known.get("pair") not in controls
     ]

@@ -210,7 +210,7 @@ def describe_confidence(name: str, sure: Confidence) -> str:
 
 def describe_labels(name: str, rates: Mapping[str, Any]) -> str:
     shares = f"accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}"
-    commonest = f"always the commonest label: accuracy {rates['majority']:.3f}"
+    commonest = f"always choosing the commonest label: accuracy {rates['majority']:.3f}"
     return f"{name}: {rates['questions']} labels: {shares}; {commonest}"
 
 

@@ -123,7 +123,7 @@ def pull(repo_id: str, revision: str | None, out: Path, *, force: bool) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Download a bundle; if that fails, return 1 and print one line with the remedy."""
     parser = build_parser("exhibit pull", __doc__)
-    parser.add_argument("repo", metavar="OWNER/NAME[@REVISION]", help="the dataset on the Hub; hf:// is allowed")
+    parser.add_argument("repo", metavar="OWNER/NAME[@REVISION]", help="the dataset on the Hub, with or without hf://")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the bundle's folder (default: datasets_out/NAME)")
     parser.add_argument("--force", action="store_true", help="replace an existing bundle")
     add_json(parser)

@@ -138,7 +138,7 @@ def _make_info(bundle: BundleFolder, kinds: str, applied: Sequence[str], seed: i
         questions="The parent's questions; `labels.control` is the id of the parent's row that a question comes from.",
         limits=f"""
             - The documents are not the publisher's files: they were printed again from their text{ending}
-            - The effect is the difference between the variant and its control: evaluate both.
+            - The effect of a variation is the difference between variant and control: evaluate both.
             - Metrics that show the effect: {", ".join(measured)}.""",
         annotations=("machine-generated",),
     )

@@ -14,11 +14,11 @@ from exhibit.viewer.page import Record
 
 MEANINGS: Mapping[str, str] = {
     "Retrieval": "Did the system find the passages that answer the question, and how much other text did it retrieve?",
-    "Stages": "How much of the answer's words is left after each step, from the file to the passages?",
+    "Stages": "How much of the gold is left after each step, from the file to the passages?",
     "Answers": "Is the answer right, and did the system refuse where the documents do not answer?",
     "Citations": "Does the answer name its sources, and do these sources support it?",
     "Cost": "How long did a reply take, and how much text did a model read and write for it?",
-    "Other": "Your own metrics, and metrics of no other group.",
+    "Other": "Your own metrics, and the metrics that belong to no other group.",
 }  # the question that each group of metrics answers, in one sentence for a lawyer
 _MAX_VALUES = 45  # most rows of a breakdown: CUAD has 41 kinds of clauses
 _TONES = ("bad", "near", "unused", "bold")  # the colours of the reasons at a stage, for the most frequent reason first

@@ -259,7 +259,7 @@ def test_cpr_from_search_flag_writes_rows_with_resolvable_citations(samples, tmp
     search = str(samples / "cpr" / "search" / "ground_truth_costs.json")
     flags = ["--ground-truth-out", str(out), "--from-search", search]
     assert cpr.run(flags) == 0
-    assert f"1 candidates -> {out}; read and edit each" in capsys.readouterr().out
+    assert f"1 proposed questions -> {out}; edit each" in capsys.readouterr().out
     [row] = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert row["question"] == "When may the Tribunal order one party to pay the costs of another?"
     assert row["truth"].endswith("case. [Part 12#page=Fees and Costs] [Practice Direction 12#page=Fees And Costs]")

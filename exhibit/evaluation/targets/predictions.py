@@ -66,7 +66,7 @@ class Predictions:
         where = f"{self._path.name}: "
         sealed = {row["sealed"] for row in self._rows if row.get("sealed")}
         if sealed and dataset.digests.get(INFO) not in sealed:
-            advice = f"ask for the questions again: exhibit export {dataset.root} --to questions"
+            advice = f"export the questions again: exhibit export {dataset.root} --to questions"
             raise ToolkitError(f"{where}answers the questions of another version of {dataset.name}; {advice}")
         matched = self.match(dataset)
         rows = [(case, self._rows[matched[case.id]]) for case in cases if case.id in matched]
