@@ -113,7 +113,7 @@ def test_cuad_reports_a_broken_table_and_writes_no_bundle(source, convert, capsy
     assert message in capsys.readouterr().err and not bundle.exists()
 
 
-def test_cuad_help_shows_example_command_flags_and_licence(capsys):
+def test_cuad_help_shows_an_example_command_the_flags_and_the_licence(capsys):
     import exhibit.converters.cuad as module
 
     with pytest.raises(SystemExit, match="0"):

@@ -1,4 +1,4 @@
-"""MAUD: rows are matched to agreements by their MAE definition, and excerpts are located in order."""
+"""MAUD: each row is matched to an agreement by its MAE definition, and excerpts are located in order."""
 
 import json
 import zipfile

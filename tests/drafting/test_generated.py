@@ -157,7 +157,7 @@ def test_generator_drops_a_question_with_a_quote_missing_from_the_document(prepa
 
 
 @pytest.mark.parametrize(("likely", "status"), [(0.9, "sure"), (0.5, "unsure")])
-def test_generator_marks_a_draft_sure_above_a_confidence_threshold(prepared, likely, status):
+def test_generator_marks_a_draft_as_sure_above_a_confidence_threshold(prepared, likely, status):
     reader = StubReader()
     reader.confidence = lambda scores, *, spot=None: likely
     model = StubLlm(json.dumps({"questions": [KEPT]}))

@@ -72,7 +72,7 @@ def test_find_boxes_returns_separate_boxes_for_distant_words(page):
     assert second[3] < 130 and 299 <= apart[1] <= 302
 
 
-def test_find_boxes_ignores_white_space_at_the_end(page):
+def test_find_boxes_ignores_white_space_at_the_end_of_a_span(page):
     assert find_quote_boxes(page, "here\n") == find_quote_boxes(page, "here")
     document = read_document(page)
     assert find_boxes(document, [Span(15, 16), Span(3, 3)]) == [[], []]

@@ -134,7 +134,7 @@ def test_locate_finds_a_quote_with_a_typo_and_returns_a_similarity_score():
         "Distributor will never ever, under any circumstances at all, purchase a single Competing Product anywhere.",
     ],
 )
-def test_locate_finds_no_match_for_a_different_quote(quote):
+def test_locate_finds_no_match_for_a_quote_that_differs_too_much_from_the_document(quote):
     text = "Distributor shall not, and shall cause its Affiliates not to, sell any Competing Product in the Territory."
     assert locate(quote, document(text)) == []
 

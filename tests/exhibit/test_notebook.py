@@ -84,7 +84,7 @@ def test_convert_rejects_unknown_option_or_converter(samples, tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_convert_passes_arguments_as_converter_options(converted, tmp_path, monkeypatch):
+def test_convert_passes_keyword_arguments_as_options_of_the_converter(converted, tmp_path, monkeypatch):
     arguments = []
     monkeypatch.setattr(conversion.command, "convert", lambda _, options: arguments.append(options) or converted.info)
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The base install without Playwright: PDFs and texts convert, pages that need a browser name the extra."""
+"""The base install without Playwright: PDFs and texts are converted; if pages need printing, errors name the extra."""
 
 import json
 import os
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """The folder to which the commands write, with contracts for drafting questions."""
+    """The folder to which the commands write; it contains contracts for drafting questions."""
     folder = tmp_path_factory.mktemp("without")
     (folder / "contracts").mkdir()
     (folder / "pages").mkdir()
@@ -58,7 +58,7 @@ def test_convert_error_names_the_print_extra_when_pages_must_be_printed(command_
     assert "pip install 'exhibit-rag[print]', then exhibit doctor --fix browser" in line
 
 
-def test_draft_without_browser_excludes_html_pages_and_uses_other_documents(command_results, folder):
+def test_draft_without_browser_excludes_markdown_files_and_uses_text_files(command_results, folder):
     assert command_results["draft"].code == 0, command_results["draft"].err
     info = json.loads((folder / "mine/bundle.json").read_text(encoding="utf-8"))
     [names] = [names for reason, names in info["left_out"].items() if "exhibit-rag[print]" in reason]

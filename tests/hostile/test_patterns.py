@@ -77,7 +77,7 @@ def make_pumps(pattern: re.Pattern[Any]) -> Iterator[str]:
 
 
 def find_slow_text(pattern: re.Pattern[Any], *, fixed: bool = False) -> str | None:
-    """Return a text that an expression reads in more than linear time when it is repeated; None if there is none."""
+    """Return a text whose repetition takes an expression more than linear time to read; None if there is none."""
     for pump in make_pumps(pattern):
         short, long = (pump * (size // len(pump)) + "\x01" for size in (SHORT_CHARS, LONG_CHARS))
         shortest = min(measure(pattern, short, fixed=fixed) for _ in range(3))

@@ -113,7 +113,7 @@ def test_find_size_category_returns_hub_size_range():
     assert sizes == ["n<1K", "n<1K", "1K<n<10K", "10K<n<100K", "1M<n<10M", "10M<n<100M"]
 
 
-def test_card_body_states_counts_command_and_citation(bundle, text):
+def test_card_body_states_the_counts_the_command_and_the_citation(bundle, text):
     counts = read_info(bundle / "bundle.json").counts
     assert f"| questions | {counts.questions} |" in text
     assert f"| impossible (the document has no answer) | {counts.impossible} |" in text

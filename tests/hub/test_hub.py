@@ -179,7 +179,7 @@ def test_publish_completes_on_retry_after_conflict_or_server_error(connected, bu
     assert publish_to(later) == 0 and set(connected.files(REPO)) == {*files_of(later), *SHELVES}
 
 
-def test_publish_from_python_returns_the_address(connected, bundle):
+def test_publish_from_python_returns_the_address_of_the_dataset(connected, bundle):
     made = publish.publish(bundle, REPO, private=True)
     assert made == (REPO, f"{connected.url}/datasets/{REPO}", connected.repos[REPO].refs["main"])
 

@@ -1,4 +1,4 @@
-"""Names, sentences and questions that expect yes or no."""
+"""Names, sentences, and questions that expect the answer yes or no."""
 
 import pytest
 

@@ -49,7 +49,7 @@ def test_heading_without_a_label_is_recognised_by_capitals_or_known_words(line, 
     assert (heading, kind) in [(part.heading, part.kind) for part in root.walk()]
 
 
-def test_read_structure_ignores_stray_numbers_left_by_pdf():
+def test_read_structure_ignores_stray_numbers_left_by_pdf_extraction():
     text = f"1. Term. {WORDS}\n2. Price. {WORDS}\n3.3.\n4.\n4.1.\n4.2.\n5.\n{WORDS}\n4. Notices. {WORDS}\n"
     assert [part.heading for part in tree(text).walk() if part.heading] == ["1. Term", "2. Price", "4. Notices"]
 

@@ -115,7 +115,7 @@ def test_values_distinguish_business_days_from_calendar_days():
 @pytest.mark.parametrize(
     "text", ["5 january 2024", "January 5, 2024", "5 JANUARY 2024", "5. Januar 2024", "5. 1. 2024", "5th January, 2024"]
 )
-def test_date_is_read_in_any_case_and_language(text):
+def test_date_is_read_in_any_letter_case_and_language(text):
     assert keys_of(text) == {("date", "2024-01-05")}
     assert find_days(text) == [date(2024, 1, 5)]
     assert [{day.month for day in readings} for readings in read_statement(text).dates] == [{1}]

@@ -127,7 +127,7 @@ def test_scrub_logs_hides_secrets_in_messages_and_tracebacks(caplog):
 
 
 @pytest.mark.parametrize(("value", "hidden"), [("abc-1234", True), ("abc-123", False), ("abcdefgh", False)])
-def test_scrub_hides_environment_values_with_8_characters_and_a_nonletter(monkeypatch, value, hidden):
+def test_scrub_hides_environment_values_of_at_least_8_characters_with_a_nonletter(monkeypatch, value, hidden):
     monkeypatch.setenv("MY_TOKEN", value)
     monkeypatch.setenv("MY_NAME", "visible-name")
     assert (scrub(f"it is {value} visible-name") == "it is *** visible-name") is hidden

@@ -78,7 +78,7 @@ def test_expand_returns_sorted_folders_that_match_a_remote_wildcard(memory):
     assert expand(memory / "none*") == [] and expand(memory) == [memory]
 
 
-def test_fetch_file_removes_the_download_after_the_block(memory, download_folder, downloads):
+def test_fetch_file_removes_the_download_after_its_with_block(memory, download_folder, downloads):
     file = put(memory / "lease.txt", b"The rent is due.")
     with fetch_file(file) as path, fetch_file(file) as again:
         assert path == again and path.read_bytes() == b"The rent is due."
@@ -97,7 +97,7 @@ def test_keep_recent_files_keeps_a_limited_number_of_files(memory, download_fold
     assert downloads == ["0.txt", "1.txt", "2.txt", "3.txt", "4.txt", "0.txt"] and list(download_folder.iterdir()) == []
 
 
-def test_fetch_refuses_a_document_with_another_checksum(memory, download_folder):
+def test_fetch_refuses_a_document_whose_checksum_differs_from_bundle_json(memory, download_folder):
     file = put(memory / "lease.txt", b"The rent is doubled.")
     recorded = Remote(file.url, hashlib.sha256(b"The rent is due.").hexdigest(), 16)
     with pytest.raises(

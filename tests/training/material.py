@@ -17,7 +17,7 @@ REFUSAL = "Not found in provided documents"
 
 
 def contract(name: str, law: str) -> str:
-    """Return a contract of five clauses, each long enough for its own passages."""
+    """Return a contract whose numbered clauses are each long enough for a passage of their own."""
     order = np.random.default_rng(NAMES.index(name)).permutation(WARES * 5)
     filler = f"{name.title()} Ltd keeps records of " + " and ".join(order.tolist()) + "."
     return (

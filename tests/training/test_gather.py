@@ -17,7 +17,7 @@ def write_list(path: Path, *names: str) -> Path:
     return path
 
 
-def test_gather_excludes_listed_documents_and_documents_with_the_same_text(tmp_path: Path) -> None:
+def test_gather_excludes_listed_documents_and_documents_that_repeat_their_text(tmp_path: Path) -> None:
     root = write_contracts(tmp_path / "cuad")
     copied = root / "corpus" / "birch.txt"
     copied.write_text("A cover page.\n\n" + contract("alder", "Norway"), encoding="utf-8")

@@ -50,7 +50,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "table"
 
 
-def test_people_questions_table_has_passage_texts_from_the_published_documents(table: Path) -> None:
+def test_table_of_questions_by_people_has_passage_texts_from_the_published_documents(table: Path) -> None:
     rows = [json.loads(line) for line in (table / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["text"] for row in rows[:2]] == [
         ["Desk Inc pays £900 a month, in advance."],

@@ -122,7 +122,7 @@ def test_vary_kind_removed_skips_question_if_clause_end_is_uncertain(end):
 
 
 @pytest.mark.parametrize("mark", ["§ 1", "Section 1", "1."])
-def test_vary_kind_removed_does_not_change_the_clause_number(mark):
+def test_vary_kind_removed_preserves_clause_numbers_of_every_style(mark):
     gold = "The laws of Ohio govern this Lease and all agreements between them."
     text = f"{mark} Law\n{gold}\n\n2. Rent\nThe rent is due.\n\n3. Notices\nNotices are sent by post.\n"
     document, row = one_row(text, "Ohio", gold)
