@@ -36,7 +36,7 @@ VERBS = {
         "test a RAG system on bundles and write a report; --settings [WORD] lists what --set takes",
         modes={"--settings": "exhibit.evaluation.settings:main"},
     ),
-    "results": Verb("exhibit.viewer.results", "draw, compare and export runs, and follow them over time"),
+    "results": Verb("exhibit.viewer.results", "report on, compare and export runs, and follow them over time"),
     "view": Verb("exhibit.viewer.server.app", "show, review and evaluate bundles and runs in the browser"),
     "review": Verb("exhibit.viewer.review.make", "let experts judge gold passages and answers"),
     "validate": Verb(

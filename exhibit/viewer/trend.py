@@ -61,7 +61,7 @@ class Regression(NamedTuple):
         falls = [describe_fall(*pair) for pair in self.falls.items()]
         falls += [f"{self.more_failed} more question{'s' * (self.more_failed > 1)} failed"] if self.more_failed else []
         headline = f"{self.run.name} is worse than {self.before.name} on {self.title}: {falls[0]}"
-        last = "The newest run is still worse." if self.persists else "A later run is as good as before."
+        last = "The newest run is still worse." if self.persists else "A later run is as good as before the fall."
         return [headline, *falls[1:], last]
 
 

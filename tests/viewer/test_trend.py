@@ -53,7 +53,7 @@ def test_run_series_reports_the_first_worse_run_with_the_metrics_that_fell(folde
 def test_run_series_marks_a_corrected_regression_as_not_persisting(tmp_path):
     [regression] = find_in_folder(make_runs(tmp_path, back=8))
     assert (regression.run.name, regression.persists) == ("run-07", False)
-    assert regression.lines[-1] == "A later run is as good as before."
+    assert regression.lines[-1] == "A later run is as good as before the fall."
     assert main(["index", str(tmp_path), "--fail-on", "regression"]) == 0
 
 

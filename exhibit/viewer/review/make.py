@@ -230,7 +230,7 @@ def _make_parser() -> cli.Parser:
     apply.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder of the corrected bundle")
     apply.add_argument("--force", action="store_true", help="replace an existing bundle")
     for command in (make, read):
-        command.add_argument("--dataset-paths", nargs="+", default=[], metavar="DIR", help="where the bundles are now")
+        command.add_argument("--dataset-paths", nargs="+", default=[], metavar="DIR", help="moved bundles of the run")
     for command in (make, read, apply):
         cli.add_json(command)
     return parser
