@@ -198,7 +198,7 @@ class Documents:
         return [file for file in self._holders(words) if self._placement(words, file).share >= least]
 
     def _find_likely(self, words: str) -> tuple[list[Document], list[Document]]:
-        """Return the documents that contain the whole text, and the documents that contain only a part of the text."""
+        """Return the documents that contain all of a passage's words, and those that contain only a part of them."""
         needle = letters_of(words).text
         last = max(0, len(needle) - _PROBE_LETTERS)
         probes = [needle[start : start + _PROBE_LETTERS] for start in range(0, last + 1, max(1, last // _PROBES))]

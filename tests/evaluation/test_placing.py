@@ -226,7 +226,7 @@ def test_passage_metrics_are_none_without_located_gold(dataset):
     assert not [name for name, value in values.items() if name.startswith(passage_metrics) and value is not None]
 
 
-def test_measure_uses_only_located_gold_and_evidence_reports_missing_gold(dataset):
+def test_gold_that_is_not_located_is_ignored_by_measure_and_reported_by_evidence(dataset):
     _, cases = measure_replies(dataset, passages_of)
     half = replace(cases[0], gold=(*cases[0].gold, GoldPassage("Oak Lodge.txt", "of another edition", absent=True)))
     values = measure([half], names=["char_recall@8", "recall", "ndcg@10", "mrr"])

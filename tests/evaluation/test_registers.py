@@ -293,7 +293,7 @@ class StubRegisters:
         (None, None),
     ],
 )
-def test_metric_references_official_is_share_of_covered_references_in_the_registers(answer, share):
+def test_references_official_is_the_share_of_checkable_references_that_the_registers_contain(answer, share):
     case = Case(0, "?", "", reply=Reply(answer))
     values = measure([case], Options(officials=StubRegisters()), names=["references_official"])
     assert values == {"references_official": [share]}

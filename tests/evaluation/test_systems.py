@@ -240,7 +240,7 @@ def test_inspect_lists_azure_documents_and_categories(service, capsys):
     assert inspect([address, "test"]) == 0
 
 
-def test_inspect_export_writes_azure_search_results_of_category(service, tmp_path, capsys):
+def test_inspect_export_writes_only_azure_search_results_of_the_given_category(service, tmp_path, capsys):
     out = tmp_path / "law.json"
     words = ["--query", "governed by the law", "--category", "Commercial Court", "--top", "2", "--out", str(out)]
     assert inspect([f"{service.url}/indexes/guides", "export", *words]) == 0

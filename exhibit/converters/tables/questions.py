@@ -240,9 +240,9 @@ class GoldReader:
         self._named: list[tuple[str, int | None]] = []
 
     def read(self, record: Record) -> tuple[tuple[Quote, ...], list[str]]:
-        """Return a row's gold, and the acceptable passages that cannot be added to it; raise if the row is faulty.
+        """Return a row's quotes, and the acceptable passages that cannot be added to them; raise if the row is faulty.
 
-        A quote's document and page are still in the table's spelling. A quote that is not gold has no file name.
+        Names of documents and pages are as the table writes them. A quote that is not gold has no file name.
         """
         self._cells, self._place = record.cells, record.place
         self._named = list(self._read_documents())

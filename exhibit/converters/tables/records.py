@@ -99,7 +99,7 @@ def read_records(
 ) -> list[Record]:
     """Return the rows of a table; count unreadable rows, and raise if the table is unreadable.
 
-    With `accounted`, the tally later checks that each row was kept or left out.
+    With `accounted`, the tally later checks that each row was counted, either as kept or as left out.
     """
     suffix = path.suffix.lower()
     if suffix == ".parquet":
