@@ -254,7 +254,7 @@ def _read_content(path: Path) -> Any:
         if path.suffix.lower() == ".eval":
             return {"samples": list(_read_inspect_archive(path))}
     except (ValueError, RecursionError, KeyError, pa.ArrowException, zipfile.BadZipFile) as error:
-        raise ToolkitError(f"{path}: cannot be read: {error}") from error
+        raise ToolkitError(f"{path}: cannot be read as an Inspect log: {error}; check this file") from error
     if path.suffix.lower() == ".json":
         return load_json(path)
     return [_nest(row) for row in read_table(path)]
