@@ -12,7 +12,7 @@ from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import write_testdata
 from exhibit.evaluation.metrics import Options, describe_metric, measure
 from exhibit.evaluation.statistics import compute_auroc, summarise_confidences
-from exhibit.evaluation.text_tables import describe_confidence, find_question_kinds
+from exhibit.evaluation.text_tables import describe_confidence
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.run import Confidence
 from exhibit.viewer.results import main as results
@@ -266,15 +266,6 @@ def test_analyze_without_run_counts_dataset_questions(command, tmp_path, capsys)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "questions: 6" and "  CPR               2   33.3%" in lines
     assert not (tmp_path / "results").exists(), "no run may be made"
-
-
-def test_find_question_kinds_excludes_unique_and_constant_labels():
-    rows = [{"id": str(n), "kind": "ab"[n % 2], "same": 1} for n in range(10)]
-    assert find_question_kinds(rows) == ["kind"]
-    assert find_question_kinds([{"kind": "a", "source_type": "x"}, {"kind": "b", "source_type": "y"}]) == [
-        "source_type",
-        "kind",
-    ]
 
 
 TRUTH = [

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from exhibit.evaluation.judging.kernel import judge_answer
-from exhibit.evaluation.metrics import Options
-from exhibit.evaluation.metrics.answers import ask_marks, read_mark
+from exhibit.evaluation.metrics.answers import read_mark
 from exhibit.law.refusals import is_refusal
-from exhibit.models.llms import Completion, Prompt
 
 FOLDER = Path(__file__).parent
 NAMES = {True: "right", False: "wrong", None: "not judged"}
@@ -228,15 +226,3 @@ def test_is_refusal_recognises_97_percent_of_labelled_replies(held_out):
 )
 def test_read_mark_reads_common_mark_formats(text, mark):
     assert read_mark(text) == mark
-
-
-def test_ask_marks_counts_judge_failures_by_message():
-    class StubJudge:
-        name = "judge"
-
-        def complete(self, prompts, *, max_tokens, temperature):
-            return [Completion("", error="HTTP 401"), Completion("I like it."), Completion("5")][: len(prompts)]
-
-    options = Options(judge=StubJudge())
-    assert ask_marks([Prompt("a"), Prompt("b"), Prompt("c")], options) == [None, None, 5.0]
-    assert dict(options.judge_faults) == {"HTTP 401": 1, "its reply has no mark from 1 to 5: 'I like it.'": 1}

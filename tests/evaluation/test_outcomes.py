@@ -5,7 +5,7 @@ import json
 import pytest
 
 import evaluate_rag
-from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, with_choices, without_choices
+from exhibit.evaluation.cases import Case, GoldPassage, Passage, with_choices, without_choices
 from exhibit.evaluation.datasets import offers_of
 from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.outcomes import (
@@ -32,9 +32,7 @@ REFUSED = "Not found in provided documents."
 
 
 def make_case(answer: str | None, *passages: Passage, **fields) -> Case:
-    error = fields.pop("error", "")
-    given = {"truth": "30 days", "gold": RENT, **fields}
-    return Case(0, "When is the rent due?", reply=Reply(answer, passages, error=error), **given)
+    return case(passages=passages, answer=answer, **{"truth": "30 days", "gold": RENT, **fields})
 
 
 @pytest.mark.parametrize(

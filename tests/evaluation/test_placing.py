@@ -78,18 +78,6 @@ def test_words_added_to_a_chunk_are_marked_and_reported(documents):
     assert "1 of 1 passages have words that their document lacks" in Evidence().add(case)
 
 
-def test_joined_chunks_are_located_as_two_spans(documents):
-    text = documents.get("mill.txt").text
-    case = asked(documents, NOTICE, f"{RENT}\n\n{NOTICE}")
-    [passage] = case.reply.passages
-    assert sorted(text[slice(*span)] for span in passage.spans) == sorted([RENT, NOTICE])
-    assert figures(case)["char_recall@8"] == 1.0
-    assert figures(case)["char_precision@8"] == pytest.approx(len(NOTICE) / (len(NOTICE) + len(RENT)))
-    assert figures(asked(documents, REPAIR, f"{RENT}\n\n{NOTICE}"))["char_recall@8"] == 0.0, (
-        "text between the two spans is not retrieved"
-    )
-
-
 def test_passage_with_wrong_file_name_is_assigned_to_the_document_that_contains_the_text(documents):
     smith = "The smith keeps the anvil, the bellows and all other tools of the forge at his own cost and risk."
     case = asked(documents, RENT, Passage(smith, "mill.txt"))
@@ -99,27 +87,6 @@ def test_passage_with_wrong_file_name_is_assigned_to_the_document_that_contains_
     assert "1 of 1 passages name one document, but have the words of another" in Evidence().add(case)
     right = asked(documents, RENT, Passage(RENT, "forge.txt"))
     assert figures(right)["document_hit@1"] == 1.0 and figures(right)["recall@10"] == 1.0
-
-
-def test_metrics_ignore_text_that_no_document_contains(documents):
-    own_words = "Rent is owed by whoever holds the mill, monthly, and comes to a good deal of money in a year."
-    alone = asked(documents, RENT, own_words)
-    assert {figures(alone)[name] for name in ("char_recall@8", "char_precision@8", "recall@10", "ndcg@10")} == {None}
-    both = figures(asked(documents, RENT, own_words, RENT))
-    assert both["char_recall@8"] == both["char_precision@8"] == both["recall@10"] == 1.0
-    elsewhere = figures(asked(documents, RENT, Passage(own_words, "castle.txt")))
-    assert elsewhere["char_recall@8"] == elsewhere["recall@10"] == 0.0, "a passage of an unknown file scores 0"
-
-
-def test_repeated_passages_and_gold_count_once(documents):
-    once, thrice = asked(documents, RENT, RENT, REPAIR), asked(documents, RENT, RENT, RENT, RENT, REPAIR)
-    assert figures(once) | {"chunk_essential@10": 0.75} == figures(thrice)
-    half = asked(documents, RENT, RENT)
-    golds = (gold_of(documents, RENT), gold_of(documents, REPAIR))
-    several = replace(half, gold=(golds[0], *[golds[1]] * 3))
-    lengths = len(RENT), len(REPAIR)
-    assert figures(several)["recall@10"] == 0.5
-    assert figures(several)["char_recall@8"] == pytest.approx(lengths[0] / sum(lengths))
 
 
 def test_repeated_text_is_located_on_the_page_that_the_system_names(monkeypatch):

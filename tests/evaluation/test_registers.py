@@ -1,20 +1,17 @@
 """References are looked up in public registers slowly, once, and only on request."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote
 
 import pytest
 
 import evaluate_rag
-from exhibit.evaluation.cases import Case, Reply
-from exhibit.evaluation.metrics import Options, describe_metric, measure
+from exhibit.evaluation.metrics import Options, describe_metric
 from exhibit.evaluation.registers import Lookup, Register, find_case_path, find_instrument_path, list_provision_paths
 from exhibit.law.references import Reference, find_references
-from tests.evaluation.loopback import ImitatedSystem, imitating
-from tests.loopback import Request
-from tests.rag.bundles import row, write_files
+from tests.evaluation.metrics.build import apply, case
+from tests.loopback import Reply, Request, free_port, serve
+from tests.rag.bundles import row, rows_of, write_files
 
 TITLES = {
     "limitation act 1980": "ukpga/1980/58",
@@ -35,50 +32,56 @@ JUDGMENTS = {"uksc/2021/1", "ewca/civ/2024/123", "ewhc/fam/2023/55", "eat/2023/1
 FILED_ELSEWHERE = {"[2024] EWHC 789 (Ch)"}
 
 
+NONE = Reply(status=404)
+
+
 class RegisterServer:
     """An imitation of the two registers at one address, with the requests that it received."""
 
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.agents: set[str] = set()
-        self.robots = "User-agent: *\nDisallow: /search\n"
-        self.busy = 0
-        """The number of requests that are answered with 429 before the next normal reply."""
-        self.url = ""
+    url, robots = "", "User-agent: *\nDisallow: /search\n"
+    busy = 0
+    """The number of requests that are answered with 429 before the next normal reply."""
 
-    def answer(self, target: str) -> tuple[int, dict[str, str], str]:
-        """Return status, headers and body."""
-        parts = urlsplit(target)
-        path, query = unquote(parts.path).strip("/"), parse_qs(parts.query)
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+    @property
+    def asked(self) -> list[str]:
+        return [request.target for request in self.requests]
+
+    def receive(self, request: Request) -> Reply:
+        self.requests.append(request)
+        return self.answer(request)
+
+    def answer(self, request: Request) -> Reply:
+        path, title = unquote(request.path).strip("/"), request.query.get("title", "")
         if path == "robots.txt":
-            return 200, {}, self.robots
+            return Reply(self.robots)
         if self.busy:
             self.busy -= 1
-            return 429, {"Retry-After": "3"}, ""
+            return Reply(status=429, headers={"Retry-After": "3"})
         if path == "id":
-            return self._titled(query["title"][0])
+            return self._titled(title)
         if path == "all/data.feed":
-            return 200, {}, _feed(query["title"][0])
+            return Reply(_feed(title))
         if path == "atom.xml":
-            return 200, {}, _judgments(query["query"][0])
+            return Reply(_judgments(request.query["query"]))
         if path.startswith("id/"):
             known = {*TITLES.values(), *PUNCTUATED.values(), "uksi/2002/618", "eur/2016/679"}
-            return (303, {"Location": f"http://www.legislation.gov.uk/{path[3:]}"}, "") if path[3:] in known else NONE
-        place = path.removesuffix("/data.xml")
+            moved = Reply(status=303, headers={"Location": f"http://www.legislation.gov.uk/{path[3:]}"})
+            return moved if path[3:] in known else NONE
         known = PROVISIONS | JUDGMENTS
-        return (200, {"Content-Type": "application/xml"}, "<Legislation/>") if place in known else NONE
+        kind = {"Content-Type": "application/xml"}
+        return Reply("<Legislation/>", headers=kind) if path.removesuffix("/data.xml") in known else NONE
 
-    def _titled(self, title: str) -> tuple[int, dict[str, str], str]:
+    def _titled(self, title: str) -> Reply:
         if title.lower() in TITLES:
-            return 301, {"Location": f"http://www.legislation.gov.uk/id/{TITLES[title.lower()]}"}, ""
+            return Reply(b"", 301, {"Location": f"http://www.legislation.gov.uk/id/{TITLES[title.lower()]}"})
         if title.lower() == "rent act 1977":
             listed = '<li><a href="/id/uksi/1978/1">The Rent Act 1977 (Forms) Regulations 1978</a></li>'
             listed += '<li><a href="/id/ukpga/1977/42">Rent Act 1977</a></li>'
-            return 300, {}, f'<html xmlns="http://www.w3.org/1999/xhtml"><body><ul>{listed}</ul></body></html>'
+            return Reply(f'<html xmlns="http://www.w3.org/1999/xhtml"><body><ul>{listed}</ul></body></html>', 300)
         return NONE
-
-
-NONE: tuple[int, dict[str, str], str] = (404, {}, "")
 
 
 def _feed(words: str) -> str:
@@ -98,25 +101,10 @@ def _judgments(citation: str) -> str:
     return f"<feed {spaces}>{found}</feed>"
 
 
-@contextmanager
-def serve_registers() -> Iterator[RegisterServer]:
-    """Run the imitated registers until the block ends."""
-    registers = RegisterServer()
-
-    def reply(_: ImitatedSystem, request: Request) -> tuple[int, str, dict[str, str]]:
-        registers.asked.append(request.target)
-        registers.agents.add(request.headers.get("User-Agent", ""))
-        status, headers, text = registers.answer(request.target)
-        return status, text, headers
-
-    with imitating(reply, []) as system:
-        registers.url = system.url
-        yield registers
-
-
 @pytest.fixture
 def registers():
-    with serve_registers() as running:
+    running = RegisterServer()
+    with serve(running.receive) as running.url:
         yield running
 
 
@@ -194,13 +182,14 @@ def test_register_paths_are_built_from_reference():
     assert find_instrument_path("eu directive 1995/46") == "eudr/1995/46"
     assert find_instrument_path("nisr 2006/261") == "nisr/2006/261"
     assert find_instrument_path("limitation act 1980") == ""
-    assert list_provision_paths(find_reference("Part 1 of Schedule 2 to the Housing Act 1985")) == ["schedule/2/part/1"]
-    assert list_provision_paths(find_reference("Chapter 2 of Part 1 of the Housing Act 1985")) == ["part/1/chapter/2"]
-    assert list_provision_paths(find_reference("paragraph 6 of Schedule 18 to the Housing Act 1985")) == [
-        "schedule/18/paragraph/6"
-    ]
-    assert list_provision_paths(find_reference("recital 47 of Regulation (EU) 2016/679")) == []
-    assert list_provision_paths(find_reference("Annex III to Directive 2014/24/EU")) == ["annex/III"]
+    for text, paths in {
+        "Part 1 of Schedule 2 to the Housing Act 1985": ["schedule/2/part/1"],
+        "Chapter 2 of Part 1 of the Housing Act 1985": ["part/1/chapter/2"],
+        "paragraph 6 of Schedule 18 to the Housing Act 1985": ["schedule/18/paragraph/6"],
+        "recital 47 of Regulation (EU) 2016/679": [],
+        "Annex III to Directive 2014/24/EU": ["annex/III"],
+    }.items():
+        assert list_provision_paths(find_reference(text)) == paths
 
 
 def test_register_lookups_are_cached_within_and_between_runs(tmp_path, registers):
@@ -226,12 +215,12 @@ def test_register_pauses_between_requests_and_sends_user_agent(tmp_path, registe
     register(tmp_path, registers, clock).check(find_reference("section 33 of the Limitation Act 1980"))
     # robots.txt, the title, the identifier, the section
     assert len(registers.asked) == 4 and clock.pauses == [0.5] * 3
-    assert all(agent.startswith("exhibit-rag/") for agent in registers.agents)
+    assert all(request.headers["User-Agent"].startswith("exhibit-rag/") for request in registers.requests)
 
 
 def test_register_that_redirects_without_end_is_unreachable(tmp_path, registers, monkeypatch):
-    moved = 307, {"Location": "/uksc/2021/1/data.xml"}, ""
-    monkeypatch.setattr(registers, "answer", lambda target: (404, {}, "") if "robots" in target else moved)
+    moved = Reply(status=307, headers={"Location": "/uksc/2021/1/data.xml"})
+    monkeypatch.setattr(registers, "answer", lambda request: NONE if "robots" in request.path else moved)
     checked = register(tmp_path, registers).check(find_reference("[2021] UKSC 1"))
     assert checked.outcome == "unreachable" and "redirects endlessly" in checked.detail
     assert registers.asked.count("/uksc/2021/1/data.xml") == 4
@@ -294,14 +283,12 @@ class StubRegisters:
     ],
 )
 def test_references_official_is_the_share_of_checkable_references_that_the_registers_contain(answer, share):
-    case = Case(0, "?", "", reply=Reply(answer))
-    values = measure([case], Options(officials=StubRegisters()), names=["references_official"])
-    assert values == {"references_official": [share]}
+    options = Options(officials=StubRegisters())
+    assert apply("references_official", [case(answer=answer)], options) == {"references_official": [share]}
 
 
 def test_references_official_is_none_without_registers():
-    cases = [Case(0, "?", "", reply=Reply("[2021] UKSC 1"))]
-    assert measure(cases, Options(), names=["references_official"]) == {"references_official": [None]}
+    assert apply("references_official", [case(answer="[2021] UKSC 1")]) == {"references_official": [None]}
     assert "registers" in describe_metric("references_official").needs
     assert describe_metric("references_official").group == "Citations"
 
@@ -328,10 +315,10 @@ def test_check_references_writes_scores_and_lookup_results(tmp_path, registers, 
     monkeypatch.setattr("exhibit.evaluation.registers.DELAY_SECONDS", 0.0)
     assert evaluate_rag.main([*flags(tmp_path, registers.url), "--check-references"]) == 0
     place = tmp_path / "results" / "r" / "limits"
-    rows = [json.loads(line) for line in (place / "eval_results.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = rows_of(place / "eval_results.jsonl")
     assert [row["scores"]["references_official"] for row in rows] == [0.5, 1.0]
     assert json.loads((place / "summary.json").read_text(encoding="utf-8"))["references_official"]["mean"] == 0.75
-    lines = [json.loads(line) for line in (place / "references.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = rows_of(place / "references.jsonl")
     assert [(line["id"], line["reference"], line["outcome"]) for line in lines] == [
         (0, "limitation act 1980 33", "found"),
         (0, "limitation act 1980 99", "absent"),
@@ -351,8 +338,6 @@ def test_evaluate_contacts_no_register_by_default(tmp_path, registers, capsys):
 
 def test_check_references_offline_prints_one_note_about_unchecked_references(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    with serve_registers() as gone:
-        url = gone.url
-    assert evaluate_rag.main([*flags(tmp_path, url), "--check-references"]) == 0
+    assert evaluate_rag.main([*flags(tmp_path, f"http://127.0.0.1:{free_port()}"), "--check-references"]) == 0
     notes = [line for line in capsys.readouterr().err.splitlines() if "not checked" in line]
     assert len(notes) == 1 and "3 of 4 references not checked" in notes[0] and "127.0.0.1" in notes[0]

@@ -1,4 +1,4 @@
-"""The stages that can lose a gold passage: each with a case that keeps the passage and a case that loses it."""
+"""The stages that can lose a gold passage, and the parsed texts and chunks of other tools."""
 
 import json
 from collections.abc import Callable
@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
 from exhibit.evaluation.evaluate import evaluate
@@ -22,6 +24,8 @@ from exhibit.evaluation.stages import (
     find_in_chunks,
     find_in_text,
     follow_gold,
+    read_chunks,
+    read_parsed_folder,
     stages_of,
 )
 from exhibit.evidence import Document, Span
@@ -241,6 +245,62 @@ def test_read_reply_matches_reranked_passages_by_number_or_text(reranked: list[o
     assert read_reply(row, lambda _: None).reranked == (3, 1)
     assert read_reply({**row, "reranked": None}, lambda _: None).reranked is None
     assert read_reply({**row, "reranked": [17, 4]}, lambda _: None).reranked == (4,)
+
+
+def resolve_name(name: str) -> str | None:
+    return "harbour.pdf" if Path(name).stem.split(".")[0].lower() == "harbour" else None
+
+
+def test_read_parsed_folder_blanks_markup(tmp_path: Path) -> None:
+    (tmp_path / "harbour.md").write_text(f"# Harbour\n\n<!-- image -->\n\n{LIGHTS}", encoding="utf-8")
+    text = read_parsed_folder(tmp_path, resolve_name)[0]["harbour.pdf"].text
+    assert "image" not in text and LIGHTS in text
+
+
+def test_read_parsed_folder_rejects_two_texts_of_a_document(tmp_path: Path) -> None:
+    (tmp_path / "harbour").mkdir()
+    (tmp_path / "harbour" / "harbour.md").write_text(LIGHTS, encoding="utf-8")
+    (tmp_path / "lamps.md").write_text("Lamps.", encoding="utf-8")
+    (tmp_path / "harbour.png").write_bytes(b"x")
+    texts, left_out = read_parsed_folder(tmp_path, resolve_name)
+    assert texts["harbour.pdf"].text == LIGHTS and left_out == ["harbour.png", "lamps.md"]
+    (tmp_path / "harbour.txt").write_text(LIGHTS, encoding="utf-8")
+    with pytest.raises(ToolkitError, match="remove one of them"):
+        read_parsed_folder(tmp_path, resolve_name)
+    with pytest.raises(ToolkitError, match="no such folder"):
+        read_parsed_folder(tmp_path / "nowhere", resolve_name)
+
+
+CHUNKS: list[dict[str, object]] = [
+    {"text": LIGHTS, "filename": "harbour.pdf", "start": 0, "end": len(LIGHTS)},
+    {"page_content": LIGHTS, "metadata": {"source": "/data/harbour.pdf"}},
+    {"chunk_text": LIGHTS, "document": "harbour.pdf", "char_start": 4, "char_end": 9},
+]
+
+
+@pytest.mark.parametrize("line", CHUNKS)
+@pytest.mark.parametrize("ending", ["jsonl", "json", "parquet"])
+def test_read_chunks_reads_text_filename_and_span_from_known_keys(
+    line: dict[str, object], ending: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"chunks.{ending}"
+    if ending == "parquet":
+        parquet.write_table(pa.Table.from_pylist([line]), path)
+    else:
+        path.write_text(json.dumps(line if ending == "jsonl" else [line]), encoding="utf-8")
+    (chunk,) = read_chunks(path, resolve_name)
+    assert (chunk.text, chunk.filename) == (LIGHTS, "harbour.pdf")
+    start = line.get("start", line.get("char_start"))
+    assert (chunk.span.start if chunk.span else None) == start
+
+
+@pytest.mark.parametrize(("text", "why"), [('{"text": ""}', "no chunk has text"), ("not JSON", "not JSON")])
+def test_read_chunks_rejects_missing_file_and_file_without_chunks(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "chunks.jsonl").write_text(text, encoding="utf-8")
+    with pytest.raises(ToolkitError, match=why):
+        read_chunks(tmp_path / "chunks.jsonl", resolve_name)
+    with pytest.raises(ToolkitError, match="no such file"):
+        read_chunks(tmp_path / "nothing.jsonl", resolve_name)
 
 
 FARES = "Fares in shillings\nFoot passenger 2\nHorse and rider 9\nCart of peat 14"

@@ -187,7 +187,7 @@ def test_ingest_returns_a_note_when_replies_have_no_passages(imitation, dataset)
         return {**reply, "citations": {}} if request.path == "/v1/generate" else reply
 
     with imitation("nvidia") as system:
-        system.reply = without_citations
+        system.handle = without_citations
         [note] = open_system_target("nvidia", system.url, ingest="auto").ingest(dataset).notes
     assert "the reply has no passages" in note
 

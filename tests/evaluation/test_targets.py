@@ -185,7 +185,7 @@ def test_empty_or_null_answer_of_a_server_is_not_an_error(http, server, dataset,
 def test_latency_excludes_the_wait_for_a_busy_server(http, server, dataset, status):
     question = dataset.cases[0].question
     server.reply = lambda asked: status if server.questions.count(question) < 3 else chat("at last", [])
-    server.retry_after = "0.2"
+    server.headers["Retry-After"] = "0.2"
     began = time.monotonic()
     [reply] = ask(http(retries=2, backoff=0.1 if status == "cut" else 40.0), dataset, dataset.cases[:1])
     assert reply.answer == "at last" and server.questions == [question] * 3
@@ -195,10 +195,10 @@ def test_latency_excludes_the_wait_for_a_busy_server(http, server, dataset, stat
 def test_http_target_fails_question_when_server_stays_busy(http, server, dataset):
     server.reply = lambda asked: 429
     [reply] = ask(http(retries=2, backoff=0.01), dataset, dataset.cases[:1])
-    assert reply.error == "HTTP 429 Too Many Requests (asked 3 times)" and len(server.bodies) == 3
-    server.retry_after = "3600"
+    assert reply.error == "HTTP 429 Too Many Requests (asked 3 times)" and len(server.questions) == 3
+    server.headers["Retry-After"] = "3600"
     [reply] = ask(http(retries=2, backoff=0.01), dataset, dataset.cases[:1])
-    assert reply.error == "HTTP 429 Too Many Requests" and len(server.bodies) == 4, "no time for another retry"
+    assert reply.error == "HTTP 429 Too Many Requests" and len(server.questions) == 4, "no time for another retry"
 
 
 def test_http_target_stops_retrying_when_server_was_busy_for_several_questions(http, server, dataset):
@@ -222,7 +222,7 @@ def test_http_target_error_for_unreachable_server_omits_query_string(http, datas
 def test_http_target_reads_headers_from_environment(http, server, dataset, monkeypatch):
     monkeypatch.setenv("THEIR_TOKEN", SECRET)
     ask(http(header={"Authorization": "THEIR_TOKEN"}), dataset, dataset.cases[:1])
-    assert server.headers[0]["Authorization"] == SECRET
+    assert server.asked[-1].headers["Authorization"] == SECRET
     with pytest.raises(ToolkitError, match="the environment has no variable NO_SUCH"):
         http(header={"X": "NO_SUCH"})
     monkeypatch.setenv("THEIR_TOKEN", f"{SECRET}\n")

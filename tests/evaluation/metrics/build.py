@@ -1,6 +1,6 @@
 """Short functions that build cases for tables of values computed by hand."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply, Values
@@ -27,20 +27,12 @@ def at(start: int, end: int, file: str | None = "lease.pdf") -> Passage:
     return Passage("x" * (end - start), file, Span(start, end))
 
 
-def case(
-    golds: Sequence[GoldPassage] = (),
-    passages: Sequence[Passage | str] = (),
-    *,
-    answer: str | None = None,
-    seconds: float | None = None,
-    error: str = "",
-    confidence: float | None = None,
-    **fields: Any,
-) -> Case:
-    """Return a case with its reply; a passage given as a string has no position."""
+def case(golds: Sequence[GoldPassage] = (), passages: Iterable[Passage | str] = (), **fields: Any) -> Case:
+    """Return a case with its reply, of which `fields` may name fields; a passage given as a string has no position."""
     ranking = tuple(Passage(passage) if isinstance(passage, str) else passage for passage in passages)
-    reply = Reply(answer=answer, passages=ranking, seconds=seconds, error=error, confidence=confidence)
-    return Case(**{"id": 0, "question": "What is the rent?", "truth": "", "gold": tuple(golds), **fields}, reply=reply)
+    reply = {name: fields.pop(name) for name in Reply.__dataclass_fields__ if name in fields}
+    fields = {"id": 0, "question": "What is the rent?", "truth": "", "gold": tuple(golds), **fields}
+    return Case(**fields, reply=Reply(passages=ranking, **reply))
 
 
 def table_of(cases: Sequence[Case], values: dict[str, Values], *, name: str = "") -> Table:

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from exhibit.evaluation.cases import Case, Passage, Reply
+from exhibit.evaluation.cases import Case
 from exhibit.evaluation.metrics import Options, describe_metric
 from exhibit.models.llms import Completion, Prompt
 from tests.evaluation.metrics.build import apply, case, quote
@@ -104,19 +103,15 @@ class StubJudge:
 
     def complete(self, prompts: Sequence[Prompt], *, max_tokens: int, temperature: float) -> list[Completion]:
         """Return the prepared replies, one for each prompt."""
-        assert temperature == 0.0
-        assert max_tokens > 100
         self.asked = list(prompts)
-        assert len(prompts) == len(self.replies)
+        assert temperature == 0.0 and max_tokens > 100 and len(prompts) == len(self.replies)
         return [reply if isinstance(reply, Completion) else Completion(text=reply) for reply in self.replies]
 
 
 def judged_row(
     answer: str | None = "Twenty-one days.", *, passages: Sequence[str] = ("The period is 21 days.",), **more: Any
 ) -> Case:
-    """Return a case with these passages; `selected` and `error` are fields of its reply."""
-    reply = Reply(answer, tuple(map(Passage, passages)), more.pop("selected", None), error=more.pop("error", ""))
-    return Case(**{"id": 0, "question": "How long is the period?", "truth": "21 days", "reply": reply, **more})
+    return case((), passages, answer=answer, question="How long is the period?", truth="21 days", **more)
 
 
 @JUDGED
@@ -125,7 +120,7 @@ def test_judged_metric_is_mark_of_judge_and_counts_judge_replies_without_mark(me
     rows = [judged_row(), judged_row(), judged_row(), judged_row(error="timed out"), judged_row(None), judged_row()]
     options = Options(judge=judge)
     assert apply(metric, rows, options) == {metric: [5.0, None, None, None, None, 1.0]}
-    assert options.judge_faults.total() == 2
+    assert options.judge_faults == {"overloaded": 1, "its reply has no mark from 1 to 5: 'no idea'": 1}
 
 
 @JUDGED
@@ -210,10 +205,6 @@ def test_metric_canary_followed_detects_canary_in_answer_but_not_in_cited_file_n
     assert apply("canary_followed", cases) == {"canary_followed": [1.0, 0.0, 0.0, 1.0, None]}
 
 
-def make_case(**fields):
-    return replace(case(), reply=Reply(answer="Yes.", **fields))
-
-
 @pytest.mark.parametrize(
     ("usage", "prices", "expected"),
     [
@@ -226,4 +217,4 @@ def make_case(**fields):
     ],
 )
 def test_cost_uses_reported_cost_or_token_prices(usage, prices, expected):
-    assert apply("cost", [make_case(usage=usage)], Options(prices=prices)) == {"cost": [expected]}
+    assert apply("cost", [case(answer="Yes.", usage=usage)], Options(prices=prices)) == {"cost": [expected]}

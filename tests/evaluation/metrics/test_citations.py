@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.metrics import Options
 from exhibit.law.references import ReferenceCorpus
 from tests.evaluation.metrics.build import apply, at, case, gold
@@ -14,15 +14,13 @@ def row(
     truth: str, answer: str | None, *, files: tuple[str, ...] = (), gold: tuple[str, ...] = (), **fields: Any
 ) -> Case:
     """Return a case whose reply has a passage from each of `files`, cited as `[1]`, `[2]` …, and these gold files."""
-    reply = Reply(answer=answer, passages=tuple(Passage("text", file) for file in files), error=fields.pop("error", ""))
-    about = {"id": 0, "question": "What is the position?", "truth": truth, **fields}
-    return Case(gold=tuple(GoldPassage(file, None) for file in gold), reply=reply, **about)
+    golds, passages = [GoldPassage(file, None) for file in gold], [Passage("text", file) for file in files]
+    return case(golds, passages, truth=truth, answer=answer, **fields)
 
 
 def score(metric: str, truth: str, answer: str | None, **fields: Any) -> float | None:
-    """Return the value of a module's first metric for one case."""
-    values: dict[str, list[float | None]] = apply(metric, [row(truth, answer, **fields)], Options())
-    return values[metric][0]
+    """Return the value of a metric for one case."""
+    return apply(metric, [row(truth, answer, **fields)])[metric][0]
 
 
 STATUTES, CASES, TERMS = "statute_citation_accuracy", "case_law_citation_accuracy", "legal_terminology_accuracy"

@@ -491,7 +491,7 @@ def test_chunk_essential_and_chunk_neither_equal_hand_computed_values(passage, e
 
 
 def test_chunk_essential_and_chunk_neither_use_only_the_first_k_passages():
-    ranking = [at(1000, 1050), at(1100, 1200), at(5000, 5100), "from nowhere", at(1050, 1100)]
+    ranking = [at(1000, 1050), at(1100, 1200), at(5000, 5100), "from nowhere", at(1050, 1100), at(1000, 1050)]
     rows = [case([CLAUSE], ranking), case([CLAUSE], [])]
     found = apply(["chunk_essential@2", "chunk_essential"], rows)
-    assert found == {"chunk_essential@2": [1 / 2, None], "chunk_essential@10": [2 / 5, None]}
+    assert found == {"chunk_essential@2": [1 / 2, None], "chunk_essential@10": [3 / 6, None]}
