@@ -1,8 +1,8 @@
 """Compare two runs: which figures and outcomes are worse by more than chance, and which run is better.
 
-A run is worse if fewer answers are certainly right, or if an unfavourable outcome increases beyond chance, even if
-other means improve. Each named metric is tested at 5%; for all other metrics together, Holm's method limits the chance
-of a false alarm to 5%.
+A run is worse if fewer answers are judged right, or if an unfavourable outcome is more frequent, by more than chance,
+even if other metrics improve. Each named metric is tested at 5%; for all other metrics together, Holm's method limits
+the chance of a false alarm to 5%.
 """
 
 from collections import Counter

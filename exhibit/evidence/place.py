@@ -190,7 +190,7 @@ class PlacedPiece(NamedTuple):
 
 @dataclass(frozen=True)
 class Placement:
-    """The result of searching a text in a document, fragment by fragment."""
+    """The result of searching a document for a text, fragment by fragment."""
 
     pieces: tuple[PlacedPiece, ...]
     added: tuple[Span, ...]  # The ranges of the text whose words the document does not contain, without markup

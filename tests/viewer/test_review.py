@@ -400,7 +400,7 @@ def test_read_command_names_fault_of_invalid_review(folder, run, tmp_path, capsy
     assert main(["read", str(first)]) == 1 and "--run" in capsys.readouterr().err
 
 
-def test_read_command_rejects_review_without_questions_of_run_and_warns_of_changed_gold(folder, run, tmp_path, capsys):
+def test_read_command_rejects_review_of_other_questions_and_warns_of_changed_gold(folder, run, tmp_path, capsys):
     first, second = ids_with_gold(run, 2)
     path, other = tmp_path / "review.json", {"gold": "right", "was": "0" * 64}
     path.write_text(review_of(run, "Ada", q999999={"gold": "wrong"}, **{f"q{first}": other}).model_dump_json())

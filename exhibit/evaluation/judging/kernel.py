@@ -215,7 +215,7 @@ def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...]
 
 
 def _strip(text: str) -> str:
-    """Return an answer without citations, source marks such as `[doc 42]`, addresses and pages."""
+    """Return an answer without citations, source marks such as `[doc 42]`, URLs and page references."""
     text = rewrite_citations(without_places(text), lambda *_: " ")
     text = BRACKETED.sub(lambda match: match[0] if match[0].strip("[]").isdigit() else " ", text)
     return _PAGE.sub(" ", _URL.sub(" ", text)).strip()

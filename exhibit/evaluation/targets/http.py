@@ -330,7 +330,7 @@ class _Collection:
         self._fetch = partial(server.fetch, url=url)
 
     def _call(self, step: Step | None, *, file: Path | None = None, name: str = "") -> Any:
-        """Send a request, with retries, and return the reply's JSON; None if the server has no such request."""
+        """Send the request of a step, with retries, and return the reply's JSON; None without a step."""
         if step is None:
             return None
         values = {**self._values, "name": name}

@@ -237,7 +237,7 @@ def test_recall_and_ndcg_equal_hand_computed_values(golds, passages, found, gain
     assert score_ranking(golds, passages) == (found, pytest.approx(gain))
 
 
-def test_seed_parity_credits_single_words_and_lets_ndcg_exceed_1():
+def test_metrics_of_the_seed_scripts_credit_single_words_and_let_ndcg_exceed_1():
     assert score_ranking([RENT], ["rent", "month"]) == (0, 0)
     assert score_ranking([RENT], ["rent", "month"], parity="seed") == (1, pytest.approx(1 + SECOND))
     assert score_ranking([RENT], [RENT, RENT]) == (1, 1)
