@@ -260,10 +260,7 @@ def _make_table(rows: Sequence[tuple[int, int, bytes]]) -> Keys:
 
 
 def open_index(folder: Path, config: Config | None = None, *, overrides: Mapping[str, Any] | None = None) -> Index:
-    """Open an index with `config`, or with its stored settings changed by the user's settings (`overrides`).
-
-    Errors name the remedy.
-    """
+    """Open an index with `config`, or with its stored settings changed by the user's settings (`overrides`)."""
     if not (folder / MANIFEST).is_file():
         raise BundleError(f"{folder}: no index here (no {MANIFEST}); build one: exhibit index DOCUMENTS --out {folder}")
     with report_damage(folder):  # checksums detect damage, not manipulation: a forged index has valid checksums

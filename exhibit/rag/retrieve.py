@@ -422,10 +422,7 @@ def _select(
     confidence: float | None = None,
     before: Sequence[Hit] | None = None,
 ) -> Retrieved:
-    """Select the passages for the answer.
-
-    If the confidence is below `refuse_below`, passages are selected only if the answerer is a reader.
-    """
+    """Select the passages for the answer; if the confidence is below `refuse_below`, only for a reader."""
     config = parts.config
     candidates = hits[: CANDIDATES_PER_K * config.k]
     least = -np.inf if config.threshold is None or not hits else hits[0].score - config.threshold

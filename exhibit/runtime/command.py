@@ -107,10 +107,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser(program: str, doc: str | None, **more: Any) -> Parser:
-    """Return a parser.
-
-    Its description is the first paragraph of the module's docstring, and its examples are the other paragraphs.
-    """
+    """Return a parser with the module's docstring: the first paragraph is its description, the others are examples."""
     what, _, examples = (doc or "").partition("\n\n")
     how = argparse.RawDescriptionHelpFormatter
     return Parser(prog=program, description=what, epilog=examples, formatter_class=how, **more)

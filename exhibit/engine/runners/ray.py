@@ -94,10 +94,7 @@ def _apply(work: tuple[bytes, Limits, str], item: bytes, name: str) -> bytes:
 
 
 def connect(address: str, jobs: int | None) -> None:
-    """Join a Ray cluster, or start a local cluster, unless this process is already connected.
-
-    Ray disconnects when the process ends.
-    """
+    """Join a Ray cluster, or start a local one, unless already connected; Ray disconnects when the process ends."""
     if ray.is_initialized():
         return
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # send no usage statistics

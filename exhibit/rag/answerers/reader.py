@@ -255,10 +255,7 @@ def _read_value(text: str, span: AnswerSpan, short: AnswerSpan | None) -> str:
 
 
 def _find_short_answer(question: str, asks: str, kind: QuestionKind, quotes: Sequence[_Quote], *, several: bool) -> str:
-    """Return Yes or No for a yes-no question, else a value.
-
-    Return "" if the short answer is uncertain or only repeats the question.
-    """
+    """Return Yes or No for a yes-no question, else a value; "" if that is uncertain or only repeats the question."""
     best = max(quotes, key=lambda quote: quote.score)
     if asks_yes_or_no(TITLE.sub("", question, count=1)):
         if kind.clause and asks == kind.asks:  # the question is whether such a clause exists
