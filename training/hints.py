@@ -142,10 +142,7 @@ def _fit_spots(vectors: Tensor, owner: Tensor, asked: Tensor, answers: Tensor, g
 
 
 def fit_curve(odds: Array, truth: Array, usual: Array, ridge: float) -> Array:
-    """Fit the probability of an answer as a logistic function of log-odds; return its slope and its offset.
-
-    With a greater `ridge`, slope and offset are nearer to those of the curve `usual`.
-    """
+    """Fit a logistic function of log-odds, nearer to `usual` with a greater `ridge`; return slope and offset."""
     table, curve = np.stack([odds, np.ones(len(odds))], axis=1), usual.copy()
     for _ in range(30):
         likely = 1 / (1 + np.exp(-np.clip(table @ curve, -60, 60)))

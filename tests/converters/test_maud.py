@@ -14,10 +14,7 @@ from tests.conversion import read_source
 
 
 def locate_excerpts(text: str, *excerpts: str) -> list[tuple[str | None, int]]:
-    """Return, for each excerpt, the text between its match and the `|` before it, and the number of its other matches.
-
-    The text is None if the excerpt has no match.
-    """
+    """Return, for each excerpt, the text before its match (None without a match), and the number of other matches."""
     document = Document("contract_0.txt", text)
     found = find_excerpts(read_cell(" <omitted> ".join(excerpts))[0], document)
     return [(text[: e.match.span.start].rsplit("|", 1)[-1] if e.match else None, len(e.others)) for e in found]
