@@ -3,9 +3,11 @@
 Replies made from the gold should score 1.000 in every format.
 """
 
+import csv
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from exhibit.evaluation.cases import Case
@@ -55,6 +57,19 @@ FILES: dict[str, Callable[[Case], Shaped]] = {
     "ragas": ragas,
     "evaltools": evaltools,
 }
+
+
+def write_content(path: Path, content: object) -> Path:
+    """Write a text as it is, and rows in the format of the file's suffix."""
+    if isinstance(content, list) and path.suffix == ".csv":
+        with path.open("w", encoding="utf-8", newline="") as file:
+            table = csv.DictWriter(file, list(content[0]))
+            table.writeheader()
+            table.writerows({k: repr(v) if isinstance(v, list) else v for k, v in row.items()} for row in content)
+        return path
+    lines = "".join(json.dumps(row) + "\n" for row in content) if path.suffix == ".jsonl" else json.dumps(content)
+    path.write_text(content if isinstance(content, str) else lines, encoding="utf-8")
+    return path
 
 
 def events(*data: Any, done: bool = True) -> list[str]:

@@ -21,18 +21,6 @@ from tests.models.openai_server import KEY, serve_openai
 from tests.rag.bundles import gold_line, row, rows_of, write_bundle, write_files
 
 
-@pytest.fixture
-def run_command(tmp_path, monkeypatch):
-    """A function that runs the command with a separate cache and returns its exit code."""
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-
-    def run(*flags, name="r"):
-        fixed = ["--output-dir", tmp_path / "results", "--run-name", name, "--embedder", "hashing", "--report-cases", 0]
-        return evaluate_rag.main([*map(str, (*fixed, *flags))])
-
-    return run
-
-
 def test_evaluate_rag_prints_metric_table_and_report_path(run_command, tmp_path, capsys):
     write_bundle(tmp_path / "data" / "a")
     write_bundle(tmp_path / "data" / "b")

@@ -522,18 +522,12 @@ def test_fetched_dataset_is_named_after_the_remote_address(tmp_path, monkeypatch
     assert problems == ["no dataset given; name a folder with train.json and corpus/, such as datasets_out/cuad"]
 
 
-@pytest.mark.parametrize(
-    ("texts", "reply", "read"),
-    [
-        (["a", None, "b", ""], {}, ["a", "b"]),
-        (["a", "b", "c"], {"selected": 2}, ["a", "b"]),
-        (["a", "b", "c"], {"selected": 0}, []),
-        (["a", None, "c"], {"selected": 2}, ["a"]),
-        (["a", "b", "c"], {"context": [3, 1], "selected": 2}, ["c", "a"]),
-        (["a", "b", None], {"context": [3, 4, 0, 2]}, ["b"]),
-        (["a", "b", "c"], {"context": []}, []),
-    ],
-)
+@pytest.mark.parametrize(("texts", "reply", "read"), [
+    (["a", None, "b", ""], {}, ["a", "b"]), (["a", "b", "c"], {"selected": 2}, ["a", "b"]),
+    (["a", "b", "c"], {"selected": 0}, []), (["a", None, "c"], {"selected": 2}, ["a"]),
+    (["a", "b", "c"], {"context": [3, 1], "selected": 2}, ["c", "a"]),
+    (["a", "b", None], {"context": [3, 4, 0, 2]}, ["b"]), (["a", "b", "c"], {"context": []}, []),
+])  # fmt: skip
 def test_list_passages_read_returns_context_or_selected_passages(texts, reply, read):
     recorded = RunReply(passages=[RunPassage(text=text) for text in texts], error="", **reply)
     row = RunQuestion(id=1, question="?", truth="", reply=recorded, outcome=Outcome.RIGHT)

@@ -83,17 +83,11 @@ SCHEMA = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "body"),
-    [
-        ("Ask", {"user_query": "{question}", "mode": "fast", "chat_history": [], "filters": []}),
-        ("Inner", {"input": {"text": "{question}"}}),
-        ("Chat", {"messages": [{"role": "user", "content": "{question}"}]}),
-        ("None", None),
-        ("Itself", None),
-        ("Invalid", None),
-    ],
-)
+@pytest.mark.parametrize(("name", "body"), [
+    ("Ask", {"user_query": "{question}", "mode": "fast", "chat_history": [], "filters": []}),
+    ("Inner", {"input": {"text": "{question}"}}), ("Chat", {"messages": [{"role": "user", "content": "{question}"}]}),
+    ("None", None), ("Itself", None), ("Invalid", None),
+])  # fmt: skip
 def test_make_body_finds_question_field_in_openapi_schema(name, body):
     schema = json.loads(json.dumps(SCHEMA).replace("#/d/Ask", f"#/d/{name}"))
     assert make_body(schema, "/ask") == body
@@ -200,16 +194,11 @@ def test_read_reply_reads_answer_and_passages_from_known_keys(reply, answer, fil
     assert all(passage.text == RENT for passage in read.passages)
 
 
-@pytest.mark.parametrize(
-    ("passage", "page", "span"),
-    [
-        ({**CLAUSE, "page_number": 3, "start": 5, "end": 9}, 3, (5, 9)),
-        ({**CLAUSE, "page": "4", "span": [1, 2]}, 4, (1, 2)),
-        ({**CLAUSE, "pages": [7, 8], "span": [9, 2]}, 7, None),
-        ({"text": RENT, "url": "lease.pdf", "title": "lease.pdf#page=12"}, 12, None),
-        (f"lease.pdf: {RENT}", None, None),
-    ],
-)
+@pytest.mark.parametrize(("passage", "page", "span"), [
+    ({**CLAUSE, "page_number": 3, "start": 5, "end": 9}, 3, (5, 9)),
+    ({**CLAUSE, "page": "4", "span": [1, 2]}, 4, (1, 2)), ({**CLAUSE, "pages": [7, 8], "span": [9, 2]}, 7, None),
+    ({"text": RENT, "url": "lease.pdf", "title": "lease.pdf#page=12"}, 12, None), (f"lease.pdf: {RENT}", None, None),
+])  # fmt: skip
 def test_read_passages_reads_filename_page_and_span_from_known_keys(passage, page, span):
     [read] = read_passages([passage], names=FILES.get)
     assert (read.text, read.filename, read.told_page, read.span) == (RENT, "lease.pdf", page, span)
@@ -221,21 +210,12 @@ def test_read_passages_rejects_values_without_passages(given):
         read_passages(given, names=FILES.get)
 
 
-@pytest.mark.parametrize(
-    ("reply", "confidence"),
-    [
-        ({"confidence": 0.7}, 0.7),
-        ({"metadata": {"confidence_score": 1}}, 1.0),
-        ({"confidence": "0.7"}, 0.7),
-        ({"confidence": 70}, None),
-        ({"confidence": True}, None),
-        ({"confidence": "high"}, None),
-        ({"confidence": 0.0}, 0.0),
-        ({"message": {"content": "x"}, "context": {"confidence_score": 1}}, 1.0),
-        ({"result": {"metadata": {"confidence": 0.5}}}, 0.5),
-        ({"passages": [{"confidence": 0.9}]}, None),
-    ],
-)
+@pytest.mark.parametrize(("reply", "confidence"), [
+    ({"confidence": 0.7}, 0.7), ({"metadata": {"confidence_score": 1}}, 1.0), ({"confidence": "0.7"}, 0.7),
+    ({"confidence": 70}, None), ({"confidence": True}, None), ({"confidence": "high"}, None),
+    ({"confidence": 0.0}, 0.0), ({"message": {"content": "x"}, "context": {"confidence_score": 1}}, 1.0),
+    ({"result": {"metadata": {"confidence": 0.5}}}, 0.5), ({"passages": [{"confidence": 0.9}]}, None),
+])  # fmt: skip
 def test_read_reply_ignores_confidence_that_is_invalid_or_belongs_to_a_passage(reply, confidence):
     assert read_reply({"answer": "A b.", **reply}, FILES.get).confidence == confidence
 
@@ -325,16 +305,11 @@ def test_target_file_defines_request_and_reply_fields(dataset, tmp_path):
     assert (reply.answer, reply.passages[0].filename, reply.passages[0].told_page) == (RENT, "alder.txt", 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[reply]\nanswer = 'a..b'", "is not JMESPath"),
-        ("[ask]\npath = 'ask'", "ask.path"),
-        ("[asks]\npath = '/ask'", "asks"),
-        ("key = 'OPENAI_API_KEY'", "name the variable EXHIBIT_TARGET_.*--set target_key=NAME"),
-        ("= 3", "mine.toml"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("[reply]\nanswer = 'a..b'", "is not JMESPath"), ("[ask]\npath = 'ask'", "ask.path"),
+    ("[asks]\npath = '/ask'", "asks"),
+    ("key = 'OPENAI_API_KEY'", "name the variable EXHIBIT_TARGET_.*--set target_key=NAME"), ("= 3", "mine.toml"),
+])  # fmt: skip
 def test_read_system_rejects_invalid_target_file(tmp_path, text, message):
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     with pytest.raises(ToolkitError, match=message):

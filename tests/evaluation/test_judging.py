@@ -66,27 +66,13 @@ def test_judge_answer_errs_on_at_most_2_percent_of_near_miss_pairs(held_out):
     assert wrong.count("wrong") + right.count("right") > 0
 
 
-@pytest.mark.parametrize(
-    ("expected", "reply"),
-    [
-        ("B", "C"),
-        ("(a)", "(b)"),
-        ("A$40,000", "C$40,000"),
-        ("EUR 2.5 million", "EUR 2.5 billion"),
-        ("Clause 5(a)", "Clause 5(b)"),
-        ("Tranche A", "Tranche B"),
-        ("§ 536a", "§ 536b"),
-        ("USD 5 million", "NOK 5 million"),
-        ("USD 5,000,000", "HK$5,000,000"),
-        ("USD 5 million", "5 million shares"),
-        ("Yes", "Yes. No."),
-        ("10 business days", "10 days"),
-        ("5 January 2024", "6 January 2024"),
-        ("Class A", "Class B"),
-        ("Schedule 2", "Schedule 3"),
-        ("30%", "30 days"),
-    ],
-)
+@pytest.mark.parametrize(("expected", "reply"), [
+    ("B", "C"), ("(a)", "(b)"), ("A$40,000", "C$40,000"), ("EUR 2.5 million", "EUR 2.5 billion"),
+    ("Clause 5(a)", "Clause 5(b)"), ("Tranche A", "Tranche B"), ("§ 536a", "§ 536b"),
+    ("USD 5 million", "NOK 5 million"), ("USD 5,000,000", "HK$5,000,000"), ("USD 5 million", "5 million shares"),
+    ("Yes", "Yes. No."), ("10 business days", "10 days"), ("5 January 2024", "6 January 2024"),
+    ("Class A", "Class B"), ("Schedule 2", "Schedule 3"), ("30%", "30 days"),
+])  # fmt: skip
 def test_judge_answer_rejects_value_that_only_resembles_the_expected_value(expected, reply):
     assert decide("What is agreed?", expected, reply) in {"wrong"} | ({"not judged"} if expected == "30%" else set())
 
@@ -134,20 +120,12 @@ def test_judge_answer_never_accepts_enumerations_negations_exceptions_or_repeate
     assert decide(question, expected, reply) != "right"
 
 
-@pytest.mark.parametrize(
-    ("expected", "reply"),
-    [
-        ("30 days", "Thirty (30) days, see [doc 42] and https://example.org/4711."),
-        ("5 January 2024", "5 january 2024"),
-        ("EUR 250,000", "250.000,00 €"),
-        ("GBP 1 million", "One million pounds"),
-        ("2 years", "24 months"),
-        ("Yes", "Yes, it is."),
-        ("The Supplier insures the timber", "“The Supplier insures the timber.” [1]"),
-        ("Section 4.2", "That is section 4.2."),
-        ("Harbour Estates Ltd", "Harbour Estates Limited"),
-    ],
-)
+@pytest.mark.parametrize(("expected", "reply"), [
+    ("30 days", "Thirty (30) days, see [doc 42] and https://example.org/4711."), ("5 January 2024", "5 january 2024"),
+    ("EUR 250,000", "250.000,00 €"), ("GBP 1 million", "One million pounds"), ("2 years", "24 months"),
+    ("Yes", "Yes, it is."), ("The Supplier insures the timber", "“The Supplier insures the timber.” [1]"),
+    ("Section 4.2", "That is section 4.2."), ("Harbour Estates Ltd", "Harbour Estates Limited"),
+])  # fmt: skip
 def test_judge_answer_accepts_expected_value_in_another_format(expected, reply):
     assert decide("What is agreed?", expected, reply) == "right"
 
@@ -207,22 +185,10 @@ def test_is_refusal_recognises_97_percent_of_labelled_replies(held_out):
     assert sum(is_refusal(row["text"]) == row["refusal"] for row in rows) >= 0.97 * len(rows)
 
 
-@pytest.mark.parametrize(
-    ("text", "mark"),
-    [
-        ('{"score": 4}', 4.0),
-        ('{"score": "4/5"}', 4.0),
-        ('{"rating": 2}', 2.0),
-        ("5", 5.0),
-        ("4 out of 5", 4.0),
-        ("**Score: 3**", 3.0),
-        ('{"score": 4.5}', 4.5),
-        ('{"score": true}', None),
-        ('{"score": 9}', None),
-        ("5%", None),
-        ("Score 2, no, score 4", None),
-        ("I like it.", None),
-    ],
-)
+@pytest.mark.parametrize(("text", "mark"), [
+    ('{"score": 4}', 4.0), ('{"score": "4/5"}', 4.0), ('{"rating": 2}', 2.0), ("5", 5.0), ("4 out of 5", 4.0),
+    ("**Score: 3**", 3.0), ('{"score": 4.5}', 4.5), ('{"score": true}', None), ('{"score": 9}', None), ("5%", None),
+    ("Score 2, no, score 4", None), ("I like it.", None),
+])  # fmt: skip
 def test_read_mark_reads_common_mark_formats(text, mark):
     assert read_mark(text) == mark

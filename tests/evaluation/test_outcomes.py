@@ -149,16 +149,11 @@ def test_describe_result_states_counts_and_percentages(outcomes, words):
 NLI = ("Contradiction", "Entailment", "NotMentioned")
 
 
-@pytest.mark.parametrize(
-    ("answer", "label"),
-    [
-        ("Entailment. The Recipient may keep a copy [1].", "Entailment"),
-        ("The label is: CONTRADICTION", "Contradiction"),
-        ("Not mentioned, rather than Entailment", "NotMentioned"),
-        ("Not found in provided documents.", "NotMentioned"),
-        ("The Recipient may keep a copy.", None),
-    ],
-)
+@pytest.mark.parametrize(("answer", "label"), [
+    ("Entailment. The Recipient may keep a copy [1].", "Entailment"),
+    ("The label is: CONTRADICTION", "Contradiction"), ("Not mentioned, rather than Entailment", "NotMentioned"),
+    ("Not found in provided documents.", "NotMentioned"), ("The Recipient may keep a copy.", None),
+])  # fmt: skip
 def test_find_chosen_label_reads_label_from_reply(answer, label):
     assert find_chosen_label(answer, NLI) == label
     row = case(answer=answer, choices=NLI, label="Entailment")

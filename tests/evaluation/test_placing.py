@@ -14,79 +14,9 @@ from exhibit.evaluation.metrics import measure
 from exhibit.evaluation.placement import Documents
 from exhibit.evaluation.replies import read_passages
 from exhibit.evaluation.scoring import Evidence
-from exhibit.evaluation.targets import TargetOptions, open_target
 from exhibit.evidence import Document, Page, Span
 from exhibit.schemas.errors import ToolkitError
 from tests.rag.bundles import row, rows_of, write_files
-
-RENT = "The Tenant shall pay a yearly rent of £48,000 in twelve equal instalments on the first day of each month."
-REPAIR = "The Landlord shall keep the roof, the outer walls and the drains of the Mill in good and tenantable repair."
-NOTICE = "Either party may end this Lease by six months' notice in writing, provided that no rent is in arrears."
-LAW = "This Lease is governed by the law of Scotland, and the Sheriff Court at Perth decides disputes under it."
-CLAUSES = (RENT, REPAIR, NOTICE, LAW)
-FILLER = "The Tenant shall not {} without the written consent of the Landlord, which shall not be withheld."
-DEEDS = ("sublet the Mill", "alter the wheel", "store petrol", "keep swans", "dam the lade", "fell the larches")
-
-
-def lease(*clauses: str) -> str:
-    """Return a lease with these clauses, numbered and separated by clauses on other matters."""
-    lines = ["LEASE OF THE OLD MILL", *(FILLER.format(deed) for deed in DEEDS[:3])]
-    for number, clause in enumerate(clauses, 1):
-        lines += [f"{number}. {clause}", FILLER.format(DEEDS[2 + number % 4])]
-    return "\n\n".join(lines)
-
-
-@pytest.fixture(scope="module")
-def documents(tmp_path_factory) -> Documents:
-    folder = tmp_path_factory.mktemp("leases")
-    texts = {"mill.txt": lease(*CLAUSES), "forge.txt": "FORGE\n\n" + "\n\n".join(f"{n}. The smith {w}." for n, w in (
-        (1, "shoes every horse of the estate at Michaelmas and is paid for each in kind"),
-        (2, "keeps the anvil, the bellows and all other tools of the forge at his own cost and risk"),
-    ))}  # fmt: skip
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return Documents({name: folder / name for name in texts})
-
-
-def gold_of(documents: Documents, words: str) -> GoldPassage:
-    text = documents.get("mill.txt").text
-    start = text.index(words)
-    return GoldPassage("mill.txt", words, ((Span(start, start + len(words)),),))
-
-
-def asked(documents: Documents, gold: str, *passages: Passage | str) -> Case:
-    """Return a case whose gold is this clause and whose reply has these passages; both are located in the documents."""
-    golds = (gold_of(documents, gold),)
-    given = [passage if isinstance(passage, Passage) else Passage(passage, "mill.txt") for passage in passages]
-    reply = Reply("As the Lease says.", tuple(documents.place(passage, golds) for passage in given))
-    return Case(0, "What does the lease say?", "As it says.", golds, filename="mill.txt", reply=reply)
-
-
-FIGURES = ("char_recall@8", "char_precision@8", "recall@10", "ndcg@10", "mrr@10", "document_hit@1", "drm@1",
-           "chunk_essential@10")  # fmt: skip
-
-
-def figures(case: Case) -> dict[str, float | None]:
-    return {name: column[0] for name, column in measure([case], names=FIGURES).items()}
-
-
-def test_words_added_to_a_chunk_are_marked_and_reported(documents):
-    words = "This chunk is from a lease of a mill and deals with its money"
-    case = asked(documents, RENT, f"{words}.\n\n{RENT}")
-    [passage] = case.reply.passages
-    assert [passage.text[start:end] for start, end in passage.added] == [words]
-    assert "1 of 1 passages have words that their document lacks" in Evidence().add(case)
-
-
-def test_passage_with_wrong_file_name_is_assigned_to_the_document_that_contains_the_text(documents):
-    smith = "The smith keeps the anvil, the bellows and all other tools of the forge at his own cost and risk."
-    case = asked(documents, RENT, Passage(smith, "mill.txt"))
-    [passage] = case.reply.passages
-    assert (passage.filename, passage.told_filename, passage.misnamed) == ("forge.txt", "mill.txt", True)
-    assert figures(case)["document_hit@1"] == 0.0 and figures(case)["drm@1"] == 1.0
-    assert "1 of 1 passages name one document, but have the words of another" in Evidence().add(case)
-    right = asked(documents, RENT, Passage(RENT, "forge.txt"))
-    assert figures(right)["document_hit@1"] == 1.0 and figures(right)["recall@10"] == 1.0
 
 
 def test_repeated_text_is_located_on_the_page_that_the_system_names(monkeypatch):
@@ -133,6 +63,23 @@ def folder(tmp_path_factory):
 def dataset(folder):
     [dataset], _ = load_datasets([folder], Selection())
     return dataset
+
+
+def test_words_added_to_a_chunk_are_marked_and_reported(dataset):
+    words, case = "This chunk is from a contract on freight", dataset.cases[0]
+    passage = dataset.documents.place(Passage(f"{words}.\n\n{ENDING}", case.filename), case.gold)
+    assert [passage.text[start:end] for start, end in passage.added] == [words]
+    notes = Evidence().add(replace(case, reply=Reply("By notice.", (passage,))))
+    assert "1 of 1 passages have words that their document lacks" in notes
+
+
+def test_passage_with_wrong_file_name_is_assigned_to_the_document_that_contains_the_text(dataset):
+    case = dataset.cases[0]
+    title = "SERVICE AGREEMENT\n\nbetween Birch Court and the Customer"
+    passage = dataset.documents.place(Passage(title, case.filename), case.gold)
+    assert (passage.filename, passage.told_filename, passage.misnamed) == ("Birch Court.txt", case.filename, True)
+    notes = Evidence().add(replace(case, reply=Reply("By notice.", (passage,))))
+    assert "1 of 1 passages name one document, but have the words of another" in notes
 
 
 def passages_of(case: Case) -> list[dict[str, str]]:
@@ -265,21 +212,6 @@ def test_metrics_are_none_if_required_fields_are_missing(dataset, lack):
     values = measure([case], names=list(expected))
     assert {name: column[0] for name, column in values.items() if name in expected} == expected
     assert note is None or note in Evidence().add(case)
-
-
-def test_predictions_without_ids_reject_bundle_with_repeated_question(dataset, tmp_path):
-    first = dataset.cases[0]
-    row_of = {"question": first.question, "answer": "x", "passages": [ENDING]}
-
-    def probe(rows, data=dataset):
-        path = tmp_path / "p.json"
-        path.write_text(json.dumps(rows), encoding="utf-8")
-        return open_target(f"predictions:{path}", TargetOptions()).probe(data, data.cases)
-
-    twice = replace(dataset, cases=(first, replace(first, id=99)))
-    with pytest.raises(ToolkitError, match="a question occurs twice"):
-        probe([row_of], twice)
-    assert probe([{"id": 0, **row_of}, {"id": 99, **row_of}], twice), "ids distinguish equal questions"
 
 
 def load_changed_copy(folder, tmp_path, name, change):

@@ -1,9 +1,8 @@
 """Files of predictions, passages located in documents, checks of files and questions, grades, labels, commits."""
 
-import csv
 import json
 import subprocess
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
@@ -20,7 +19,7 @@ from exhibit.evaluation.targets.predictions import Predictions, id_of, question_
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.models import Gold
-from tests.evaluation.systems import FILES, evaltools, nvidia_rows, ragas
+from tests.evaluation.systems import FILES, evaltools, nvidia_rows, ragas, write_content
 from tests.rag.bundles import write_bundle
 
 WHOLE = ("answer_f1", "abstention_accuracy", "char_recall@8", "document_hit@1", "recall@10")
@@ -32,31 +31,13 @@ def predictions(tmp_path):
     return lambda rows: Predictions(write_content(tmp_path / "p.json", rows), TargetOptions())
 
 
-def write_content(path: Path, content: object) -> Path:
-    """Write a text as it is, and rows in the format of the file's suffix."""
-    if isinstance(content, list) and path.suffix == ".csv":
-        with path.open("w", encoding="utf-8", newline="") as file:
-            table = csv.DictWriter(file, list(content[0]))
-            table.writeheader()
-            table.writerows({k: repr(v) if isinstance(v, list) else v for k, v in row.items()} for row in content)
-        return path
-    lines = "".join(json.dumps(row) + "\n" for row in content) if path.suffix == ".jsonl" else json.dumps(content)
-    path.write_text(content if isinstance(content, str) else lines, encoding="utf-8")
-    return path
-
-
 ROWS = [{"id": 1, "answer": "a"}, {"id": 2, "answer": "b"}]
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("p.json", ROWS),
-        ("p.json", {"results": ROWS}),
-        ("p.json", {"id": [1, 2], "answer": ["a", "b"]}),
-        ("p.jsonl", '\ufeff{"id": 1, "answer": "a"}\n\n{"id": 2, "answer": "b"}\n'),
-    ],
-)
+@pytest.mark.parametrize(("name", "content"), [
+    ("p.json", ROWS), ("p.json", {"results": ROWS}), ("p.json", {"id": [1, 2], "answer": ["a", "b"]}),
+    ("p.jsonl", '\ufeff{"id": 1, "answer": "a"}\n\n{"id": 2, "answer": "b"}\n'),
+])  # fmt: skip
 def test_read_rows_accepts_lists_lines_and_columns(tmp_path, name, content):
     assert read_rows(write_content(tmp_path / name, content)) == ROWS
 
@@ -93,21 +74,14 @@ def test_unusable_id_or_question_of_a_prediction_row_is_read_as_none():
     assert question_of({"question": " A\n b "}) == "a b" and question_of({"question": 3}) is None
 
 
-@pytest.mark.parametrize(
-    ("row", "field", "value"),
-    [
-        ({"answer": "a", "error": "down"}, "error", "down"),
-        ({"answer": "late", "latency": -1}, "error", "late"),
-        ({"latency": "-1"}, "error", "the row is marked as failed"),
-        ({"id": 1}, "error", "neither an answer nor passages"),
-        ({"id": 1, "answer": " "}, "answer", ""),
-        ({"answer": "a", "confidence": 0.5}, "confidence", 0.5),
-        ({"answer": "a", "selected": 1}, "selected", 1),
-        ({"answer": "a", "latency": "3"}, "seconds", 3.0),
-        ({"answer": "a", "seconds": -2}, "seconds", None),
-        ({"answer": "a", "seconds": 0}, "seconds", 0.0),
-    ],
-)
+@pytest.mark.parametrize(("row", "field", "value"), [
+    ({"answer": "a", "error": "down"}, "error", "down"), ({"answer": "late", "latency": -1}, "error", "late"),
+    ({"latency": "-1"}, "error", "the row is marked as failed"),
+    ({"id": 1}, "error", "neither an answer nor passages"), ({"id": 1, "answer": " "}, "answer", ""),
+    ({"answer": "a", "confidence": 0.5}, "confidence", 0.5), ({"answer": "a", "selected": 1}, "selected", 1),
+    ({"answer": "a", "latency": "3"}, "seconds", 3.0), ({"answer": "a", "seconds": -2}, "seconds", None),
+    ({"answer": "a", "seconds": 0}, "seconds", 0.0),
+])  # fmt: skip
 def test_read_reply_reads_error_confidence_selected_passages_and_seconds(row, field, value):
     assert getattr(read_reply(row, lambda name: name), field) == value
 
@@ -145,6 +119,15 @@ def test_predictions_reject_file_whose_rows_are_ambiguous_or_are_no_replies(pred
     }.get(str(rows), rows)
     with pytest.raises(ToolkitError, match=message):
         predictions(rows).probe(dataset, [case for case in dataset.cases if case.gold])
+
+
+def test_predictions_without_ids_reject_bundle_with_repeated_question(predictions, dataset):
+    first = dataset.cases[0]
+    row, twice = {"question": first.question, "answer": "x"}, replace(dataset, cases=(first, replace(first, id=99)))
+    with pytest.raises(ToolkitError, match="a question occurs twice"):
+        predictions([row]).probe(twice, twice.cases)
+    both = predictions([{"id": 0, **row}, {"id": 99, **row}])
+    assert both.probe(twice, twice.cases), "ids distinguish equal questions"
 
 
 def test_predictions_accept_two_replies_equal_to_expected_answers(predictions, dataset):

@@ -1,6 +1,5 @@
 """Finished runs of other tools are scored on a bundle: formats, matching of questions, denominators."""
 
-import csv
 import json
 import zipfile
 
@@ -14,54 +13,41 @@ from exhibit.evaluation.targets.recheck import ACCOUNT, read_finished_run
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from tests.evaluation.metrics.build import case
+from tests.evaluation.systems import write_content
 from tests.rag.bundles import write_bundle
 
 RENT = "What is the yearly rent of the lease of Birch Ltd?"
 GOLD = "The yearly rent is GBP 12,000."
 
 
-def write_json(path, content):
-    path.write_text(json.dumps(content), encoding="utf-8")
-    return path
-
-
-def write_csv(path, *rows):
-    with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, list(rows[0]))
-        table.writeheader()
-        table.writerows(rows)
-    return path
+RAGAS = {"user_input": RENT, "retrieved_contexts": [GOLD], "response": "GBP 12,000", "faithfulness": 0.75}
 
 
 def write_ragas_csv(folder):
-    row = {"user_input": RENT, "retrieved_contexts": repr([GOLD]), "response": "GBP 12,000", "reference": "GBP 12,000"}
-    return write_csv(folder / "ragas.csv", {**row, "faithfulness": 0.75, "answer_relevancy": ""})
+    return write_content(folder / "ragas.csv", [{**RAGAS, "reference": "GBP 12,000", "answer_relevancy": ""}])
 
 
 def write_ragas_json(folder):
     """Write a table as JSON in the form of pandas: each column has its values by row number."""
-    row = {"user_input": RENT, "retrieved_contexts": [GOLD], "response": "GBP 12,000", "faithfulness": 0.75}
-    return write_json(folder / "ragas.json", {name: {"0": value} for name, value in row.items()})
+    return write_content(folder / "ragas.json", {name: {"0": value} for name, value in RAGAS.items()})
 
 
 def write_ragas_parquet(folder):
-    row = {"user_input": RENT, "retrieved_contexts": [GOLD], "response": "GBP 12,000", "faithfulness": 0.75}
-    pq.write_table(
-        pa.Table.from_pylist([row, {**row, "user_input": "Else?", "faithfulness": float("nan")}]), folder / "r"
-    )
+    rows = [RAGAS, {**RAGAS, "user_input": "Else?", "faithfulness": float("nan")}]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "r")
     return (folder / "r").rename(folder / "ragas.parquet")
 
 
 def write_deepeval(folder):
     metrics = [{"name": "Faithfulness", "score": 0.75, "success": True}, {"name": "Broken", "error": "no key"}]
     case = {"name": "test_case_0", "input": RENT, "actualOutput": "GBP 12,000", "retrievalContext": [GOLD]}
-    return write_json(folder / "deepeval.json", {"testCases": [{**case, "metricsData": metrics}], "testPassed": 1})
+    return write_content(folder / "deepeval.json", {"testCases": [{**case, "metricsData": metrics}], "testPassed": 1})
 
 
 def write_promptfoo(folder):
     result = {"vars": {"question": RENT}, "prompt": {"raw": f"Answer: {RENT}"}, "success": True, "score": 0.75}
     result["response"] = {"output": "GBP 12,000", "metadata": {"contexts": [GOLD]}}
-    return write_json(folder / "promptfoo.json", {"evalId": "x", "results": {"version": 3, "results": [result]}})
+    return write_content(folder / "promptfoo.json", {"evalId": "x", "results": {"version": 3, "results": [result]}})
 
 
 SAMPLE = {
@@ -75,7 +61,7 @@ SAMPLE = {
 
 
 def write_inspect_json(folder):
-    return write_json(folder / "log.json", {"status": "success", "samples": [SAMPLE]})
+    return write_content(folder / "log.json", {"status": "success", "samples": [SAMPLE]})
 
 
 def write_inspect_archive(folder):
@@ -95,13 +81,13 @@ def write_inspect_archive(folder):
 
 def write_langsmith(folder):
     row = {"inputs.question": RENT, "outputs.answer": "GBP 12,000", "outputs.contexts": json.dumps([GOLD])}
-    return write_csv(folder / "langsmith.csv", {**row, "feedback.correctness": "0.75", "status": "success"})
+    return write_content(folder / "langsmith.csv", [{**row, "feedback.correctness": "0.75", "status": "success"}])
 
 
 def write_langfuse(folder):
     row = {"id": "t1", "input": json.dumps({"question": RENT})}
     row |= {"output": json.dumps({"answer": "GBP 12,000", "contexts": [GOLD]}), "scores": json.dumps({"quality": 0.75})}
-    return write_csv(folder / "langfuse.csv", row)
+    return write_content(folder / "langfuse.csv", [row])
 
 
 WRITERS = [
@@ -134,7 +120,7 @@ def test_read_finished_run_finds_question_answer_passages_and_scores(tmp_path, w
     ],
 )
 def test_read_finished_run_ignores_scores_in_an_unknown_format(tmp_path, content):
-    _, [row] = read_finished_run(write_json(tmp_path / "run.json", content))
+    _, [row] = read_finished_run(write_content(tmp_path / "run.json", content))
     assert row["question"] == RENT and row["scores"] == {}
 
 
@@ -151,7 +137,7 @@ def test_read_finished_run_rejects_unrecognised_file(tmp_path, name, content):
 def test_match_rows_skips_repeated_questions(tmp_path):
     texts = ("which LAW  governs?", "Documents: … Question: Who pays the taxes of it?", "Which law?", "Twice?")
     rows = [{"user_input": text, "response": "x", "score": 1} for text in texts]
-    path = write_json(tmp_path / "rows.json", rows)
+    path = write_content(tmp_path / "rows.json", rows)
     questions = ["Which law governs?", "Who pays the taxes of it?", "Twice?", "Twice?", "Who pays?"]
     cases = [case(id=number, question=question) for number, question in enumerate(questions)]
     assert match_rows(read_finished_run(path)[1], cases, "x", prompts=True) == {0: 0, 1: 1}
@@ -176,7 +162,7 @@ def test_recheck_divides_scores_by_number_of_questions_in_the_bundle(tmp_path, b
         cases.append({"input": row["question"], "actualOutput": answer, "retrievalContext": gold})
     for score, c in zip((1.0, 0.5, 1.0, 1.0), cases, strict=True):
         c["metricsData"] = [{"name": "Faithfulness", "score": score}]
-    run = recheck(bundle, write_json(tmp_path / "run.json", {"testCases": cases}), tmp_path)
+    run = recheck(bundle, write_content(tmp_path / "run.json", {"testCases": cases}), tmp_path)
     # (0.5 + 1 + 1 + 1) / 4 is reported; the three matched rows have 2.5 of the bundle's 9 questions
     assert len(rows) == 9
     out = capsys.readouterr().out
@@ -200,7 +186,7 @@ def test_recheck_without_bundle_builds_bundle_from_reference_answers(tmp_path, m
     other = {**row, "user_input": "What is the interest?", "response": "5 percent", "reference": "Five in words"}
     # the file of the run is in the documents' folder, and is not a document
     scored = [{**row, "faithfulness": 1.0}, {**other, "faithfulness": 0.5}]
-    path = write_json(tmp_path / "documents" / "mine.json", scored)
+    path = write_content(tmp_path / "documents" / "mine.json", scored)
     words = ["--recheck", str(path), "--documents", "documents", "--run-name", "r", "--set", "report_cases=0"]
     assert evaluate_rag.main(words) == 0
     assert "reported faithfulness 0.75 over 2 questions; on all 2: 0.75" in capsys.readouterr().out

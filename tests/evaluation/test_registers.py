@@ -5,7 +5,6 @@ from urllib.parse import unquote
 
 import pytest
 
-import evaluate_rag
 from exhibit.evaluation.metrics import Options, describe_metric
 from exhibit.evaluation.registers import Lookup, Register, find_case_path, find_instrument_path, list_provision_paths
 from exhibit.law.references import Reference, find_references
@@ -132,42 +131,24 @@ def find_reference(text: str) -> Reference:
     return reference
 
 
-@pytest.mark.parametrize(
-    ("text", "outcome"),
-    [
-        ("section 33 of the Limitation Act 1980", "found"),
-        ("section 33(1) of the Limitation Act 1980", "found"),
-        ("section 99 of the Limitation Act 1980", "absent"),
-        ("the Limitation Act 1980", "found"),
-        ("section 33 of the Limitations Statute Act 1980", "absent"),
-        ("paragraph 2 of Schedule 1 to the Human Rights Act 1998", "found"),
-        ("paragraph 9 of Schedule 1 to the Human Rights Act 1998", "absent"),
-        ("regulation 2(1) of the Public Contracts Regulations 2015", "found"),
-        ("Part 1 of the Legal Aid, Sentencing and Punishment of Offenders Act 2012", "found"),
-        ("section 8 of the Justice Act (Northern Ireland) 2015", "found"),
-        ("the Rent Act 1977", "found"),
-        ("art 4 of SI 2002/618", "found"),
-        ("art 5 of SI 2002/618", "absent"),
-        ("SI 2002/9999", "absent"),
-        ("Article 6(1)(f) of Regulation (EU) 2016/679", "found"),
-        ("Article 6 of the UK GDPR", "found"),
-        ("Article 600 of Regulation (EU) 2016/679", "absent"),
-        ("Article 5 of Regulation (EU) 2022/2065", "uncovered"),
-        ("Article 101 TFEU", "uncovered"),
-        ("[2021] UKSC 1", "found"),
-        ("[2024] EWCA Civ 123", "found"),
-        ("[2023] EWHC 55 (Fam)", "found"),
-        ("[2023] EAT 105", "found"),
-        ("[2024] EWHC 789 (Ch)", "found"),
-        ("[2024] EWCA Civ 99999", "absent"),
-        ("[2009] EWCA Civ 99999", "uncovered"),
-        ("[2019] CSIH 12", "uncovered"),
-        ("[2020] NICA 3", "uncovered"),
-        ("UKEAT/0123/20/LA", "uncovered"),
-        ("CPR 3.4", "uncovered"),
-        ("PD 53B para 2.1", "uncovered"),
-    ],
-)
+@pytest.mark.parametrize(("text", "outcome"), [
+    ("section 33 of the Limitation Act 1980", "found"), ("section 33(1) of the Limitation Act 1980", "found"),
+    ("section 99 of the Limitation Act 1980", "absent"), ("the Limitation Act 1980", "found"),
+    ("section 33 of the Limitations Statute Act 1980", "absent"),
+    ("paragraph 2 of Schedule 1 to the Human Rights Act 1998", "found"),
+    ("paragraph 9 of Schedule 1 to the Human Rights Act 1998", "absent"),
+    ("regulation 2(1) of the Public Contracts Regulations 2015", "found"),
+    ("Part 1 of the Legal Aid, Sentencing and Punishment of Offenders Act 2012", "found"),
+    ("section 8 of the Justice Act (Northern Ireland) 2015", "found"), ("the Rent Act 1977", "found"),
+    ("art 4 of SI 2002/618", "found"), ("art 5 of SI 2002/618", "absent"), ("SI 2002/9999", "absent"),
+    ("Article 6(1)(f) of Regulation (EU) 2016/679", "found"), ("Article 6 of the UK GDPR", "found"),
+    ("Article 600 of Regulation (EU) 2016/679", "absent"), ("Article 5 of Regulation (EU) 2022/2065", "uncovered"),
+    ("Article 101 TFEU", "uncovered"), ("[2021] UKSC 1", "found"), ("[2024] EWCA Civ 123", "found"),
+    ("[2023] EWHC 55 (Fam)", "found"), ("[2023] EAT 105", "found"), ("[2024] EWHC 789 (Ch)", "found"),
+    ("[2024] EWCA Civ 99999", "absent"), ("[2009] EWCA Civ 99999", "uncovered"), ("[2019] CSIH 12", "uncovered"),
+    ("[2020] NICA 3", "uncovered"), ("UKEAT/0123/20/LA", "uncovered"), ("CPR 3.4", "uncovered"),
+    ("PD 53B para 2.1", "uncovered"),
+])  # fmt: skip
 def test_register_check_returns_found_absent_or_uncovered(tmp_path, registers, text, outcome):
     checked = register(tmp_path, registers).check(find_reference(text))
     assert checked.outcome == outcome, checked
@@ -267,21 +248,14 @@ class StubRegisters:
         return Lookup({find_reference(text): outcome for text, outcome in OUTCOMES.items()}[reference])
 
 
-@pytest.mark.parametrize(
-    ("answer", "share"),
-    [
-        ("section 33 of the Limitation Act 1980", 1.0),
-        ("section 99 of the Limitation Act 1980", 0.0),
-        ("section 33 of the Limitation Act 1980, and [2021] UKSC 1", 1.0),
-        ("sections 33 and 99 of the Limitation Act 1980, and [2021] UKSC 1", 2 / 3),
-        ("sections 33 and 99 of the Limitation Act 1980, again section 33 of the Limitation Act 1980", 1 / 2),
-        ("section 99 of the Limitation Act 1980 under CPR 3.4", 0.0),
-        ("CPR 3.4", None),
-        ("[2024] EWCA Civ 7", None),
-        ("No law at all.", None),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("answer", "share"), [
+    ("section 33 of the Limitation Act 1980", 1.0), ("section 99 of the Limitation Act 1980", 0.0),
+    ("section 33 of the Limitation Act 1980, and [2021] UKSC 1", 1.0),
+    ("sections 33 and 99 of the Limitation Act 1980, and [2021] UKSC 1", 2 / 3),
+    ("sections 33 and 99 of the Limitation Act 1980, again section 33 of the Limitation Act 1980", 1 / 2),
+    ("section 99 of the Limitation Act 1980 under CPR 3.4", 0.0), ("CPR 3.4", None), ("[2024] EWCA Civ 7", None),
+    ("No law at all.", None), (None, None),
+])  # fmt: skip
 def test_references_official_is_the_share_of_checkable_references_that_the_registers_contain(answer, share):
     options = Options(officials=StubRegisters())
     assert apply("references_official", [case(answer=answer)], options) == {"references_official": [share]}
@@ -302,18 +276,13 @@ def bundle(tmp_path):
     return write_files(tmp_path / "limits", {"a.txt": "Time may be extended."}, rows)
 
 
-def flags(tmp_path, url: str) -> list[str]:
-    return [
-        "--dataset-paths", str(bundle(tmp_path)), "--target", f"predictions:{tmp_path / 'replies.jsonl'}",
-        "--output-dir", str(tmp_path / "results"), "--run-name", "r",
-        "--registers-url", url,
-    ]  # fmt: skip
+def flags(tmp_path, url: str) -> list[object]:
+    return [bundle(tmp_path), "--target", f"predictions:{tmp_path / 'replies.jsonl'}", "--registers-url", url]
 
 
-def test_check_references_writes_scores_and_lookup_results(tmp_path, registers, monkeypatch):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
+def test_check_references_writes_scores_and_lookup_results(run_command, tmp_path, registers, monkeypatch):
     monkeypatch.setattr("exhibit.evaluation.registers.DELAY_SECONDS", 0.0)
-    assert evaluate_rag.main([*flags(tmp_path, registers.url), "--check-references"]) == 0
+    assert run_command(*flags(tmp_path, registers.url), "--check-references") == 0
     place = tmp_path / "results" / "r" / "limits"
     rows = rows_of(place / "eval_results.jsonl")
     assert [row["scores"]["references_official"] for row in rows] == [0.5, 1.0]
@@ -327,17 +296,16 @@ def test_check_references_writes_scores_and_lookup_results(tmp_path, registers, 
     ]
 
 
-def test_evaluate_contacts_no_register_by_default(tmp_path, registers, capsys):
+def test_evaluate_contacts_no_register_by_default(run_command, tmp_path, registers, capsys):
     mirror = flags(tmp_path, registers.url)
-    assert evaluate_rag.main(mirror) == 1
+    assert run_command(*mirror) == 1
     assert "registers_url has no effect without check_references" in capsys.readouterr().err
-    assert evaluate_rag.main(mirror[:-2]) == 0 and registers.asked == []
+    assert run_command(*mirror[:-2]) == 0 and registers.asked == []
     summary = json.loads((tmp_path / "results" / "r" / "summary.json").read_text(encoding="utf-8"))
     assert "references_official" not in summary
 
 
-def test_check_references_offline_prints_one_note_about_unchecked_references(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("EXHIBIT_CACHE", str(tmp_path / "cache"))
-    assert evaluate_rag.main([*flags(tmp_path, f"http://127.0.0.1:{free_port()}"), "--check-references"]) == 0
+def test_check_references_offline_prints_one_note_about_unchecked_references(run_command, tmp_path, capsys):
+    assert run_command(*flags(tmp_path, f"http://127.0.0.1:{free_port()}"), "--check-references") == 0
     notes = [line for line in capsys.readouterr().err.splitlines() if "not checked" in line]
     assert len(notes) == 1 and "3 of 4 references not checked" in notes[0] and "127.0.0.1" in notes[0]

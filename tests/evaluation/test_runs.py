@@ -135,15 +135,10 @@ RIGHT = [Outcome.RIGHT] * 48
 
 
 @pytest.mark.parametrize("documents", [4, 12])
-@pytest.mark.parametrize(
-    "after",
-    [
-        [Outcome.WRONGLY_REFUSED] * 48,
-        [Outcome.RIGHT, Outcome.WRONGLY_REFUSED] * 24,
-        [Outcome.RIGHT, Outcome.FAILED] * 24,
-        [Outcome.RIGHT, Outcome.NOT_JUDGED] * 24,
-    ],
-)
+@pytest.mark.parametrize("after", [
+    [Outcome.WRONGLY_REFUSED] * 48, [Outcome.RIGHT, Outcome.WRONGLY_REFUSED] * 24,
+    [Outcome.RIGHT, Outcome.FAILED] * 24, [Outcome.RIGHT, Outcome.NOT_JUDGED] * 24,
+])  # fmt: skip
 def test_find_regressions_reports_fewer_right_answers(after, documents):
     differences = compare_runs([make_table(RIGHT, documents=documents)], [make_table(after, documents=documents)])
     worse = find_regressions(differences)

@@ -10,6 +10,7 @@ import evaluate_rag
 from exhibit.evaluation.journal import Journal
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.targets import TargetOptions, open_target
+from exhibit.rag.config import Config
 from exhibit.rag.inspect import main as inspect
 from exhibit.schemas.errors import ToolkitError
 from tests.evaluation import systems
@@ -214,11 +215,16 @@ def test_evaluate_rag_uploads_corpus_and_asks_questions(imitation, dataset, tmp_
         ("http", {"url": "http://[::1"}, "is not an address"),
         ("http", {"response_answer_jmespath": "a["}, r"target_response_answer_jmespath: .*'a\[' is not JMESPath"),
         ("http", {"key": "NO_SUCH_KEY", "url": "http://x"}, "the environment has no variable NO_SUCH_KEY"),
+        ("oracle", {}, "no target 'oracle'; the targets are azure, azure-search, builtin, http, nvidia, openai"),
+        ("builtin", {"splitter": "axe"}, "no splitter 'axe'"),
+        ("builtin", {"embedder": "crystal"}, "no embedder 'crystal'"),
+        ("builtin", {"store": "attic"}, "no store 'attic'"),
     ],
 )
-def test_open_target_names_missing_or_invalid_setting(target, settings, message):
+def test_open_target_names_unknown_target_and_missing_or_invalid_setting(target, settings, message):
+    options = TargetOptions(config=Config(**settings if target == "builtin" else {}))
     with pytest.raises(ToolkitError, match=message):
-        open_target(target, TargetOptions(), settings)
+        open_target(target, options, {} if target == "builtin" else settings)
 
 
 @pytest.fixture

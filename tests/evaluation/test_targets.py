@@ -110,19 +110,6 @@ def test_renumber_replaces_citation_numbers_with_ranks():
     assert renumber("So [1].", {1: 1}) == "So [1]."
 
 
-@pytest.mark.parametrize(("part", "name"), [("splitter", "axe"), ("embedder", "crystal"), ("store", "attic")])
-def test_open_target_names_unknown_splitter_embedder_or_store(part, name):
-    with pytest.raises(ToolkitError, match=f"no {part} '{name}'"):
-        open_target("builtin", TargetOptions(config=Config(**{part: name})))
-
-
-def test_open_target_rejects_unknown_target_and_lists_targets():
-    with pytest.raises(
-        ToolkitError, match="no target 'oracle'; the targets are azure, azure-search, builtin, http, nvidia, openai"
-    ):
-        open_target("oracle", TargetOptions())
-
-
 @pytest.fixture
 def http(server, monkeypatch):
     common = ("timeout", "threads", "retries", "backoff")
@@ -308,17 +295,11 @@ def test_function_target_passes_as_of_date_to_functions_that_accept_as_of(datase
     assert seen == [(dataset.cases[0].question, "2021-01-01")]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (None, "but returned null"),
-        (7, "but returned number"),
-        ({"colour": "red"}, "but returned {colour: text}"),
-        ({"answer": None, "passages": [], "output": {}}, "but returned"),
-        ({"answer": "x", "passages": 7}, "passages are int, not a list"),
-        (KeyError("answers"), "KeyError: 'answers'"),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "message"), [
+    (None, "but returned null"), (7, "but returned number"), ({"colour": "red"}, "but returned {colour: text}"),
+    ({"answer": None, "passages": [], "output": {}}, "but returned"),
+    ({"answer": "x", "passages": 7}, "passages are int, not a list"), (KeyError("answers"), "KeyError: 'answers'"),
+])  # fmt: skip
 def test_function_target_error_fails_only_its_question(dataset, wrong, message):
     def answer(question):
         if question == dataset.cases[1].question:

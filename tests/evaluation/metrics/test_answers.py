@@ -76,15 +76,10 @@ def test_metric_answer_must_contain_is_share_of_required_items_in_the_answer(ans
     assert apply("answer_must_contain", rows) == {"answer_must_contain": [expected, 1.0]}
 
 
-@pytest.mark.parametrize(
-    ("answer", "items", "expected"),
-    [
-        ("Sixty days' notice.", ["thirty days"], 0.0),
-        ("A notice of thirty (30) days.", ["30 days", "oral"], 0.5),
-        ("The days of the landlord are thirty in number.", ["landlord days"], 0.0),
-        ("No list.", [], None),
-    ],
-)
+@pytest.mark.parametrize(("answer", "items", "expected"), [
+    ("Sixty days' notice.", ["thirty days"], 0.0), ("A notice of thirty (30) days.", ["30 days", "oral"], 0.5),
+    ("The days of the landlord are thirty in number.", ["landlord days"], 0.0), ("No list.", [], None),
+])  # fmt: skip
 def test_metric_answer_must_not_is_share_of_forbidden_items_in_the_answer(answer, items, expected):
     assert apply("answer_must_not", [listed(answer, must_not_contain=items)]) == {"answer_must_not": [expected]}
 

@@ -98,26 +98,17 @@ def test_citation_metrics_are_none_for_missing_replies_and_errors(metric: str) -
     assert score(metric, RICH, "") == (None if metric in (FORMAT, "references_exist") else 0.0)
 
 
-@pytest.mark.parametrize(
-    ("answer", "faults"),
-    [
-        ("The Attorney General intervened.", 0),
-        ("An attorney may sign.", 1),
-        ("A lasting power of attorney, or a patent attorney.", 0),
-        ('The form says "plaintiff" and “discovery”.', 0),
-        ("The old word was 'plaintiff'; the claimant's word is new.", 0),
-        ("It was decided in Discovery Land Co v Axis, on appeal.", 0),
-        ("Discovery must be given.", 1),
-        ("The Plaintiff must give Discovery.", 2),
-        ("Plaintiff Smith appealed.", 1),
-        ("Time runs from the discovery of the fraud.", 0),
-        ("The judgement was entered; a value judgement was not.", 1),
-        ("R v Bow Street Magistrates, ex parte Pinochet was cited.", 0),
-        ("An ex parte application by the plaintiff, the plaintiffs and their attorneys.", 3),
-        ("They filed a motion to dismiss.", 1),
-        ("A deposition may be taken under Part 34.", 0),
-    ],
-)
+@pytest.mark.parametrize(("answer", "faults"), [
+    ("The Attorney General intervened.", 0), ("An attorney may sign.", 1),
+    ("A lasting power of attorney, or a patent attorney.", 0), ('The form says "plaintiff" and “discovery”.', 0),
+    ("The old word was 'plaintiff'; the claimant's word is new.", 0),
+    ("It was decided in Discovery Land Co v Axis, on appeal.", 0), ("Discovery must be given.", 1),
+    ("The Plaintiff must give Discovery.", 2), ("Plaintiff Smith appealed.", 1),
+    ("Time runs from the discovery of the fraud.", 0), ("The judgement was entered; a value judgement was not.", 1),
+    ("R v Bow Street Magistrates, ex parte Pinochet was cited.", 0),
+    ("An ex parte application by the plaintiff, the plaintiffs and their attorneys.", 3),
+    ("They filed a motion to dismiss.", 1), ("A deposition may be taken under Part 34.", 0),
+])  # fmt: skip
 def test_legal_terminology_accuracy_halves_score_for_each_us_term(answer: str, faults: int) -> None:
     value = score(TERMS, "The claimant appeals.", f"{answer} The claimant appeals.")
     assert value == 0.5**faults
@@ -130,23 +121,14 @@ def test_seed_parity_penalises_the_terms_lawyer_and_settlement_offer() -> None:
         assert values["legal_terminology_accuracy"] == [value]
 
 
-@pytest.mark.parametrize(
-    ("answer", "value"),
-    [
-        ("The sum is £10,000,000.", None),
-        ("Rules 3, 4 and 5 apply.", None),
-        ("See [2024] EWCA Civ 123 at [45]-[48], and at para [3].", None),
-        ("1. First\n2. Second", None),
-        ("The rule is met. 1, 2, 3", 0.0),
-        ("The rule is met. 1, 2 The next one is not.", 0.0),
-        ("The rule is met. 14 days later it was not.", None),
-        ("The years were bad. 1, 200 people left.", None),
-        ("Met [1]. See [Part 36#page=Offers].", 1.0),
-        ("See [guide.pdf] and [1, 2].", 0.5),
-        ("It was held in [2019] UKSC 5 that it is [1].", 1.0),
-        ("The [claimant] wins.", None),
-    ],
-)
+@pytest.mark.parametrize(("answer", "value"), [
+    ("The sum is £10,000,000.", None), ("Rules 3, 4 and 5 apply.", None),
+    ("See [2024] EWCA Civ 123 at [45]-[48], and at para [3].", None), ("1. First\n2. Second", None),
+    ("The rule is met. 1, 2, 3", 0.0), ("The rule is met. 1, 2 The next one is not.", 0.0),
+    ("The rule is met. 14 days later it was not.", None), ("The years were bad. 1, 200 people left.", None),
+    ("Met [1]. See [Part 36#page=Offers].", 1.0), ("See [guide.pdf] and [1, 2].", 0.5),
+    ("It was held in [2019] UKSC 5 that it is [1].", 1.0), ("The [claimant] wins.", None),
+])  # fmt: skip
 def test_citation_format_compliance_distinguishes_citations_from_other_text(answer: str, value: float | None) -> None:
     assert score(FORMAT, "", answer) == value
 
@@ -179,17 +161,11 @@ def test_precedent_matching_resolves_citations_by_number(answer: str, value: flo
     assert apply(PRECEDENT, [case])[PRECEDENT] == [value]
 
 
-@pytest.mark.parametrize(
-    ("answer", "value"),
-    [
-        ("First [1]. Second [2].", 1.0),
-        ("First [1].", 0.5),
-        ("First [3].", 0.0),
-        ("First [Part 36#page=Offers]. Second [part 44.pdf].", 1.0),
-        ("First [Part 3].", 0.0),
-        ("Part 36.pdf says so.", 0.0),
-    ],
-)
+@pytest.mark.parametrize(("answer", "value"), [
+    ("First [1]. Second [2].", 1.0), ("First [1].", 0.5), ("First [3].", 0.0),
+    ("First [Part 36#page=Offers]. Second [part 44.pdf].", 1.0), ("First [Part 3].", 0.0),
+    ("Part 36.pdf says so.", 0.0),
+])  # fmt: skip
 def test_citations_matched_is_share_of_gold_files_cited(answer: str, value: float) -> None:
     files = ("Part 36.pdf", "Part 44.pdf", "Part 3.pdf")
     assert score("citations_matched", "It is so.", answer, files=files, gold=("Part 36.pdf", "Part 44.pdf")) == value
@@ -211,25 +187,14 @@ def test_references_exist_is_share_of_references_in_corpus() -> None:
     assert apply("references_exist", [row("", "Part 36")], Options()) == {"references_exist": [None]}, "without corpus"
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        ("The rent is £900 [1].", 1),
-        ("The rent is £900 [1][2].", 1),
-        ("The rent is £900 [1, 2].", 1),
-        ("Offers are made in writing [Part 36#page=Offers to Settle].", 1),
-        ("The rent is £900 [Lease of Mill House.pdf].", 1),
-        ("The rent is £900 [lease].", 1),
-        ("The rent is £900 [LEASE.pdf].", 1),
-        ("The term is set out there [nda].", 1),
-        ("The rent is [amount] and the fee is [***].", 0),
-        ("See [2024] EWCA Civ 123 at [45].", 0),
-        ("The rent is £900.", 0),
-        ("", 0),
-        ("Not found in provided documents.", None),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("answer", "expected"), [
+    ("The rent is £900 [1].", 1), ("The rent is £900 [1][2].", 1), ("The rent is £900 [1, 2].", 1),
+    ("Offers are made in writing [Part 36#page=Offers to Settle].", 1),
+    ("The rent is £900 [Lease of Mill House.pdf].", 1), ("The rent is £900 [lease].", 1),
+    ("The rent is £900 [LEASE.pdf].", 1), ("The term is set out there [nda].", 1),
+    ("The rent is [amount] and the fee is [***].", 0), ("See [2024] EWCA Civ 123 at [45].", 0),
+    ("The rent is £900.", 0), ("", 0), ("Not found in provided documents.", None), (None, None),
+])  # fmt: skip
 def test_any_citation_detects_numbers_and_file_names(answer, expected):
     row = case([gold((0, 9))], [at(0, 9, "nda.txt")], answer=answer)
     assert apply("any_citation", [row]) == {"any_citation": [expected]}

@@ -39,15 +39,10 @@ def test_every_metric_is_described_and_scores_a_case():
     assert {"char_recall@8", "recall@10", "answered_rightly", "document_hit@1"} <= measure([ROW]).keys()
 
 
-@pytest.mark.parametrize(
-    ("name", "group", "better", "needs_judge"),
-    [
-        ("drm@8", "Retrieval", "less", False),
-        ("groundedness", "Answers", "more", True),
-        ("ceiling_chunks", "Stages", "more", False),
-        ("from_elsewhere@3", "Other", "neither", False),
-    ],
-)
+@pytest.mark.parametrize(("name", "group", "better", "needs_judge"), [
+    ("drm@8", "Retrieval", "less", False), ("groundedness", "Answers", "more", True),
+    ("ceiling_chunks", "Stages", "more", False), ("from_elsewhere@3", "Other", "neither", False),
+])  # fmt: skip
 def test_describe_metric_states_group_direction_and_whether_metric_needs_a_judge(name, group, better, needs_judge):
     described = describe_metric(name)
     assert (described.group, described.better, "judge" in described.needs) == (group, better, needs_judge)
@@ -85,17 +80,11 @@ def test_choose_headlines_returns_six_headline_metrics():
     assert "exact_match" not in shorten_metrics(names) and "exact_match" in shorten_metrics(names, all_families=True)
 
 
-@pytest.mark.parametrize(
-    ("unit", "value", "terminal", "report"),
-    [
-        ("share", 0.1234, "0.123", "12.3"),
-        ("seconds", 1.234, "1.23", "1.23"),
-        ("currency", 0.0001, "0.000100", "0.000100"),
-        ("characters", 1234.5, "1,234", "1,234"),
-        ("share", None, "–", "–"),
-        ("share", math.nan, "–", "–"),
-    ],
-)
+@pytest.mark.parametrize(("unit", "value", "terminal", "report"), [
+    ("share", 0.1234, "0.123", "12.3"), ("seconds", 1.234, "1.23", "1.23"),
+    ("currency", 0.0001, "0.000100", "0.000100"), ("characters", 1234.5, "1,234", "1,234"), ("share", None, "–", "–"),
+    ("share", math.nan, "–", "–"),
+])  # fmt: skip
 def test_metric_formats_value_for_terminal_and_report(unit, value, terminal, report):
     described = Metric("x", "X", "x", unit=unit)
     assert (described.figure(value), described.in_words(value)) == (terminal, report)
@@ -160,34 +149,22 @@ def commas(case):
 """
 
 
-@pytest.fixture
-def install(tmp_path, monkeypatch):
-    """A function that installs a distribution with this text as its module of metrics."""
-
-    def write(text):
+def test_metric_of_installed_distribution_is_measured_unless_its_name_is_taken(tmp_path, monkeypatch, request):
+    def install(text):
         (tmp_path / "house_commas.py").write_text(text, encoding="utf-8")
-        about = tmp_path / "house-1.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: house\nVersion: 1\n", encoding="utf-8")
-        (about / "entry_points.txt").write_text("[exhibit.metrics]\ncommas = house_commas\n", encoding="utf-8")
-        monkeypatch.syspath_prepend(tmp_path)
-        clear_caches()
-
-    def clear_caches():
+        sys.modules.pop("house_commas", None)
         for cached in (plugins.points_of, plugins._load, metrics._load_plugins):
             cached.cache_clear()
-        sys.modules.pop("house_commas", None)
 
-    yield write
-    clear_caches()
-
-
-def test_measure_includes_metric_of_installed_distribution(install):
-    install(SOUND)
-    assert measure([ROW], names=["commas"]) == {"commas": [0.5]}
-
-
-def test_metric_of_installed_distribution_cannot_take_name_of_existing_metric(install):
-    install(SOUND.replace("def commas", "def recall"))
-    with pytest.raises(ToolkitError, match="the metric recall .*house_commas.py.*the name is taken"):
-        measure([ROW], names=["recall"])
+    request.addfinalizer(lambda: install(""))
+    (tmp_path / "house-1.dist-info").mkdir()
+    (tmp_path / "house-1.dist-info" / "entry_points.txt").write_text("[exhibit.metrics]\ncommas = house_commas\n")
+    (tmp_path / "house-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: house\nVersion: 1\n")
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        patch.setattr(sys, "dont_write_bytecode", True)  # bytecode is not renewed if size and second are the same
+        install(SOUND)
+        assert measure([ROW], names=["commas"]) == {"commas": [0.5]}
+        install(SOUND.replace("def commas", "def recall"))
+        with pytest.raises(ToolkitError, match="the metric recall .*house_commas.py.*the name is taken"):
+            measure([ROW], names=["recall"])

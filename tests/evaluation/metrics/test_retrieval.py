@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exhibit.evaluation.cases import Case, GoldPassage, Passage, Reply
+from exhibit.evaluation.cases import Case, GoldPassage, Passage
 from exhibit.evaluation.metrics import Options, measure
 from exhibit.evaluation.metrics.retrieval import count_wrong_files, match_seed, ranking_of
 from exhibit.evaluation.placement import find_gold_ranks, rank_found
@@ -138,6 +138,7 @@ NOTICE = "Either party may end this lease by two months' notice in writing."
         # pieces of the gold: at least half is needed
         (RENT[:50], RENT, True, True),
         (RENT[:40], RENT, False, True),
+        (f"1. Rent. {RENT[:80]}", RENT, True, False),
         ("two months' notice in writing", "by two months' notice in writing", True, True),
         ("rent", RENT, False, True),
         ("", RENT, False, True),
@@ -176,13 +177,11 @@ def test_rank_found_finds_gold_only_if_passage_contains_half_of_the_gold(passage
         # by text
         ([RENT], ["x", RENT], [2]),
         ([RENT], [RENT[:40], RENT[40:]], [2]),
-        ([RENT], [RENT[:40]], [None]),
         ([RENT], ["rent", "month", "tenant"], [None]),
         # a chunk that ends inside the gold, and a chunk that begins there
         ([RENT], [f"1. Rent. {RENT[:30]}", f"{RENT[30:55]} …", f"{RENT[30:]} 2. Repairs."], [3]),
         ([RENT], [f"1. Rent. {RENT[:60]}"], [1]),
         ([RENT], [f"{RENT[40:]} 2. Repairs."], [1]),
-        ([NOTICE], ["EITHER PARTY may\nend this lease by two months’ no\u00adtice in writing."], [1]),
         ([f"{RENT} <omitted> {NOTICE}"], [NOTICE, RENT], [2]),
         ([RENT, RENT.upper()], [RENT], [1]),
         ([RENT, "", "  "], [RENT], [1]),
@@ -235,21 +234,6 @@ SECOND, THIRD, FOURTH = 1 / log2(3), 1 / log2(4), 1 / log2(5)
 )
 def test_recall_and_ndcg_equal_hand_computed_values(golds, passages, found, gain):
     assert score_ranking(golds, passages) == (found, pytest.approx(gain))
-
-
-def test_metrics_of_the_seed_scripts_credit_single_words_and_let_ndcg_exceed_1():
-    assert score_ranking([RENT], ["rent", "month"]) == (0, 0)
-    assert score_ranking([RENT], ["rent", "month"], parity="seed") == (1, pytest.approx(1 + SECOND))
-    assert score_ranking([RENT], [RENT, RENT]) == (1, 1)
-    assert score_ranking([RENT], [RENT, RENT], parity="seed") == (1, pytest.approx(1 + SECOND))
-    # gold split over two passages: our metric needs half of it, the seed's needs any piece
-    halves = [RENT[:40], RENT[40:]]
-    assert score_ranking([RENT], halves) == (1, pytest.approx(SECOND))
-    assert score_ranking([RENT], halves, parity="seed") == (1, pytest.approx(1 + SECOND))
-    # a chunk with most of a gold, where neither contains the other: no credit from the seed's metric
-    cut = [f"1. Rent. {RENT[:80]}"]
-    assert score_ranking([RENT], cut) == (1, 1)
-    assert score_ranking([RENT], cut, parity="seed") == (0, 0)
 
 
 def test_recall_and_ndcg_are_none_without_gold_text_or_after_error():
@@ -307,8 +291,7 @@ def test_count_wrong_files_returns_numbers_of_passages_from_wrong_files_and_know
 
 
 def hit(page: GoldPassage, *passages: Passage, k: int = 2) -> float | None:
-    row = Case(0, "?", "!", (page,), filename="a.pdf", reply=Reply("!", passages))
-    return measure([row], names=[f"page_hit@{k}"])[f"page_hit@{k}"][0]
+    return apply(f"page_hit@{k}", [case([page], passages)])[f"page_hit@{k}"][0]
 
 
 PAGE = GoldPassage("a.pdf", None, pages=(7,))
@@ -449,16 +432,11 @@ def make_case(file: str, start: int, end: int) -> Case:
     return replace(case([gold((40, 140), file="x_2019-07-01.pdf")], [at(start, end, file)]), labels=LABELS)
 
 
-@pytest.mark.parametrize(
-    ("file", "start", "end", "provision", "version"),
-    [
-        ("x_2019-07-01.pdf", 40, 140, 1.0, 1.0),
-        ("x_2023-01-01.pdf", 150, 300, 1.0, 0.0),
-        ("my law_2024-01-01.pdf", 0, 20, 1.0, 0.0),
-        ("x_2023-01-01.pdf", 200, 300, 0.0, None),
-        ("x_2019-07-01.pdf", 140, 200, 0.0, None),
-    ],
-)
+@pytest.mark.parametrize(("file", "start", "end", "provision", "version"), [
+    ("x_2019-07-01.pdf", 40, 140, 1.0, 1.0), ("x_2023-01-01.pdf", 150, 300, 1.0, 0.0),
+    ("my law_2024-01-01.pdf", 0, 20, 1.0, 0.0), ("x_2023-01-01.pdf", 200, 300, 0.0, None),
+    ("x_2019-07-01.pdf", 140, 200, 0.0, None),
+])  # fmt: skip
 def test_provision_first_and_version_accuracy_equal_hand_computed_values(file, start, end, provision, version):
     row = make_case(file, start, end)
     assert apply(VERSIONS, [row]) == {"provision_first": [provision], "version_accuracy": [version]}
