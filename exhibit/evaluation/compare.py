@@ -52,10 +52,10 @@ def explain_fall(name: str, difference: Difference, max_fall: float = MAX_FALL) 
     """Return why a metric is worse, or "" if it is not.
 
     It is worse if it fell beyond chance or, without an interval, by more than `max_fall`. A metric of passages or
-    right answers is also worse if most of its questions no longer have a value.
+    right answers is also worse if a larger share of its questions than that no longer has a value.
     """
     if _must_stay(name) and difference.lost > max_fall * (difference.lost + difference.n):
-        return "no longer measured for most questions"
+        return f"no longer measured for {difference.lost} of {difference.lost + difference.n} questions"
     change = difference.mean
     if change is None or describe_metric(name).improves(change) is not False:
         return ""
