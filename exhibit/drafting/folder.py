@@ -1,15 +1,12 @@
-"""Drafts questions about a folder of documents; the drafts of each finished document are cached.
-
-exhibit draft contracts/ --out datasets_out/mine
-"""
+"""Drafts questions about a folder of documents; the drafts of each finished document are cached."""
 
 import json
 import re
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,11 +20,9 @@ from exhibit.converters.pages.chromium import NEEDED
 from exhibit.converters.pages.fetch import Policy
 from exhibit.converters.pages.print import needs_missing_browser
 from exhibit.converters.tables.documents import Shelf
-from exhibit.drafting.asked import Asker
-from exhibit.drafting.constructed import construct_questions
-from exhibit.drafting.drafts import Draft, digest, word_question
+from exhibit.drafting.drafts import Draft, construct_questions, digest, word_question
 from exhibit.drafting.generated import Generator
-from exhibit.drafting.playbook import Playbook, choose_playbook, find_playbooks, only_mentions_agreement
+from exhibit.drafting.playbook import Asker, Playbook, choose_playbook, find_playbooks, only_mentions_agreement
 from exhibit.engine import open_engine, read_limits, track
 from exhibit.evidence.scan import choose_ocr, read_ocr_flags
 from exhibit.law.profile import Profile
@@ -36,7 +31,7 @@ from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation, Prepared
 from exhibit.rag.pipeline import Pipeline
 from exhibit.runtime.command import Parser, guarded
-from exhibit.schemas.errors import ServiceError, SourceError, ToolkitError
+from exhibit.schemas.errors import SourceError, ToolkitError
 from exhibit.schemas.models import DraftInfo, Licence
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import Cache, find_cache_folder, key_of
@@ -65,10 +60,7 @@ INFO = DatasetInfo(
     annotations=("machine-generated",),
 )
 
-# greatest share of impossible questions: a system that refuses everything must not score well
-IMPOSSIBLE = 1 / 3
-# increase it when the code drafts other questions from the same folder: older cached drafts are then not used
-VERSION = 13
+VERSION = 14  # increase it when the code drafts other questions: older cached drafts are then not used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -76,9 +68,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     books = "playbooks, by name or file, separated by commas (default: by kind of document; see --playbooks)"
     add("--playbook", default="", metavar="NAMES", help=books)
     share = "the largest share of unanswerable questions among the scored questions (default: a third)"
-    add("--impossible", type=float, default=IMPOSSIBLE, metavar="SHARE", help=share)
-    llm = "a language model that drafts further questions: openai:MODEL"
-    add("--llm", default="none", metavar="NAME", help=llm)
+    add("--impossible", type=float, default=1 / 3, metavar="SHARE", help=share)
+    add("--llm", default="none", metavar="NAME", help="a language model that drafts further questions: openai:MODEL")
     add("--topic", default="", metavar="WORDS", help="the topic of the language model's questions")
 
 
@@ -90,141 +81,122 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         raise SourceError(f"--impossible {options.impossible}: not a share; give a number from 0 to 1, such as 0.33")
     shelf = Shelf(source, source, as_pdf=True, policy=Policy())
     shelf.find([], tally)
-    documents = list(shelf.find_others({}, tally).values())
-    unprintable = [raw for raw in documents if needs_missing_browser(raw)]
-    for raw in unprintable:
+    found = shelf.find_others({}, tally).values()
+    for raw in filter(needs_missing_browser, found):
         tally.leave_out_all(NEEDED, raw.items)
-    if unprintable and len(unprintable) == len(documents):
-        raise ServiceError(f"{unprintable[0].original}: {NEEDED}")
-    documents = [raw for raw in documents if raw not in unprintable]
-    playbooks = find_playbooks([name for name in options.playbook.split(",") if name])
-    drafter = Drafter(playbooks, options)
-    drafted = list(drafter.all(documents))
+    documents = [raw for raw in found if not needs_missing_browser(raw)]
+    drafted, models, unread = _draft_all(documents, options, tally)
+    if not drafted:
+        unread += [f"{name}: {NEEDED}" for name in tally.left_out.get(NEEDED, ())]
+        raise SourceError(f"{source}: none of its {len(unread)} documents can be read: {'; '.join(unread)}")
     titles = _make_titles(drafted)
     rows = [row for document in drafted for row in _make_rows(document, titles[document.filename])]
     rows = _cap_impossible(rows, options.impossible, tally)
-    for why, count in drafter.dropped.items():
-        tally.note(f"drafted by the language model and discarded: {why}", f"{count} questions")
-    if not drafted:
-        raise SourceError(f"{source}: none of its {len(documents)} documents can be read: {'; '.join(drafter.unread)}")
     if not rows:
         kinds = ", ".join(sorted({document.profile.kind or "unknown" for document in drafted}))
-        documents_drafted = f"{len(drafted)} documents of these kinds: {kinds}"
-        raise SourceError(f"{source}: no question was drafted: {documents_drafted}; write a playbook (docs/draft.md)")
+        counted = f"{len(drafted)} documents of these kinds: {kinds}"
+        raise SourceError(f"{source}: no question was drafted: {counted}; write a playbook (docs/draft.md)")
     for document in drafted:
         if not document.playbook:
             kind = document.profile.kind or "of no known kind"
             tally.note("no playbook suits the document", f"{document.filename}: {kind}")
-    chosen = {document.playbook for document in drafted} - {""}
-    draft = DraftInfo(playbooks=sorted(chosen), models=drafter.models)
+    draft = DraftInfo(playbooks=sorted({document.playbook for document in drafted} - {""}), models=models)
     named = [replace(raw, title=titles.get(raw.filename, raw.title)) for raw in documents]
     sha256 = {file.name: sha256_of(file.path) for file in shelf.files}
-    about = source.resolve().name
-    info = replace(INFO, name=options.out.name, title=f"Drafted questions: {options.out.name}", benchmark=about)
-    info = replace(info, command=f"exhibit draft {shlex.quote(about)}")
+    name, about = options.out.name, source.resolve().name
+    command = f"exhibit draft {shlex.quote(about)}"
+    info = replace(INFO, name=name, title=f"Drafted questions: {name}", benchmark=about, command=command)
     return Benchmark(named, rows, sha256, info=info, draft=draft)
 
 
 @dataclass(frozen=True)
 class Drafted:
-    """A document with its drafts: questions about it that were drafted automatically, with proposed gold."""
-
     filename: str
     profile: Profile
     playbook: str
-    words: dict[str, tuple[str, ...]]  # The texts of each draft's passages, by the draft's key
     drafts: tuple[Draft, ...]
+
+
+_DRAFTED = TypeAdapter(Drafted)
 
 
 def prepare_document(preparation: Preparation, path: Path) -> tuple[Prepared, list[Draft]]:
     """Read a document, find its sections, split it into chunks, and make questions from its text."""
     prepared = preparation(path)
     assert prepared.whole is not None  # only a summarised document has none, and drafting makes no summaries
-    questions = construct_questions(*prepared.whole, prepared.entry.profile)
-    return replace(prepared, whole=None, words=None), questions
+    return replace(prepared, whole=None, words=None), construct_questions(*prepared.whole, prepared.entry.profile)
 
 
 def open_asker(pipeline: Pipeline) -> Asker:
-    """Return the object that asks the playbooks' questions."""
-    assert pipeline.reranker is not None  # Drafter sets one
+    assert pipeline.reranker is not None  # the pipeline for drafting has one
     return Asker(pipeline.embedder, shared_reader(), pipeline.reranker)
 
 
-class Drafter:
-    """Drafts questions about many documents with the same models, and reuses cached drafts."""
-
-    def __init__(self, playbooks: Sequence[Playbook], options: Namespace) -> None:
-        self._playbooks, self._options = playbooks, options
-        # the levels of confidence were chosen with this reranker
-        pipeline = Pipeline(Config.preset("routed", reranker="legal", llm=options.llm))
-        config = pipeline.config.model_copy(update={"lexicon": False})  # drafting needs no lexicon
-        self._preparation = Preparation(config, None, read_ocr_flags(options))
-        self._asker, llm = open_asker(pipeline), pipeline.llm
-        self._generator = Generator(llm, self._asker, options.topic) if llm is not None else None
-        self._cache = Cache(find_cache_folder() / "drafts.sqlite")
-        self.models = [self._asker.embedder.name, self._asker.reranker.name, self._asker.reader.name]
-        self.models += [llm.name] if llm is not None else []
-        """The names of the models that the drafts depend on."""
-        self.dropped = self._generator.dropped if self._generator else Counter[str]()
-        """The number of the language model's drafts that were discarded, by reason."""
-        self.unread: list[str] = []  # The reason why each skipped document cannot be read
-
-    def all(self, documents: Sequence[RawDocument]) -> Iterator[Drafted]:
-        """Yield the drafts of each document, in order; a document that cannot be read is skipped."""
-        paths = {raw.filename: path for raw in documents if (path := raw.original or raw.path)}
-        keys = {name: self._make_key(path) for name, path in paths.items()}
-        stored = self._cache.get(keys.values())
-        known = {name: _DRAFTED.validate_json(stored[key]) for name, key in keys.items() if key in stored}
-        new = {name: path for name, path in paths.items() if name not in known}
-        options = self._options
-        engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=read_limits(options))
-        outcomes = engine.map(partial(prepare_document, self._preparation), new.values())
-        for name, outcome in zip(new, track(outcomes, total=len(new), label="drafts"), strict=True):
-            if outcome.error is not None:
-                reason = str(outcome.error).removeprefix(f"{paths[name]}: ")
-                self.unread.append(f"{name}: {reason}")
-            else:
-                known[name] = self._draft(name, *outcome.unwrap())
-                self._cache.put({keys[name]: _DRAFTED.dump_json(known[name])})
-        yield from (known[name] for name in paths if name in known)
-
-    def _draft(self, filename: str, prepared: Prepared, made: list[Draft]) -> Drafted:
-        prepared = replace(prepared, entry=replace(prepared.entry, filename=filename))
-        playbook = choose_playbook(self._playbooks, prepared.entry.profile, prepared.text)
-        answered = self._asker.ask(playbook, prepared) if playbook else []
-        generated = self._generator.draft(prepared) if self._generator else []
-        drafts = [replace(draft, filename=filename) for draft in (*made, *answered, *generated)]
-        text, profile = prepared.text, prepared.entry.profile
-        if only_mentions_agreement(profile, text):  # its title names an agreement
-            profile = replace(profile, title=Path(filename.removesuffix(".pdf")).stem)
-        words = {draft.key: tuple(text[span.start : span.end] for span in draft.spans) for draft in drafts}
-        return Drafted(filename, profile, playbook.name if playbook else "", words, tuple(drafts))
-
-    def _make_key(self, path: Path) -> bytes:
-        """Return the key under which the cache stores a document's drafts."""
-        books = json.dumps([playbook.model_dump() for playbook in self._playbooks], sort_keys=True)
-        options = self._options
-        chosen = " ".join(map(str, (VERSION, options.ocr, options.llm, options.topic)))
-        return key_of(sha256_of(path), path.name, books, chosen)
+def _draft_all(
+    documents: Sequence[RawDocument], options: Namespace, tally: Tally
+) -> tuple[list[Drafted], list[str], list[str]]:
+    """Return the documents with their drafts, the names of the models, and why other documents cannot be read."""
+    playbooks = find_playbooks([name for name in options.playbook.split(",") if name])
+    # the levels of confidence were chosen with this reranker
+    pipeline = Pipeline(Config.preset("routed", reranker="legal", llm=options.llm))
+    config = pipeline.config.model_copy(update={"lexicon": False})  # drafting needs no lexicon
+    prepare = partial(prepare_document, Preparation(config, None, read_ocr_flags(options)))
+    asker, llm = open_asker(pipeline), pipeline.llm
+    generator = Generator(llm, asker, options.topic) if llm is not None else None
+    cache = Cache(find_cache_folder() / "drafts.sqlite")
+    books = json.dumps([playbook.model_dump() for playbook in playbooks], sort_keys=True)
+    chosen = books, str(VERSION), str(options.ocr), options.llm, options.topic
+    paths = {raw.filename: path for raw in documents if (path := raw.original or raw.path)}
+    keys = {name: key_of(sha256_of(path), path.name, *chosen) for name, path in paths.items()}
+    stored = cache.get(keys.values())
+    known = {name: _DRAFTED.validate_json(stored[key]) for name, key in keys.items() if key in stored}
+    new = {name: path for name, path in paths.items() if name not in known}
+    engine = open_engine(options.engine, jobs=options.jobs, items=len(new), limits=read_limits(options))
+    outcomes = track(engine.map(prepare, new.values()), total=len(new), label="drafts")
+    unread: list[str] = []
+    for name, outcome in zip(new, outcomes, strict=True):
+        if outcome.error is not None:
+            unread.append(f"{name}: {str(outcome.error).removeprefix(f'{paths[name]}: ')}")
+        else:
+            known[name] = _draft(name, *outcome.unwrap(), playbooks, asker, generator)
+            cache.put({keys[name]: _DRAFTED.dump_json(known[name])})
+    for why, count in generator.dropped.items() if generator else ():
+        tally.note(f"drafted by the language model and discarded: {why}", f"{count} questions")
+    models = [asker.embedder.name, asker.reranker.name, asker.reader.name, *([llm.name] if llm is not None else [])]
+    return [known[name] for name in paths if name in known], models, unread
 
 
-_DRAFTED = TypeAdapter(Drafted)
+def _draft(
+    filename: str, prepared: Prepared, made: list[Draft], playbooks: Sequence[Playbook], asker: Asker,
+    generator: Generator | None,
+) -> Drafted:  # fmt: skip
+    prepared = replace(prepared, entry=replace(prepared.entry, filename=filename))
+    text, profile = prepared.text, prepared.entry.profile
+    playbook = choose_playbook(playbooks, profile, text)
+    answered = asker.ask(playbook, prepared) if playbook else []
+    generated = generator.draft(prepared) if generator else []
+    drafts = tuple(
+        replace(draft, filename=filename, words=tuple(text[span.start : span.end] for span in draft.spans))
+        for draft in (*made, *answered, *generated)
+    )
+    if only_mentions_agreement(profile, text):  # its title names an agreement
+        profile = replace(profile, title=Path(filename.removesuffix(".pdf")).stem)
+    return Drafted(filename, profile, playbook.name if playbook else "", drafts)
 
 
 def _cap_impossible(rows: Sequence[RawRow], share: float, tally: Tally) -> list[RawRow]:
-    """Return the rows without the impossible questions that exceed the given share; the choice is deterministic."""
+    """Return the rows without impossible questions beyond a share: refusing everything must not score well."""
     impossible = sorted((row for row in rows if row.is_impossible), key=lambda row: digest(str(row.id), "capped"))
     answered = sum(row.labels["draft"] == "sure" for row in rows)
     most = len(impossible) if share >= 1 else int(answered * share / (1 - share) + 1e-9)
     dropped = {row.id for row in impossible[most:]}
     if dropped:
-        reason = f"impossible questions beyond the share of {share:.2f} (--impossible)"
-        tally.note(reason, f"{len(dropped)} questions")
+        tally.note(f"impossible questions beyond the share of {share:.2f} (--impossible)", f"{len(dropped)} questions")
     return [row for row in rows if row.id not in dropped]
 
 
+# titles that do not distinguish one document from another
 _GENERIC = re.compile(r"(?:the |this |letter )?(?:agreement|contract|amendment|addendum|letter|deed)", re.IGNORECASE)
-"""Titles that do not distinguish one document from another."""
 
 
 def _make_titles(drafted: Iterable[Drafted]) -> dict[str, str]:
@@ -242,15 +214,15 @@ def _make_titles(drafted: Iterable[Drafted]) -> dict[str, str]:
 
 def _make_rows(document: Drafted, title: str) -> Iterator[RawRow]:
     for draft in document.drafts:
-        words, absent = document.words[draft.key], draft.status == "absent"
         labels: dict[str, Label] = {"drafted": draft.kind, "draft": draft.status, "asks_for": draft.name}
         labels |= {"confidence": draft.confidence, **draft.labels}
         quotes = tuple(
             Quote(document.filename, text, marked=((span.start, span.end),))
-            for span, text in zip(draft.spans, words, strict=True)
+            for span, text in zip(draft.spans, draft.words, strict=True)
         )
-        id, question, answer = int(draft.key[:12], 16), word_question(draft, title), " ".join(" ".join(words).split())
-        yield RawRow(id, question, answer, quotes, document.filename, is_impossible=absent, labels=labels)
+        id, answer = int(draft.key[:12], 16), " ".join(" ".join(draft.words).split())
+        absent = draft.status == "absent"
+        yield RawRow(id, word_question(draft, title), answer, quotes, document.filename, absent, labels)
 
 
 @guarded()
@@ -264,13 +236,11 @@ def main(argv: Sequence[str]) -> int:
 
 def add_ocr(words: list[str]) -> list[str]:
     """Return the arguments, and add `--ocr` if an OCR engine is installed, because many folders contain scans."""
-    if any(word.startswith("--ocr") for word in words):
-        return words
-    try:
-        choose_ocr()
-    except ToolkitError:
-        return words
-    return [*words, "--ocr"]
+    if not any(word.startswith("--ocr") for word in words):
+        with suppress(ToolkitError):
+            choose_ocr()
+            return [*words, "--ocr"]
+    return words
 
 
 @guarded()

@@ -4,14 +4,14 @@ import random
 import re
 from calendar import monthrange
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
+from typing import NamedTuple
 
 from exhibit.converters import RawDocument, RawRow
 from exhibit.law.language import list_content_words
-from exhibit.law.values import GROUPS, Value, ValueKind, find_values, takes_an, write_value
+from exhibit.law.values import GROUPS, Value, find_values, takes_an, write_value
 from exhibit.vary.corpus import Edit, EditedText, list_gold
 
 _find_values = lru_cache(maxsize=4)(find_values)  # cached: a contract with amendments is read several times
@@ -38,77 +38,63 @@ _LAW_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _LAW_AFTER = re.compile(r"\s+(?:state\s+)?(?:law|laws|courts?)\b", re.IGNORECASE)
-_STATES = ("state", "commonwealth")
 _GOVERNS = re.compile(r"\b(?:govern|constru|interpret|enforc)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class RowChange:
-    """The change of the value that answers a question: the value's type, its old and new text, and the new answer."""
+class RowChange(NamedTuple):
+    """The change of the values that answer a question: their old and new texts, and the new answer."""
 
-    kind: ValueKind
     old: str
     new: str
     answer: str
 
 
-@dataclass
 class ValueChanges:
-    """The edits of one document, and the change of each question's answer."""
-
-    edits: list[Edit] = field(default_factory=list)
-    rows: dict[int, RowChange] = field(default_factory=dict)
-    left_out: dict[int, str] = field(default_factory=dict)
-
-
-class ValueChanger:
-    """Replaces, in one document, the values that answer questions about the document."""
+    """The edits that change the values that answer questions about a document, and the change of each answer."""
 
     def __init__(self, document: RawDocument, rows: Sequence[RawRow], *, seed: int, later: bool = False) -> None:
-        self._document, self._rows, self._seed = document, rows, seed
-        self._text = document.text or ""
+        self.rows: dict[int, RowChange] = {}
+        self.left_out: dict[int, str] = {}
+        self._filename, self._text, self._seed = document.filename, document.text or "", seed
         sign = 1 if later else self._make_random("sign").choice((1, -1))  # amendments move dates only forward
         self._months = self._make_random("months").choice(_SHIFTS) * sign
         self._values = _find_values(self._text)
         self._taken = {value.same for value in self._values}
         self._new: dict[Key, Decimal | str] = {}
+        self.edits = self._change(rows)
 
     def _make_random(self, *words: object) -> random.Random:
-        return random.Random("\0".join(map(str, (self._seed, self._document.filename, *words))))
+        return random.Random("\0".join(map(str, (self._seed, self._filename, *words))))
 
-    def changes(self) -> ValueChanges:
-        result = ValueChanges()
+    def _change(self, rows: Sequence[RawRow]) -> list[Edit]:
         wanted: dict[int, set[Key]] = {}
-        for row in self._rows:
+        for row in rows:
             try:
                 wanted[row.id] = self._find_targets(row)
             except UnsureError as reason:
-                result.left_out[row.id] = str(reason)
+                self.left_out[row.id] = str(reason)
         edits: dict[Key, list[Edit]] = {}
         refused: dict[Key, str] = {}
         for key in sorted({key for keys in wanted.values() for key in keys}):
             try:
-                edits[key] = self._edits_of(key, [row for row in self._rows if key in wanted.get(row.id, ())])
+                edits[key] = self._edits_of(key, [row for row in rows if key in wanted.get(row.id, ())])
             except UnsureError as reason:
                 refused[key] = str(reason)
-        for row in (row for row in self._rows if row.id in wanted):
+        for row in (row for row in rows if row.id in wanted):
             keys = wanted[row.id]
             reasons = [refused[key] for key in sorted(keys & refused.keys())]
             edited = {edit[:2] for key in keys - refused.keys() for edit in edits[key]}
             if any(value.same in keys and tuple(value.span) not in edited for value in self._find_held(row)):
                 reasons.append(STAYS)
             if reasons:
-                result.left_out[row.id] = reasons[0]
+                self.left_out[row.id] = reasons[0]
             else:
-                result.rows[row.id] = self._make_row_change(row)
-        used = {key for id in result.rows for key in wanted[id]}
+                self.rows[row.id] = self._make_row_change(row)
+        used = {key for id in self.rows for key in wanted[id]}
         if any(kind == "date" for kind, _ in used):
             # all dates move together, so that their order and distances stay the same
             used |= {value.same for value in self._values if value.kind == "date"}
-        result.edits = sorted({edit for key in used for edit in edits.get(key) or self._edit_dates(key)})
-        return result
-
-    # ------------------------------------------------------------ the values that answer
+        return sorted({edit for key in used for edit in edits.get(key) or self._edits_of(key, [])})
 
     def _find_targets(self, row: RawRow) -> set[Key]:
         """Return the values to change for a question, each as its kind and normal form."""
@@ -130,32 +116,28 @@ class ValueChanger:
             if any(span.start <= value.span.start and value.span.end <= span.end for span in spans):
                 yield value
 
-    # ------------------------------------------------------------ the occurrences of a value
-
     def _edits_of(self, key: Key, rows: Sequence[RawRow]) -> list[Edit]:
         if key[0] == "date":
-            return self._edit_dates(key)
+            chosen = [value for value in self._values if value.same == key]
+            self._new[key] = Decimal(move_months(date.fromisoformat(key[1]), self._months).toordinal())
+        else:
+            chosen = self._choose_occurrences(key, rows)
+            self._new[key] = self._choose_another(chosen)
+        return [Edit(*value.span, write_value(value, self._new[key])) for value in chosen]
+
+    def _choose_occurrences(self, key: Key, rows: Sequence[RawRow]) -> list[Value]:
         gold = {value for row in rows for value in self._find_held(row) if value.same == key}
         if key[0] == "place":
             # replace only states: a country also occurs as an adjective, and federal laws also apply in a province
             units = {value.unit for row in rows for value in self._find_held(row) if value.kind == "place"}
             gold = {value for value in gold if self._is_law(value)}
-            if not gold or units - set(_STATES):
+            if not gold or units - {"state", "commonwealth"}:
                 raise UnsureError(UNSURE_WORDING)
         chosen = sorted(gold | set(self._find_elsewhere(key, gold)), key=lambda value: value.span)
         if len({value.unit for value in chosen}) > 1:
             # with one new number, "one year" and "twelve months" would become 4 years and 4 months
             raise UnsureError(UNSURE_WORDING)
-        new = self._choose_another(chosen)
-        self._new[key] = new
-        return [Edit(*value.span, write_value(value, new)) for value in chosen]
-
-    def _edit_dates(self, key: Key) -> list[Edit]:
-        return [Edit(*v.span, write_value(v, self._move_day(v))) for v in self._values if v.same == key]
-
-    def _move_day(self, value: Value) -> Decimal:
-        day = date.fromisoformat(value.key)
-        return Decimal(move_months(day, self._months).toordinal())
+        return chosen
 
     def _find_elsewhere(self, key: Key, gold: set[Value]) -> Iterator[Value]:
         """Yield the occurrences of a value outside the gold that state the same fact as the gold does."""
@@ -185,8 +167,6 @@ class ValueChanger:
         before, after = self._text[max(0, value.span.start - 60) : value.span.start], self._text[value.span.end :][:30]
         return bool(_LAW_BEFORE.search(before) or _LAW_AFTER.match(after))
 
-    # ------------------------------------------------------------ the new value
-
     def _choose_another(self, values: Sequence[Value]) -> Decimal | str:
         """Return a new number or place for `values`, which all have the same value."""
         first = values[0]
@@ -203,10 +183,9 @@ class ValueChanger:
 
     def _make_row_change(self, row: RawRow) -> RowChange:
         values = find_values(row.answer)
-        new = [self._move_day(value) if value.kind == "date" else self._new[value.same] for value in values]
-        edits = [Edit(*value.span, write_value(value, option)) for value, option in zip(values, new, strict=True)]
-        old, written = ("; ".join(dict.fromkeys(texts)) for texts in ((v.text for v in values), (e.new for e in edits)))
-        return RowChange(values[0].kind, old, written, EditedText(row.answer, edits).text)
+        edits = [Edit(*value.span, write_value(value, self._new[value.same])) for value in values]
+        old, new = ("; ".join(dict.fromkeys(texts)) for texts in ((v.text for v in values), (e.new for e in edits)))
+        return RowChange(old, new, EditedText(row.answer, edits).text)
 
 
 _CHOICES: dict[str, tuple[int, ...]] = {
@@ -218,8 +197,8 @@ _CHOICES: dict[str, tuple[int, ...]] = {
     "quarter": (2, 3, 4, 6, 8),
     "year": (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30),
 }  # Numbers that contracts use with each unit
+# factors for a changed amount or percentage, which keep it plausible
 _FACTORS = tuple(map(Decimal, ("0.4", "0.5", "0.6", "0.75", "0.8", "1.2", "1.25", "1.5", "2", "2.5", "3")))
-"""Factors for a changed amount or percentage, which keep it plausible."""
 
 
 class UnsureError(Exception):
@@ -242,8 +221,7 @@ def list_options(value: Value) -> Sequence[Decimal | str]:
     if value.kind == "period":
         if number != int(number) or number <= 1:
             raise UnsureError(UNSURE_WORDING)  # "one year" would need a plural
-        near = [Decimal(n) for n in _CHOICES[value.unit] if Decimal("0.4") <= n / number <= 2]
-        return [n for n in near if n != number]
+        return [Decimal(n) for n in _CHOICES[value.unit] if Decimal("0.4") <= n / number <= 2 and n != number]
     if value.kind == "percentage" and not 0 < number < 100:
         raise UnsureError(UNSURE_WORDING)  # "100%" means all, and cannot be changed
     # an amount or a percentage: multiples without two more digits than the value

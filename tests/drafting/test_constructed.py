@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from exhibit.drafting.constructed import construct_questions
-from exhibit.drafting.drafts import word_question
+from exhibit.drafting.drafts import construct_questions, word_question
 from exhibit.evidence import Document, Span, read_document
 from exhibit.law.profile import Profile, read_profile
 from exhibit.law.structure import read_structure

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from exhibit.drafting import asked, folder
-from exhibit.drafting.asked import MAX_READ_CHUNKS, Asker, complete_passage
+from exhibit.drafting import folder, playbook
 from exhibit.drafting.folder import main
-from exhibit.drafting.playbook import Playbook
+from exhibit.drafting.playbook import MAX_READ_CHUNKS, Asker, Playbook, complete_passage
 from exhibit.evidence import Document, Span
 from exhibit.law.profile import read_profile
 from exhibit.law.sentences import split_sentences
@@ -169,8 +168,8 @@ def test_asker_uses_the_search_wording_and_the_confidence_threshold_of_a_playboo
     prepared = prepare(text, [(0, len(text))], (text,))
     book = Playbook(name="b", title="Boats", kinds=["contract"], questions=[{"name": "fuel", "ask": "Fuel?"}])
     exact = book.model_copy(update={"questions": [book.questions[0].model_copy(update={"seek": "Who pays for fuel?"})]})
-    for playbook, status in [(book, "sure"), (exact.model_copy(update={"sure": 0.9}), "unsure")]:
-        [draft] = Asker(Hashing(64), CertainReader(), CertainReader()).ask(playbook, prepared)
+    for tried, status in [(book, "sure"), (exact.model_copy(update={"sure": 0.9}), "unsure")]:
+        [draft] = Asker(Hashing(64), CertainReader(), CertainReader()).ask(tried, prepared)
         assert (draft.status, draft.asks) == (status, "Fuel?")
     assert set(asked) == {"Fuel?", "Who pays for fuel?"}
 
@@ -244,9 +243,9 @@ def prepared_span(number):
 def judge(told, monkeypatch, embedder=None, again=True, count=20, absent=0.1):
     texts = tuple(f"clause {number} of the agreement" for number in range(count))
     prepared = prepare(" ".join(texts), [prepared_span(number) for number in range(count)], texts)
-    monkeypatch.setattr(asked, "shared_kinds", lambda: told)
+    monkeypatch.setattr(playbook, "shared_kinds", lambda: told)
     embedder = embedder or told
-    monkeypatch.setattr(asked, "estimate_confidence", lambda reranker, scores: max(scores))
+    monkeypatch.setattr(playbook, "estimate_confidence", lambda reranker, scores: max(scores))
     chunks = embedder.embed(list(texts), role="passage")
     wordings = ["Which clause?", "And which?"]
     return Asker(embedder, told, told).judge(wordings, prepared, chunks, absent=absent, again=again)
@@ -302,7 +301,7 @@ def test_asker_proposes_the_best_chunk_when_the_reader_marks_no_answer_words(mon
 def test_asker_proposes_the_whole_chunk_when_answer_words_cross_a_running_head(monkeypatch):
     embedder = StubEmbedder(odds=2.5)
     embedder.spans = ((9, 19),)
-    monkeypatch.setattr(asked, "shared_kinds", lambda: embedder)
+    monkeypatch.setattr(playbook, "shared_kinds", lambda: embedder)
     head = "Page 3 of 9\n"
     text = f"the tenant pays {head}all of the rent."
     chunk = text.replace(head, "")

@@ -234,5 +234,5 @@ def test_card_of_drafts_shows_commands_with_real_folder_names(contracts, monkeyp
     ],
 )
 def test_title_gets_details_only_if_another_document_has_the_same_title(profiles, titles):
-    drafted = [folder.Drafted(f"{n}.pdf", profile, "", {}, ()) for n, profile in enumerate(profiles)]
+    drafted = [folder.Drafted(f"{n}.pdf", profile, "", ()) for n, profile in enumerate(profiles)]
     assert list(folder._make_titles(drafted).values()) == titles

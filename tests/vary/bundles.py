@@ -9,8 +9,8 @@ from filelock import FileLock
 
 from exhibit.converters import Tally
 from exhibit.storage.bundle import open_bundle
-from exhibit.vary.corpus import TextCorpus, VaryRequest, read_corpus
-from exhibit.vary.kinds import KINDS, read_kind
+from exhibit.vary.corpus import TextCorpus, read_corpus
+from exhibit.vary.kinds import KINDS, VaryRequest, read_kind
 from exhibit.vary.make import main
 from tests.rag.bundles import write_files
 
@@ -146,4 +146,4 @@ def read_parent(root: Path) -> TextCorpus:
 def vary_corpus(corpus: TextCorpus, kind: str, *, seed: int = 3, tally: Tally | None = None) -> TextCorpus:
     """Return the corpus as this kind of variation changes it."""
     name, argument = read_kind(kind)
-    return KINDS[name].vary(corpus, VaryRequest(seed, argument), tally or Tally())
+    return KINDS[name](corpus, VaryRequest(seed, argument), tally or Tally())

@@ -10,9 +10,9 @@ from exhibit.law.values import keys_of
 from exhibit.schemas import IMPOSSIBLE_ANSWER
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.bundle import open_bundle
-from exhibit.vary.corpus import IMPOSSIBLE, NO_CLAUSE, SEVERAL, TextCorpus, VaryRequest, read_corpus
-from exhibit.vary.kinds import KINDS, TITLES, WAYS
-from exhibit.vary.values import DERIVED, IN_QUESTION, NO_VALUE, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanger
+from exhibit.vary.corpus import IMPOSSIBLE, SEVERAL, TextCorpus, read_corpus
+from exhibit.vary.kinds import KINDS, NO_CLAUSE, TITLES, WAYS, VaryRequest
+from exhibit.vary.values import DERIVED, IN_QUESTION, NO_VALUE, UNSURE_ELSEWHERE, UNSURE_WORDING, ValueChanges
 from tests.vary.bundles import ROWS, read_parent, vary_corpus
 
 
@@ -37,7 +37,7 @@ def one_row(text, answer, gold, question="What?"):
 
 def change_values(text, answer, gold, question="What?", *, seed=1):
     document, row = one_row(text, answer, gold, question)
-    return ValueChanger(document, [row], seed=seed).changes()
+    return ValueChanges(document, [row], seed=seed)
 
 
 def test_vary_kind_figures_changes_a_value_in_words_in_digits_and_in_the_answer(corpus):
@@ -166,6 +166,11 @@ def test_vary_kind_amended_adds_a_document_and_lists_other_versions_as_near_miss
         assert keys_of(row.labels["old"]) <= stated
 
 
+def test_vary_kind_amended_accepts_labels_that_figures_has_added(corpus):
+    after = vary_corpus(vary_corpus(corpus, "figures"), "amended")
+    assert after.rows and all(row.labels["new"] != row.labels["old"] for row in after.rows)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_vary_kind_injection_changes_every_document_but_not_the_gold(corpus, way):
     after = vary_corpus(corpus, f"injection:{way}")
@@ -189,13 +194,13 @@ def test_vary_kind_growth_adds_the_requested_number_of_documents(corpus, tmp_pat
     for number in range(3):
         (others / f"note-{number}.txt").write_text(f"A note on matter {number}.", encoding="utf-8")
     growth = KINDS["growth"]
-    after = growth.vary(corpus, VaryRequest(1, "2", others), Tally())
+    after = growth(corpus, VaryRequest(1, "2", others), Tally())
     assert len(after.documents) == 4
     assert after.rows[0].labels["growth"] == 2
     with pytest.raises(ToolkitError, match="growth:4 needs 6"):
-        growth.vary(corpus, VaryRequest(1, "4", others), Tally())
+        growth(corpus, VaryRequest(1, "4", others), Tally())
     with pytest.raises(ToolkitError, match="--others"):
-        growth.vary(corpus, VaryRequest(1, "2", None), Tally())
+        growth(corpus, VaryRequest(1, "2", None), Tally())
 
 
 @pytest.mark.parametrize("kind", ["amended:7", "injection:sideways", "growth:one"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pypdf
 import pytest
 
-from exhibit.converters import Block
+from exhibit.converters import Block, RawDocument
 from exhibit.converters.pages.text_pdf import pdf_of
 from exhibit.evaluation.cases import Reply
 from exhibit.evaluation.datasets import Selection, load_datasets
@@ -24,7 +24,7 @@ from exhibit.models.embedders.hashing import Hashing
 from exhibit.schemas.bundle import read_info, write_gold, write_train
 from exhibit.schemas.models import Context, Gold, Row
 from exhibit.schemas.validate import validate
-from exhibit.vary.make import main, scan_pages
+from exhibit.vary.make import main, write_scan
 from tests.vary.bundles import LEASE, LICENCE, ROWS, read_parent, variants, vary_corpus, write_parent
 
 __all__ = ["variants"]
@@ -173,12 +173,11 @@ def test_vary_explains_an_unknown_kind_and_a_bundle_that_cannot_be_varied(tmp_pa
 def test_scan_has_pictures_of_pages_and_no_text(tmp_path):
     path = tmp_path / "printed.pdf"
     path.write_bytes(pdf_of([Block("p", LICENCE)], title="Licence"))
-    first, again, other = (scan_pages(path, seed=seed, title="Licence") for seed in (1, 1, 2))
+    raw = RawDocument("scan.pdf", "Licence", text=LICENCE)
+    other, first, again = (write_scan(raw, tmp_path, seed=seed).path.read_bytes() for seed in (2, 1, 1))
     assert first == again != other
-    scan = tmp_path / "scan.pdf"
-    scan.write_bytes(first)
-    assert not read_document(scan).has_text
-    assert len(read_document(scan).pages) == len(read_document(path).pages)
+    scan = read_document(tmp_path / "scan.pdf")
+    assert not scan.has_text and len(scan.pages) == len(read_document(path).pages)
 
 
 def read_by_ocr(monkeypatch, *texts):
