@@ -3,10 +3,9 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from exhibit.converters.civil_procedure.documents import GUIDE, RulesFile, reference_of
@@ -18,8 +17,8 @@ from exhibit.law.names import keep_letters, normalise_name
 from exhibit.law.references import find_references
 from exhibit.law.structure import read_structure
 from exhibit.law.structure.lines import Outline
-from exhibit.schemas.errors import DocumentError, SourceError
-from exhibit.schemas.parsing import parse_toml
+from exhibit.schemas.errors import DocumentError
+from exhibit.schemas.parsing import read_beside
 
 # ---------------------------------------------------------------- headings as names
 
@@ -47,12 +46,12 @@ class Name(NamedTuple):
 def read_name(text: str) -> Name:
     text = " ".join(text.split())
     match = _LABEL.match(text)
-    if match is None:
-        return Name("", "", text.strip(" .:;,–—-…"))
-    kind = (match["kind"] or "").lower().replace("annexe", "annex")
-    number = match["worded"] or match["lettered"] or match["bare"]
-    number = re.sub(r"^([A-Z])\.(?=\d)", r"\1", number.upper().rstrip("."))
-    return Name("" if kind in _UNSAID else kind, number, text[match.end() :].strip(" .:;,–—-…"))
+    kind, number = "", ""
+    if match:
+        kind = (match["kind"] or "").lower().replace("annexe", "annex")
+        number = (match["worded"] or match["lettered"] or match["bare"]).upper().rstrip(".")
+        text = text[match.end() :]
+    return Name("" if kind in _UNSAID else kind, re.sub(r"^([A-Z])\.(?=\d)", r"\1", number), text.strip(" .:;,–—-…"))
 
 
 def compare_names(cited: Name, heading: Name) -> float:
@@ -80,14 +79,12 @@ def list_splits(text: str) -> list[tuple[str, str]]:
 # ---------------------------------------------------------------- headings and sections
 
 
-@dataclass(frozen=True)
-class RuleHeading:
-    """A heading or a numbered paragraph, and the end of the text under it."""
+class RuleHeading(NamedTuple):
+    """A heading or a numbered paragraph, and its section, which includes the heading."""
 
-    start: int
-    end: int  # the end of the heading's words
     name: Name
-    until: int  # the end of the heading's section
+    words: str
+    section: Span
 
 
 _RUNNING_HEAD = re.compile(r"(?:.*\n)?\d{1,4}")
@@ -139,16 +136,15 @@ def _read_layout(source: RulesFile) -> Layout:
     large = {at: LineType(at, True) for at, block in zip(starts, raw.blocks, strict=False) if block.style == "h2"}
     root = read_structure(document, Outline(large, rules=True) if raw.blocks else None)
     headings: list[RuleHeading] = []
-    for section in root.walk():
+    for section in reversed(list(root.walk())):
         if section.heading and section.kind != "clause":
             start, end = section.title
             until = _find_end(document, Span(start, section.span.end))
-            headings.append(RuleHeading(start, end, read_name(section.heading), until))
-    for at in range(len(headings) - 2, -1, -1):
-        # the text of a section may begin below another heading of the same level
-        if document.pages and headings[at].until <= headings[at].end:
-            headings[at] = replace(headings[at], until=headings[at + 1].until)
-    return Layout(document.text, [page.span for page in document.pages], headings)
+            if headings and document.pages and until <= end:
+                until = headings[-1].section.end  # the text may begin below another heading of the same level
+            words = " ".join(document.text[start:end].split())
+            headings.append(RuleHeading(read_name(section.heading), words, Span(start, until)))
+    return Layout(document.text, [page.span for page in document.pages], headings[::-1])
 
 
 def _find_end(document: Document, span: Span) -> int:
@@ -161,14 +157,9 @@ def _find_end(document: Document, span: Span) -> int:
     return last.end
 
 
-Method = Literal["exact", "normalised", "section"]
-_NO_DOCUMENT = "names no document of the corpus"
-MAX_WHOLE_CHARS = 25_000  # about ten printed pages: if a longer document is cited as a whole, its gold has no location
-MAX_CITATION_CHARS = 500  # the longest in the real question file has 117
-_MAX_PAGES = 5  # most pages of a cited section: a longer range only names its start
-
 # ---------------------------------------------------------------- citations in square brackets
 
+MAX_CITATION_CHARS = 500  # the longest in the real question file has 117
 _NUMBERS = re.compile(r"[\d\s,;–-]+")
 _PAGES = re.compile(r"(?<!\s)\s*+(?:[,;]\s*+)?\(?\b(?:pp?\.|pages?)\s*(\d[\d\s,–-]*+)\)?\s*$", re.IGNORECASE)
 _ENDED = re.compile(r"(?:[.!?:;][\"'”’)]*|\])\s*$")
@@ -213,23 +204,21 @@ def read_citation(text: str) -> RuleCitation:
 
 # ---------------------------------------------------------------- the map of court guides
 
-
-@cache
-def _read_guides() -> dict[str, str]:
-    """Return the guide for each name of a court."""
-    path = Path(__file__).with_name("guides.toml")
-    guides = parse_toml(path.read_text(encoding="utf-8"), where=path, error=SourceError)
-    return {name: guide for guide, names in guides.items() for name in names}
+_GUIDES = {name: guide for guide, names in read_beside(__file__).items() for name in names}
+_COURTS = re.compile(rf"\b(?:{'|'.join(sorted(_GUIDES, key=len, reverse=True))})\b")
 
 
 def find_courts(text: str) -> set[str]:
     """Return the court guides of the courts that a text names."""
-    guides = _read_guides()
-    names = "|".join(sorted(guides, key=len, reverse=True))
-    return {guides[name] for name in re.findall(rf"\b(?:{names})\b", normalise_name(text))}
+    return {_GUIDES[name] for name in _COURTS.findall(normalise_name(text))}
 
 
 # ---------------------------------------------------------------- resolving
+
+Method = Literal["exact", "normalised", "section"]
+_NO_DOCUMENT = "names no document of the corpus"
+MAX_WHOLE_CHARS = 25_000  # about ten printed pages: if a longer document is cited as a whole, its gold has no location
+_MAX_PAGES = 5  # most pages of a cited section: a longer range only names its start
 
 
 class Resolution(NamedTuple):
@@ -290,10 +279,7 @@ class Corpus:
         return self._resolve_heading(citation, kind, fields)
 
     def _find_documents(self, name: str) -> list[RulesFile]:
-        """Return the documents that a name can mean.
-
-        A document can match by its name, by its number and half of its title, or by its court.
-        """
+        """Return the documents with this name, else with its number and half of its title, else of its court."""
         plain = normalise_name(name)
         number = reference_of(plain)
         title = set(plain.removeprefix(number).split())
@@ -310,7 +296,6 @@ class Corpus:
 
     def _resolve_heading(self, citation: RuleCitation, kind: str, fields: Sequence[str]) -> Resolution:
         """Resolve a heading cited without a document, in the guide of the row's court, else in all documents."""
-        name = read_name(citation.document)
         texts = (citation.document if "uide" in citation.document else "", " / ".join(fields), kind)
         courts = next(filter(None, map(find_courts, texts)), set())
         phrases = [f"{normalise_name(field)} guide" for field in fields]  # also for courts that are not in the map
@@ -320,7 +305,7 @@ class Corpus:
             missing = ", ".join(sorted(courts)) or f"the guide of {fields[0]}"
             return Resolution(None, reason=f"{_NO_DOCUMENT}: {missing} is not in it")
         resolution = self._resolve_section(guides or self.sources, citation.document, citation, "section")
-        if resolution.source and not guides and not name.number:
+        if resolution.source and not guides and not read_name(citation.document).number:
             reason = f"{_NO_DOCUMENT} with certainty: it is a heading in {resolution.source.raw.filename}"
             return Resolution(None, reason=reason)
         return resolution
@@ -346,13 +331,11 @@ class Corpus:
         if not holders:
             return Resolution(None, reason=_NO_DOCUMENT) if how == "section" else Resolution(sources[0], how)
         [source] = holders
-        if len({heading.start for _, heading, *_ in best}) != 1:
+        if len({heading.section.start for _, heading, _ in best}) != 1:
             return Resolution(source, how)  # a heading such as "General" occurs in every chapter
         _, heading, like = best[0]
-        text = self._read_layout(source).text
-        words = " ".join(text[heading.start : heading.end].split())
-        span = (heading.start, heading.until)
-        return Resolution(source, how, span=span, text=text[slice(*span)], heading=words, score=like)
+        text = self._read_layout(source).text[slice(*heading.section)]
+        return Resolution(source, how, span=heading.section, text=text, heading=heading.words, score=like)
 
     def _resolve_whole(self, source: RulesFile, page: str, how: Method) -> Resolution:
         """Resolve a citation without a section: to the cited pages or, in a short document, to the whole document."""
@@ -364,10 +347,9 @@ class Corpus:
             start, end = (spans[0].start, spans[-1].end) if spans else (0, 0)
         elif end > MAX_WHOLE_CHARS:
             return Resolution(source, how)
-        words = layout.text[start:end].strip()
-        start = layout.text.find(words, start)
-        span = (start, start + len(words)) if words else None
-        return Resolution(source, how, span=span, text=words, heading=words.partition("\n")[0].strip())
+        span = Span(start, end).trim(layout.text)
+        text = layout.text[slice(*span)]
+        return Resolution(source, how, span=span if text else None, text=text, heading=text.partition("\n")[0].strip())
 
 
 def _list_rules(name: str) -> Iterator[tuple[str, str]]:

@@ -16,17 +16,15 @@ from exhibit.converters.pages.fetch import Policy, fetch_all, report
 from exhibit.converters.pages.text_pdf import make_printable
 from exhibit.engine import run_in_worker
 from exhibit.engine.limits import limit_reading
-from exhibit.evidence.read import NamedFile, list_folder
 from exhibit.law.names import make_file_key, tidy
 from exhibit.schemas.errors import DocumentError, LimitError, SourceError, escape_surrogates
 from exhibit.schemas.layout import fit_name
-from exhibit.schemas.parsing import parse_json
-from exhibit.storage.atomic import list_left_out
+from exhibit.schemas.parsing import explain_read_errors, parse_json
+from exhibit.storage.atomic import list_files, list_left_out
 
 Record = Mapping[str, object]
 
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"  # the source's own names for the kinds of documents
-NO_DOCUMENT = "no document: only JSON exports and PDFs are read"
 MAX_CUT_CHARS = 200  # most characters of a name that may be the start of a section: exports cut names at 100 characters
 
 _REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d++(?:[a-z]++\d*+)?)\b", re.IGNORECASE)
@@ -42,7 +40,6 @@ class RulesFile:
     origin: str  # the place where it was found, for messages
 
     def __str__(self) -> str:
-        """Return the document's origin, which is its name in error messages."""
         return self.origin
 
     @property
@@ -53,22 +50,48 @@ class RulesFile:
 
 def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None) -> tuple[list[RulesFile], str]:
     """Return the documents of a folder, a file or a list of URLs, sorted by file name, and a digest of them."""
-    if root.suffix.lower() == ".txt" and root.is_file():
-        return _fetch_sources(root, policy, tally)
-    files = [NamedFile(root, root.name)] if root.is_file() else list_folder(root)
-    files = [file for file in files if file.path != table]  # the rows of the table are counted separately
-    tally.take(Item("files", file.name) for file in files)
+    is_list = root.suffix.lower() == ".txt" and root.is_file()
+    sources, checksums = _fetch_pages(root, policy, tally) if is_list else _read_files(root, tally, table)
+    if not sources:
+        expected = "JSON exports, PDFs, or a .txt file with URLs of pages (exhibit convert web says why one fails)"
+        raise SourceError(f"{root}: no document in it; expected {expected}; or pass --documents")
+    sources.sort(key=lambda source: source.raw.filename)
+    key_by_name((source.raw.filename.casefold(), source) for source in sources)
+    titles = choose_unique_titles({s.raw.filename: [s.raw.title, f"{s.raw.title} ({s.origin})"] for s in sources})
+    digest = hashlib.sha256("".join(checksums).encode()).hexdigest()
+    return [replace(s, raw=replace(s.raw, title=titles[s.raw.filename])) for s in sources], digest
+
+
+def _fetch_pages(path: Path, policy: Policy, tally: Tally) -> tuple[list[RulesFile], list[str]]:
+    """Fetch the pages in a list of URLs; return their PDFs, and a line with the checksum of each."""
+    lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    pages = fetch_all([line for line in lines if line and not line.startswith("#")], policy=policy)
+    report(pages, tally)
+    sources = []
+    for page in pages.values():
+        if page.path is not None:
+            title = read_pdf_title(page.path)
+            raw = RawDocument(page.filename, title, page.path, own_text=True, source=page.url, printer=page.printer)
+            sources.append(make_source(raw, (title, page.filename, Path(page.filename).stem, page.url), page.url))
+    return sources, [f"{page.url} {page.sha256}\n" for page in pages.values()]
+
+
+def _read_files(root: Path, tally: Tally, table: Path | None) -> tuple[list[RulesFile], list[str]]:
+    """Return the documents in a file or a folder without the questions, and a line with the checksum of each file."""
+    paths = [path for path in (list_files(root) if root.is_dir() else [root]) if path != table]
+    items = [Item("files", path.relative_to(root).as_posix() if path != root else path.name) for path in paths]
+    tally.take(items)
     for path, why in list_left_out(root) if root.is_dir() else ():
         tally.leave_out(why, path.relative_to(root).as_posix())
-    digest = hashlib.sha256()
+    checksums: list[str] = []
     exports: dict[str, RulesFile] = {}
     sources: list[RulesFile] = []
-    for file in files:
-        path, ending, item = file.path, file.path.suffix.lower(), Item("files", file.name)
+    for path, item in zip(paths, items, strict=True):
+        ending = path.suffix.lower()
         if path.name.startswith(".") or ending not in (".json", ".pdf"):
-            tally.leave_out(NO_DOCUMENT, file.name, item=item)
+            tally.leave_out("no document: only JSON exports and PDFs are read", item.name, item=item)
             continue
-        digest.update(f"{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        checksums.append(f"{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n")
         try:
             if ending == ".json":
                 _add_exports(path, item, exports, tally)
@@ -79,18 +102,14 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
         except DocumentError as error:
             reason = "JSON file cannot be read" if ending == ".json" else UNREADABLE
             tally.fault(PAST_A_LIMIT if isinstance(error, LimitError) else reason, str(error), item=item)
-    sources += exports.values()
-    if not sources:
-        raise SourceError(f"{root}: no document in it; expected JSON exports or PDFs, or pass --documents")
-    return _choose_titles(sources), digest.hexdigest()
+    return [*sources, *exports.values()], checksums
 
 
 def kind_of(name: str) -> str:
     """Return the kind of document that a name states: `CPR`, `PD` or `Court Guide`; empty if it states none."""
-    first = _REFERENCE.match(name)
-    if first:
-        return CPR if first[1].lower() == "part" else PD
-    if re.match(r"practice direction|cyfarwyddyd ymarfer", name, re.IGNORECASE):
+    if re.match(r"part \d", name, re.IGNORECASE):
+        return CPR
+    if re.match(r"practice direction|cyfarwyddyd ymarfer|pd \d", name, re.IGNORECASE):
         return PD
     return GUIDE if re.search(r"(?<![a-z])guide(?![a-z])", name, re.IGNORECASE) else ""
 
@@ -101,28 +120,25 @@ def reference_of(name: str) -> str:
     return match[0] if match else ""
 
 
-def make_source(raw: RawDocument, names: Iterable[str], origin: str) -> RulesFile:
+def make_source(raw: RawDocument, names: Sequence[str], origin: str) -> RulesFile:
     """Return a document and the names that citations may use for it: `names`, and the words after their numbers."""
     # the title in an export may be only a number, but the text begins with the whole name
-    names = tuple(names)
     words = [_LETTER_APART.sub(r"\1\2", name) for name in names]
     after = [name.removeprefix(number).strip(" –—:-") for name in words if (number := reference_of(name))]
     return RulesFile(raw, tuple(filter(None, dict.fromkeys((*names, reference_of(raw.title), *after)))), origin)
 
 
-def _choose_titles(sources: Sequence[RulesFile]) -> list[RulesFile]:
-    """Return the documents by file name, each with a different title; raise if two files have the same name."""
-    ordered = sorted(sources, key=lambda source: source.raw.filename)
-    key_by_name((source.raw.filename.casefold(), source) for source in ordered)
-    titles = choose_unique_titles({s.raw.filename: [s.raw.title, f"{s.raw.title} ({s.origin})"] for s in ordered})
-    return [replace(s, raw=replace(s.raw, title=titles[s.raw.filename])) for s in ordered]
+def read_pdf_title(path: Path) -> str:
+    """Return a PDF's title, or words from its file name if it has no title or only one from Word."""
+    title = tidy(read_own_title(path))
+    return title if title and not title.startswith("Microsoft Word") else tidy(re.sub(r"[-_]+", " ", path.stem))
 
+
+# ---------------------------------------------------------------- exports of a search index
 
 _CHUNK_ID = re.compile(r"_chunk_(\d{1,9})$")
 # lines that the exporter added: "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule
 _CHUNK_HEAD = re.compile(r"\ADocument: .*?\nPart \d+ of \d+\n=+\n", re.DOTALL)
-_MAX_CITED = 3  # most citations in a proposed row, which a person edits
-_EXCERPT_CHARS = 600
 
 
 def _add_exports(path: Path, item: Item, exports: dict[str, RulesFile], tally: Tally) -> None:
@@ -175,41 +191,9 @@ def _join_chunks(records: Iterable[Record]) -> str:
     return "\n\n".join(text for _, text in sorted(numbered, key=lambda pair: pair[0]) if text)
 
 
-def read_candidates(path: Path) -> list[dict[str, str]]:
-    """Return a proposed ground-truth row for each query of exported search results; called in a worker."""
-    data = _load_json(path)
-    return [
-        _make_candidate(question, records)
-        for search in (data if isinstance(data, list) else [data])
-        if isinstance(search, dict)
-        and (question := read_string(search, "query", "question"))
-        and (records := list(_list_records(search.get("results"))))
-    ]
-
-
-def _make_candidate(question: str, records: list[Record]) -> dict[str, str]:
-    cited, names = [], []
-    for record in records:
-        section = read_string(record, "sourcepage")
-        full = restore_full_name(_make_key(record), section)
-        names.append(reference_of(full) or full)
-        cited.append(names[-1] if section in {"", names[-1]} else f"{names[-1]}#page={section}")
-    text = re.sub(r"^-+$", "", _cut_body(read_string(records[0], "content")), flags=re.MULTILINE)
-    excerpt = shorten(text, _EXCERPT_CHARS, placeholder=" …")
-    # square brackets mark citations
-    brackets = str.maketrans("[]", "()")
-    marks = [f"[{name.translate(brackets)}]" for name in list(dict.fromkeys(cited))[:_MAX_CITED]]
-    truth = " ".join([excerpt.translate(brackets), *marks])
-    category = read_string(records[0], "category")
-    return {"question": question, "truth": truth, "source_type": kind_of(names[0]), "category": category}
-
-
 def _load_json(path: Path) -> object:
-    try:
-        with limit_reading(str(path), path.stat().st_size):
-            return parse_json(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), where=path.name, error=DocumentError)
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror}; check this file") from error
+    with explain_read_errors(path, DocumentError), limit_reading(str(path), path.stat().st_size):
+        return parse_json(path.read_bytes(), where=path.name, error=DocumentError)
 
 
 def _list_records(data: object) -> Iterator[Record]:
@@ -273,27 +257,36 @@ def heading_of(text: str) -> str:
     return first if len(first) <= 2 * _MAX_HEADING_CHARS and "\n" not in first else ""
 
 
-def read_pdf_title(path: Path) -> str:
-    """Return a PDF's title, or words from its file name if it has no title or only one from Word."""
-    title = tidy(read_own_title(path))
-    return title if title and not title.startswith("Microsoft Word") else tidy(re.sub(r"[-_]+", " ", path.stem))
+# ---------------------------------------------------------------- questions from exported searches
+
+_MAX_CITED = 3  # most citations in a proposed row, which a person edits
+_EXCERPT_CHARS = 600
 
 
-def _fetch_sources(path: Path, policy: Policy, tally: Tally) -> tuple[list[RulesFile], str]:
-    lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
-    urls = [line for line in lines if line and not line.startswith("#")]
-    if not urls:
-        raise SourceError(f"{path}: no URL in it; expected one on each line")
-    pages = fetch_all(urls, policy=policy)
-    report(pages, tally)
-    sources = []
-    for page in pages.values():
-        if page.path is not None:
-            title = read_pdf_title(page.path)
-            raw = RawDocument(page.filename, title, page.path, own_text=True, source=page.url, printer=page.printer)
-            sources.append(make_source(raw, (title, page.filename, Path(page.filename).stem, page.url), page.url))
-    if not sources:
-        remedy = f"to see why, run `exhibit convert web --source {path}`"
-        raise SourceError(f"{path}: none of its {len(urls)} URLs gave a document; {remedy}")
-    digest = hashlib.sha256("\n".join(f"{page.url} {page.sha256}" for page in pages.values()).encode())
-    return _choose_titles(sources), digest.hexdigest()
+def read_candidates(path: Path) -> list[dict[str, str]]:
+    """Return a proposed ground-truth row for each query of exported search results; called in a worker."""
+    data = _load_json(path)
+    return [
+        _make_candidate(question, records)
+        for search in (data if isinstance(data, list) else [data])
+        if isinstance(search, dict)
+        and (question := read_string(search, "query", "question"))
+        and (records := list(_list_records(search.get("results"))))
+    ]
+
+
+def _make_candidate(question: str, records: list[Record]) -> dict[str, str]:
+    cited, names = [], []
+    for record in records:
+        section = read_string(record, "sourcepage")
+        full = restore_full_name(_make_key(record), section)
+        names.append(reference_of(full) or full)
+        cited.append(names[-1] if section in {"", names[-1]} else f"{names[-1]}#page={section}")
+    text = re.sub(r"^-+$", "", _cut_body(read_string(records[0], "content")), flags=re.MULTILINE)
+    excerpt = shorten(text, _EXCERPT_CHARS, placeholder=" …")
+    # square brackets mark citations
+    brackets = str.maketrans("[]", "()")
+    marks = [f"[{name.translate(brackets)}]" for name in list(dict.fromkeys(cited))[:_MAX_CITED]]
+    truth = " ".join([excerpt.translate(brackets), *marks])
+    category = read_string(records[0], "category")
+    return {"question": question, "truth": truth, "source_type": kind_of(names[0]), "category": category}

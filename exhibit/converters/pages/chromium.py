@@ -1,7 +1,4 @@
-"""Finds a Chromium for printing, or installs Playwright's; root on Debian may get the distribution's package instead.
-
-`exhibit doctor --fix browser` finds or installs a Chromium and prints its path; `make` runs this command.
-"""
+"""Finds a Chromium for printing, or installs Playwright's (`exhibit doctor --fix browser`, which `make` runs)."""
 
 from __future__ import annotations
 
@@ -27,8 +24,7 @@ if TYPE_CHECKING:
 
 NEEDED = (
     "HTML, office files and mails, and texts in Chinese, Japanese or Korean are printed by Playwright, "
-    "which is not installed: "
-    "pip install 'exhibit-rag[print]', then exhibit doctor --fix browser"
+    "which is not installed: pip install 'exhibit-rag[print]', then exhibit doctor --fix browser"
 )
 HERE = importlib.util.find_spec("playwright") is not None
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
@@ -36,24 +32,19 @@ _MAC = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
-_FLAGS = Path(__file__).with_suffix(".txt").read_text(encoding="ascii").splitlines()
-_QUIET = [line for line in _FLAGS if not line.startswith("#")]
+_FLAGS = re.findall(r"^--.*", Path(__file__).with_suffix(".txt").read_text(encoding="ascii"), re.MULTILINE)
 
 
 def find_browser() -> Path | None:
     """Return a browser's executable; None if there is none. `EXHIBIT_BROWSER` overrides the search."""
-    chosen = os.environ.get("EXHIBIT_BROWSER")
+    chosen = os.environ.get("EXHIBIT_BROWSER") or next(filter(None, map(find_program, _NAMES)), None)
     if chosen:
         return Path(chosen)
-    named = next(filter(None, map(find_program, _NAMES)), None)
-    if named:
-        return Path(named)
-    return next((Path(path) for path in (*_MAC, _find_playwrights()) if path and Path(path).is_file()), None)
+    known = [*_MAC, _find_playwrights()] if HERE else _MAC
+    return next((Path(path) for path in known if path and Path(path).is_file()), None)
 
 
 def _find_playwrights() -> str | None:
-    if not HERE:
-        return None
     from playwright.sync_api import sync_playwright
 
     with suppress(Exception), sync_playwright() as playwright:  # Playwright's driver may fail with any error
@@ -72,7 +63,7 @@ def require_browser() -> Path:
 
 def launch_arguments() -> list[str]:
     """Return Chromium's flags, which stop background requests; for root, they also turn off the sandbox."""
-    return [*_QUIET, "--no-sandbox"] if is_root() else _QUIET
+    return [*_FLAGS, "--no-sandbox"] if is_root() else _FLAGS
 
 
 def launch_options(folder: Path) -> dict[str, Any]:
@@ -131,41 +122,20 @@ def is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def install_browser() -> str:
-    """Install Playwright's Chromium or, as root on Debian, the distribution's; return why each attempt failed."""
-    attempts = {"Playwright's Chromium": [[sys.executable, "-m", "playwright", "install", "chromium"]]}
-    if find_program("apt-get") and is_root():
-        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"]
-        attempts["the distribution's Chromium"] = [["apt-get", "update", "-qq"], install]
-    problems = []
-    for name, commands in attempts.items():
-        problem = next(filter(None, map(_run_command, commands)), "")
-        if not problem and find_browser() is not None:
-            return ""
-        problems.append(f"{name} cannot be installed: {problem or 'its installer installs no browser'}")
-    return "; ".join(problems)
-
-
-def _run_command(command: list[str]) -> str:
-    """Run a command and hide its output; return the line of its output that names the error, or an empty text."""
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
-    if not done.returncode:
-        return ""
-    lines = [line.strip() for line in (done.stdout + done.stderr).splitlines()]
-    # later lines are the tool's stack trace
-    return next((line for line in lines if re.match(r"E: |\w*Error: ", line)), f"exit {done.returncode}")
-
-
 @guarded()
 def main() -> int:
     """Find or install a browser and verify the pinned fonts; print the browser's path and the number of fonts."""
     fonts = list(map(find_font, read_font_hashes()))
     if not HERE:
         raise ServiceError(NEEDED)
-    problem = "" if find_browser() else install_browser()
-    if problem:
-        raise ServiceError(f"{problem}; set EXHIBIT_BROWSER to the executable of a Chromium")
+    if find_browser() is None:
+        command = [sys.executable, "-m", "playwright", "install", "chromium"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if find_browser() is None:
+            # later lines of the output are a stack trace
+            lines = re.findall(r"^\w*Error: .*", done.stdout + done.stderr, re.MULTILINE)
+            problem = f"Playwright's Chromium cannot be installed: {lines[0] if lines else f'exit {done.returncode}'}"
+            raise ServiceError(f"{problem}; install Chromium, or set EXHIBIT_BROWSER to the executable of one")
     print(f"{require_browser()}, {len(fonts)} fonts")
     return 0
 

@@ -32,13 +32,12 @@ HEAD_BYTES = 1024  # bytes that show the kind of a file
 Kind = Literal["pdf", "html", "text"]
 DISALLOWED = "robots.txt forbids this page (--ignore-robots)"
 TOO_LARGE = "too large (--max-bytes)"
-_UNREADABLE = "the reply cannot be decompressed"
-_REASONS = {http.TooLargeError: TOO_LARGE, http.BodyError: _UNREADABLE, http.LateError: "timed out"}
-_BROKEN = "the connection failed"
-
+_REASONS = {
+    http.TooLargeError: TOO_LARGE, http.BodyError: "the reply cannot be decompressed", http.LateError: "timed out",
+    http.HttpError: "the connection failed",
+}  # fmt: skip
 _HTML = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
-_CONNECTIONS = 64  # more than the number of threads
 # headers of a reply that are wrong after its body was read and decoded
 _UNDONE = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"})
 _OURS = frozenset({"accept-encoding", "host", "connection"})  # headers that our client sets itself
@@ -131,17 +130,15 @@ class Host:
     def __init__(self, policy: Policy, stopped: threading.Event) -> None:
         self.retries = http.Retries(policy.retries, 1.0, stopped=stopped)
         self.robots: dict[str, http.Rules | FetchError] = {}  # the rules, or the error, by the address of robots.txt
-        self.lock = threading.Lock()  # locked while robots.txt is requested
-        self.delay = policy.delay
-        self._next, self._turns, self._stopped = 0.0, threading.Lock(), stopped
+        self.lock = threading.RLock()  # also held while robots.txt is requested
+        self.delay, self.next_request, self.stopped = policy.delay, 0.0, stopped
 
-    def turn(self) -> None:
-        """Wait until the next request to this host is allowed."""
-        with self._turns:
+    def wait_turn(self) -> None:
+        with self.lock:
             now = time.monotonic()
-            start = max(now, self._next)
-            self._next = start + self.delay
-        self._stopped.wait(start - now)
+            start = max(now, self.next_request)
+            self.next_request = start + self.delay
+        self.stopped.wait(start - now)
 
 
 class Downloader:
@@ -152,7 +149,7 @@ class Downloader:
         look_up = cache(partial(_addresses_of, allow_private=policy.allow_private))  # resolve each host once
         self._addresses: http.AddressPolicy = lambda host, port: look_up(host.strip("[]").lower(), port)
         headers = {"User-Agent": USER_AGENT, "Accept": _ACCEPT}
-        self._http = http.HttpClient(headers, connections=_CONNECTIONS, policy=self._addresses)
+        self._http = http.HttpClient(headers, connections=64, policy=self._addresses)
         self._hosts: dict[str, Host] = {}
 
     def close(self) -> None:
@@ -162,7 +159,7 @@ class Downloader:
 
     def get(self, url: str) -> PageReply:
         """Return a server's reply with a PDF, a page or a text; raise FetchError otherwise."""
-        reply = self._follow(url, limit=self._policy.max_bytes, robots=not self._policy.ignore_robots)
+        reply = self._follow(url, self._policy.max_bytes, robots=not self._policy.ignore_robots)
         return replace(reply, kind=_kind_of(reply))
 
     def fetch_for_browser(
@@ -171,55 +168,55 @@ class Downloader:
         """Send a request that a page makes in the browser; return the status, headers and body of the reply."""
         # compare names without case, or our own header would be sent as well
         sent = {name.title(): value for name, value in headers.items() if name not in _OURS}
-        deadline, most = http.Deadline(self._policy.timeout), self._policy.max_bytes
-        hops = MAX_REDIRECTS if follow else 0
         with self._http.send(
-            method, url, content=body, headers=sent, deadline=deadline, most=most, follow=hops
-        ) as response:
+            method, url, content=body, headers=sent, deadline=http.Deadline(self._policy.timeout),
+            most=self._policy.max_bytes, follow=MAX_REDIRECTS if follow else 0,
+        ) as response:  # fmt: skip
             kept = {name: value for name, value in response.headers.items() if name not in _UNDONE}
             return response.status, kept, response.read()
 
-    def _follow(self, url: str, *, limit: int, robots: bool) -> PageReply:
+    def _follow(self, url: str, limit: int, *, robots: bool) -> PageReply:
         """Request a URL and follow its redirects, each of which must lead to an allowed address."""
         for _ in range(MAX_REDIRECTS + 1):
-            if flaw := flaw_of(url):
-                raise FetchError(flaw, f"redirected to {url}")
-            parsed = httpx.URL(url)
-            name = parsed.raw_host.decode("ascii")
-            self._addresses(name, parsed.port or (443 if parsed.scheme == "https" else 80))
-            host = self._hosts.setdefault(name, Host(self._policy, self._stopped))
-            path = parsed.raw_path.decode("ascii")
-            if robots and not self._fetch_rules(host, urljoin(url, "/robots.txt")).allow(path):
-                raise FetchError(DISALLOWED)
-            reply = host.retries(partial(self._ask, url, host, limit))
+            reply = self.request(url, limit=limit, robots=robots)
             target = reply.headers.get("location", "") if reply.status in http.REDIRECTS else ""
             if not target:
                 return reply
             url = urljoin(url, target)
         raise FetchError("redirects endlessly", f"more than {MAX_REDIRECTS}")
 
+    def request(self, url: str, *, limit: int, robots: bool = True) -> PageReply:
+        """Request a URL, unless its address or robots.txt forbids it, and return the reply, even if it redirects."""
+        if flaw := flaw_of(url):
+            raise FetchError(flaw, f"redirected to {url}")
+        parsed = httpx.URL(url)
+        name = parsed.raw_host.decode("ascii")
+        self._addresses(name, parsed.port or (443 if parsed.scheme == "https" else 80))
+        host = self._hosts.setdefault(name, Host(self._policy, self._stopped))
+        path = parsed.raw_path.decode("ascii")
+        if robots and not self._fetch_rules(host, urljoin(url, "/robots.txt")).allow(path):
+            raise FetchError(DISALLOWED)
+        return host.retries(partial(self._ask, url, host, limit))
+
     def _fetch_rules(self, host: Host, url: str) -> http.Rules:
         """Return the robots.txt rules of a site, which are requested only once."""
         with host.lock:
             if url not in host.robots:
                 try:
-                    text = self._follow(url, limit=MAX_ROBOTS_BYTES, robots=False).text
-                    host.robots[url] = rules = http.Rules(ROBOT, text)
+                    host.robots[url] = rules = http.Rules(ROBOT, self._follow(url, MAX_ROBOTS_BYTES, robots=False).text)
                     host.delay = max(host.delay, min(rules.delay, MAX_CRAWL_DELAY_SECONDS))
                 except FetchError as error:
                     # robots.txt is missing or too large
                     missing = error.reason == TOO_LARGE or (error.status or 500) < 500
-                    host.robots[url] = (
-                        http.Rules() if missing else FetchError(error.reason, error.detail or "robots.txt")
-                    )
-        known = host.robots[url]
+                    host.robots[url] = http.Rules() if missing else error
+            known = host.robots[url]
         if isinstance(known, FetchError):
             raise known
         return known
 
     def _ask(self, url: str, host: Host, limit: int) -> PageReply:
         """Send a request; a failure gets one of the fixed reasons by which failures are counted."""
-        host.turn()
+        host.wait_turn()
         deadline = http.Deadline(self._policy.timeout)
         try:
             with self._http.send("GET", str(httpx.URL(url)), deadline=deadline, most=limit) as response:
@@ -228,7 +225,7 @@ class Downloader:
                     return PageReply(url, status, response.headers, data=response.read())
                 wait = http.parse_retry_after(response.headers.get("retry-after", ""))
         except http.HttpError as error:  # do not retry a late reply: an endless page would take as long every time
-            reason = next((reason for kind, reason in _REASONS.items() if isinstance(error, kind)), _BROKEN)
+            reason = next(reason for kind, reason in _REASONS.items() if isinstance(error, kind))
             raise FetchError(reason, str(error), transient=error.transient) from error
         reason = f"HTTP {status} {responses.get(status, '').lower()}".rstrip()
         raise FetchError(reason, status=status, wait=wait, transient=status in http.TRANSIENT)

@@ -42,7 +42,6 @@ from exhibit.storage.http import REDIRECTS, HttpError
 if TYPE_CHECKING:
     from playwright.async_api import Page, Route
 
-
 __all__ = ["Policy", "UrlLine", "add_fetch_arguments", "fetch_all", "read_policy", "report"]
 
 MAX_PAGES = 8  # most pages that are downloaded or printed at the same time
@@ -93,12 +92,11 @@ def make_corpus_names(urls: Iterable[str]) -> dict[str, str]:
 def _load(folder: Path, url: str, filename: str) -> UrlLine | None:
     """Return the stored result for a URL; None if there is no result or its file has changed."""
     path, record = _find_files(folder, url)
-    try:
+    with suppress(OSError, ValueError, TypeError):  # never fetched, or the run was killed between the two files
         known = UrlLine(**json.loads(record.read_bytes()))
-        unchanged = sha256_of(path) == known.sha256
-    except (OSError, ValueError, TypeError):
-        return None  # never fetched, or the run was killed between the two files
-    return replace(known, path=path, filename=filename) if unchanged else None
+        if sha256_of(path) == known.sha256:
+            return replace(known, path=path, filename=filename)
+    return None
 
 
 def _save(folder: Path, fetched: UrlLine, data: bytes) -> UrlLine:
@@ -168,54 +166,34 @@ def fetch_all(urls: Sequence[str], *, policy: Policy, folder: Path | None = None
 
 
 async def _fetch_missing(names: Mapping[str, str], folder: Path, policy: Policy) -> dict[str, UrlLine]:
-    """Fetch the URLs and store their PDFs; URLs that differ only in their fragment are downloaded once."""
-    groups: dict[str, list[str]] = defaultdict(list)
-    for url in names:
-        groups[urldefrag(url).url].append(url)
+    """Fetch the URLs and store their PDFs."""
     free = asyncio.Semaphore(MAX_PAGES)
     hosts: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(MAX_PAGES_OF_HOST))
 
-    async def fetch(base: str, urls: Sequence[str]) -> list[UrlLine]:
-        async with hosts[urlsplit(base).netloc.lower()], free:
+    async def fetch(line: UrlLine) -> UrlLine:
+        async with hosts[urlsplit(line.url).netloc.lower()], free:
             try:
-                reply = await asyncio.to_thread(downloader.get, base)
+                reply = await asyncio.to_thread(downloader.get, urldefrag(line.url).url)
+                line = replace(line, final_url=reply.url, status=reply.status)
+                if reply.kind == "pdf":
+                    return _save(folder, line, reply.data)
+                return _save(folder, *await _print_web_page(line, reply, downloader, timeout=policy.timeout))
             except FetchError as error:
-                return [_make_failed_line(url, names[url], error) for url in urls]
-            return [await _store_reply(url, names[url], reply, downloader, folder, policy) for url in urls]
+                return UrlLine(line.url, line.filename, reason=error.reason, detail=error.detail, status=error.status)
 
     pages: dict[str, UrlLine] = {}
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(MAX_THREADS))
     with closing(Downloader(policy)) as downloader:
-        tasks = [asyncio.create_task(fetch(base, urls)) for base, urls in groups.items()]
+        tasks = [asyncio.create_task(fetch(UrlLine(url, name))) for url, name in names.items()]
         try:
             for done in track(asyncio.as_completed(tasks), total=len(tasks), label="fetching", unit="page"):
-                pages |= {line.url: line for line in await done}
+                line = await done
+                pages[line.url] = line
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
     return pages
-
-
-async def _store_reply(
-    url: str, name: str, reply: PageReply, downloader: Downloader, folder: Path, policy: Policy
-) -> UrlLine:
-    line = UrlLine(url, name, final_url=reply.url, status=reply.status)
-    if reply.kind == "pdf":
-        return _save(folder, line, reply.data)
-    if reply.kind == "text":
-        page, headers = make_html(reply.text), {"content-type": "text/html; charset=utf-8"}
-        reply = replace(reply, data=page.encode("utf-8"), headers=headers)
-    fragment = urldefrag(url).fragment
-    address = f"{reply.url}#{fragment}" if fragment else reply.url
-    try:
-        return _save(folder, *await _print_web_page(line, reply, address, downloader, timeout=policy.timeout))
-    except FetchError as error:
-        return _make_failed_line(url, name, error)
-
-
-def _make_failed_line(url: str, name: str, error: FetchError) -> UrlLine:
-    return UrlLine(url, name, reason=error.reason, detail=error.detail, status=error.status)
 
 
 UNFINISHED = "printed before everything on the page had loaded"
@@ -227,9 +205,13 @@ _REVEAL = Path(__file__).with_name("reveal.js").read_text(encoding="utf-8")
 
 
 async def _print_web_page(
-    line: UrlLine, reply: PageReply, url: str, downloader: Downloader, *, timeout: float
+    line: UrlLine, reply: PageReply, downloader: Downloader, *, timeout: float
 ) -> tuple[UrlLine, bytes]:
     """Print a page whose HTML is already downloaded; its images, styles and scripts are fetched for the browser."""
+    if reply.kind == "text":
+        headers = {"content-type": "text/html; charset=utf-8"}
+        reply = replace(reply, data=make_html(reply.text).encode("utf-8"), headers=headers)
+    fragment = urldefrag(line.url).fragment
     async with run_browser() as browser:
         try:
             async with asyncio.timeout(2 * timeout):
@@ -244,7 +226,8 @@ async def _print_web_page(
                 visit = _Visit(page, downloader, reply)
                 # keep one route for all requests: on a busy machine, requests may be lost when a route ends
                 await context.route("**/*", visit.answer)
-                await page.goto(url, wait_until="domcontentloaded", timeout=1000 * timeout)
+                address = f"{reply.url}#{fragment}" if fragment else reply.url
+                await page.goto(address, wait_until="domcontentloaded", timeout=1000 * timeout)
                 note = "" if await _await_settled(page, timeout) else UNFINISHED
                 if visit.astray is not None:
                     raise visit.astray
@@ -254,11 +237,9 @@ async def _print_web_page(
                 printed = replace(line, final_url=page.url, note=note, printer=f"Chromium {browser.version}")
                 return printed, fix_dates(data)
         except (TimeoutError, import_browser_error(late=True)):
-            detail = f"in the browser, after {timeout:g} s"
-            raise FetchError("timed out", detail, status=reply.status) from None
+            raise FetchError("timed out", f"in the browser, after {timeout:g} s", status=reply.status) from None
         except import_browser_error() as error:
-            detail = error.message.splitlines()[0]
-            raise FetchError("the browser cannot print the page", detail) from error
+            raise FetchError("the browser cannot print the page", error.message.splitlines()[0]) from error
 
 
 async def _await_settled(page: Page, timeout: float) -> bool:
@@ -314,7 +295,6 @@ class _Visit:
                 await route.fulfill(status=200, content_type="text/html", body=page)
                 return
             if leads:
-                wrong = f"leads to a page with HTTP {status}"
-                failure = FetchError(wrong, request.url, status=status)
+                failure = FetchError(f"leads to a page with HTTP {status}", request.url, status=status)
                 self.astray = failure if status >= 400 else None
             await route.fulfill(status=status, headers=headers, body=body)

@@ -9,7 +9,6 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -69,19 +68,11 @@ class Printer:
     """Prints HTML; the same HTML and browser give the same bytes at any time and on any machine."""
 
     def __enter__(self) -> Printer:
-        self._runner = asyncio.Runner()
-        self._start()
-        return self
-
-    def _start(self) -> None:
-        self._running = run_browser()
+        self._runner, self._running = asyncio.Runner(), run_browser()
         with lift_memory_limit():
             self._browser = self._runner.run(self._running.__aenter__())
-
-    @property
-    def browser(self) -> str:
-        """The version of the browser that prints the pages."""
-        return self._browser.version
+        self.version = self._browser.version
+        return self
 
     def __exit__(self, *error: object) -> None:
         with self._runner:
@@ -92,9 +83,8 @@ class Printer:
         try:
             data = self._runner.run(self._print_html(_VIDEO.sub(r"\1no-", html).encode("utf-8", "replace")))
         except import_browser_error() as error:
-            # a crashed page may have crashed the browser
-            self._runner.run(self._running.__aexit__(None, None, None))
-            self._start()
+            self.__exit__()
+            self.__enter__()  # a crashed page may have crashed the browser
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
         write_whole(path, fix_dates(data))
 
@@ -145,14 +135,11 @@ def needs_missing_browser(document: RawDocument) -> bool:
     return not HERE and path is not None and (path.suffix.lower() in HTML or has_page(path))
 
 
-@dataclass(frozen=True)
-class _Sheet:
-    """A task for the printing process."""
+class _Sheet(NamedTuple):
+    """A document for the printing process, and the PDF to write."""
 
     document: RawDocument
-    corpus: Path
-    folder: Path  # the folder for the browser's files while it runs
-    limits: Limits
+    path: Path
 
     def __str__(self) -> str:
         return str(self.document.original or self.document.filename)
@@ -169,13 +156,13 @@ def start_printing(limits: Limits) -> Iterator[Press]:
     needs one.
     """
     with make_scratch_folder() as folder:  # removed with the files of a killed browser
-        worker = Worker[_Sheet, Printed].of(_print_sheet, limits=limits)
+        worker = Worker[_Sheet, Printed].of(partial(_print_sheet, folder, limits), limits=limits)
         browserless = True
 
         def print_document(raw: RawDocument, corpus: Path) -> Printed:
             nonlocal browserless
             before, browserless = browserless, False  # a document that fails may leave a browser
-            printed = worker.run(_Sheet(raw, corpus.absolute(), folder, limits))
+            printed = worker.run(_Sheet(raw, corpus.absolute() / raw.filename))
             browserless = before and printed.printer == text_pdf.name_printer()
             return printed
 
@@ -192,8 +179,8 @@ def _start_printer(folder: Path) -> Printer:
     return Printer().__enter__()
 
 
-def _print_sheet(sheet: _Sheet) -> Printed:
-    raw, path = sheet.document, sheet.corpus / sheet.document.filename
+def _print_sheet(folder: Path, limits: Limits, sheet: _Sheet) -> Printed:
+    raw, path = sheet
     page = _read_page(raw)
     if page is None:
         blocks: Sequence[Block] = raw.blocks or [Block("p", raw.text or "")]
@@ -202,13 +189,13 @@ def _print_sheet(sheet: _Sheet) -> Printed:
             document = read_document(raw.original)
             blocks, notes = [Block("p", document.text)], document.notes
         if not any(text_pdf.needs_browser(block.text) for block in blocks):
-            text_pdf.print_blocks(blocks, path, title=raw.title, subject=raw.subject)
+            write_whole(path, text_pdf.pdf_of(blocks, title=raw.title, subject=raw.subject))
             return Printed(text_pdf.name_printer(), notes)
         page = Printable(make_html("\n\n".join(block.text for block in blocks)), notes)
-    printer = _start_printer(sheet.folder)
-    with watch_programs(sheet.limits, str(sheet)):
+    printer = _start_printer(folder)
+    with watch_programs(limits, str(sheet)):
         printer.print_html(page.html, path)
-    return Printed(f"Chromium {printer.browser}", page.notes)
+    return Printed(f"Chromium {printer.version}", page.notes)
 
 
 def make_html(text: str) -> str:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exhibit.converters import Block, Style
 from exhibit.schemas.errors import ServiceError
-from exhibit.storage.atomic import write_whole
 
 if TYPE_CHECKING:
     from reportlab.pdfgen.canvas import Canvas
@@ -50,7 +49,6 @@ _TYPES: dict[Style, _Type] = {
     "p": _Type(SERIF, 10.5, 15.2, 0, 7),
     "pre": _Type(MONO, 8.5, 10.6, 0, 0),
 }
-_BOX = "\u25a1"
 _LINES_BELOW_HEADING = 3  # lines that must fit on the page of their heading
 # these characters draw nothing; private-use characters (the bullets of a missing symbol font) would be boxes
 _CONTROLS = re.compile(
@@ -73,15 +71,9 @@ def needs_browser(text: str) -> bool:
 
 
 def name_printer() -> str:
-    """Return the name and version of the program that prints texts to PDF, for `bundle.json`."""
     import reportlab
 
     return f"ReportLab {reportlab.__version__}"
-
-
-def print_blocks(blocks: Iterable[Block], path: Path, *, title: str, subject: str = "") -> None:
-    """Print blocks, one below the other, to a file that is written atomically."""
-    write_whole(path, pdf_of(blocks, title=title, subject=subject))
 
 
 def pdf_of(blocks: Iterable[Block], *, title: str, subject: str = "") -> bytes:
@@ -129,7 +121,6 @@ class _Sheet:
         self._gap = kind.after
 
     def close(self) -> None:
-        """End the current page, if a page has begun."""
         if self._text is not None:
             self._canvas.drawText(self._text)
             self._canvas.showPage()
@@ -156,7 +147,7 @@ def _make_drawable(text: str, font: str) -> str:
     text = make_printable(text)
     known = _register_face(font).charWidths.keys() | _register_face(SIGNS).charWidths.keys() | {ord("\n"), ord("\t")}
     missing = {ord(character) for character in set(text) if ord(character) not in known or ord(character) > 0xFFFF}
-    return text.translate(dict.fromkeys(missing, _BOX)) if missing else text
+    return text.translate(dict.fromkeys(missing, "\u25a1")) if missing else text
 
 
 def _break_lines(text: str, kind: _Type) -> Iterator[str]:
@@ -203,7 +194,6 @@ def _advance(character: str, font: str) -> float:
 
 @cache
 def _register_face(name: str) -> Any:
-    """Return a font's face after registering the font with ReportLab."""
     from reportlab.pdfbase import pdfmetrics
     from reportlab.pdfbase.ttfonts import TTFont
 
