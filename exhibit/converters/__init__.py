@@ -70,17 +70,14 @@ class DatasetInfo(CardText):
 
     def __post_init__(self) -> None:
         licence: object = self.licence
-        if isinstance(licence, str):  # only licences known as open allow copies of the documents
+        if isinstance(licence, str):
             slug = licence.strip().lower()
             terms = Licence(id=slug, name=licence.strip(), redistributable=bool(_OPEN.fullmatch(slug)))
             object.__setattr__(self, "licence", terms)
         for name in ("summary", "by_hand", "questions", "limits"):
-            object.__setattr__(self, name, unwrap(getattr(self, name)))
-
-
-def unwrap(text: str) -> str:
-    """Return a text without its indentation, and with each paragraph and each list item on one line."""
-    return re.sub(r"\n +(?=- )", "\n", re.sub(r"\n +(?!- | )", " ", text.strip()))
+            # without indentation, and each paragraph and each list item on one line
+            text = re.sub(r"\n +(?!- | )", " ", getattr(self, name).strip())
+            object.__setattr__(self, name, re.sub(r"\n +(?=- )", "\n", text))
 
 
 def list_questions(text: str) -> dict[str, str]:
@@ -117,7 +114,6 @@ class RawDocument:
 
     @property
     def file(self) -> Item | None:
-        """The file of the source from which the document was made."""
         return next((item for item in self.items if item.kind == "files"), None)
 
 
@@ -158,12 +154,10 @@ class RawRow:
 
     @property
     def files(self) -> list[str]:
-        """The documents that the question is about, each once."""
         return list(dict.fromkeys(filter(None, (self.filename, *(quote.filename for quote in self.quotes)))))
 
     @property
     def name(self) -> str:
-        """The question's name in the list of skipped items."""
         return self.place or f"question {self.id}"
 
 
@@ -206,12 +200,10 @@ class Tally:
         self, reason: str, items: Sequence[Item], *, name: str = "", more: str = "", fault: bool = False
     ) -> None:
         """Count all items of a document or a question as left out; if it has no items, count `name`."""
-        detail = f": {more}" if more else ""
         count = self.fault if fault else self.leave_out
-        for item in items:
-            count(reason, f"{item.name}{detail}", item=item)
-        if name and not items:
-            count(reason, f"{name}{detail}")
+        for item in items or ([None] if name else []):
+            whose = item.name if item else name
+            count(reason, f"{whose}: {more}" if more else whose, item=item)
 
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
         """Count a faulty item of the source as left out; with --strict, raise SourceError instead."""
@@ -231,8 +223,7 @@ class Tally:
     def account(self, kept: Iterable[Item]) -> dict[ItemKind, Account]:
         """Return, by kind, the numbers of items that were kept and left out; raise if an item was forgotten."""
         whole = set(kept)
-        forgotten = [item for item, reason in self._items.items() if not reason and item not in whole]
-        if forgotten:
+        if forgotten := [item for item, reason in self._items.items() if not reason and item not in whole]:
             raise BundleError(f"{forgotten[0].name}: this item was neither kept nor left out; please report this bug")
         accounts: dict[ItemKind, Account] = {}
         for kind in dict.fromkeys(item.kind for item in self._items):
@@ -247,8 +238,7 @@ class Converter(Protocol):
 
     INFO: DatasetInfo
 
-    def read(self, source: Path, options: Namespace, tally: Tally) -> Benchmark:
-        """Read the raw files; write nothing."""
+    def read(self, source: Path, options: Namespace, tally: Tally) -> Benchmark: ...
 
 
 def choose(benchmark: Benchmark, options: Namespace, tally: Tally) -> Benchmark:

@@ -5,17 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from exhibit.converters import (
-    PAST_A_LIMIT,
-    UNREADABLE,
-    Benchmark,
-    DatasetInfo,
-    Label,
-    Quote,
-    RawDocument,
-    RawRow,
-    Tally,
-)
+from exhibit.converters import PAST_A_LIMIT, UNREADABLE, Benchmark, DatasetInfo, Label, RawDocument, RawRow, Tally
 from exhibit.converters.core.documents import NOWHERE, Done, QuotePlace, make_tasks, materialise, settle_pages
 from exhibit.converters.pages.print import describe_printing, start_printing
 from exhibit.engine import Engine, open_engine, read_limits, track
@@ -30,14 +20,10 @@ from exhibit.schemas.models import FORMAT, HOWS, BundleInfo, CardText, Context, 
 from exhibit.schemas.validate import count_gold, describe_file, raise_problems, validate
 from exhibit.storage.atomic import make_scratch_folder, remove_below
 
-ABOUT_UNREADABLE = "question about a document that cannot be read"
-NOT_UTF8 = "row with half a surrogate pair, which is not a character"
-NOT_LOCATED = "passage not found in the document"
 Asked = tuple[Row, list[Gold]]  # a question with its lines of gold.jsonl
+# options that do not affect the content; bundle.json records patches by their content
 _MACHINE_OPTIONS = frozenset(
-    {"out", "source", "documents", "jobs", "engine", "item_timeout", "item_memory", "force", "strict", "json"}
-    | {"delay", "timeout", "refetch"}
-    | {"patch"}  # bundle.json records patches by their content
+    "out source documents jobs engine item_timeout item_memory force strict json delay timeout refetch patch".split()
 )
 
 
@@ -55,10 +41,13 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
         settle_pages(done, (quote for row in rows for quote in row.quotes), tally)
         questions, drafts = list[Asked](), list[Asked]()
         for row in rows:
-            unsure = benchmark.draft and row.labels.get("draft") == "unsure"  # a person must review it
-            (drafts if unsure else questions).append((_make_row(row, done), list(_make_gold(row, done))))
-            for quote in () if unsure else row.quotes:
-                _note_gold(row, quote, done[quote.filename].places[quote], tally)
+            places = [done[quote.filename].places[quote] for quote in row.quotes]
+            asked = (_make_row(row, places), list(_make_gold(row, places, done)))
+            if benchmark.draft and row.labels.get("draft") == "unsure":  # a person must review it
+                drafts.append(asked)
+            else:
+                questions.append(asked)
+                _note_gold(row, places, tally)
         owners: list[RawDocument | RawRow] = [*rows, *(raw for raw in benchmark.documents if raw.filename in done)]
         account = tally.account(item for owner in owners for item in owner.items)
         # only benchmarks that cite headings have sections, and only tables have answers that replace quotes
@@ -116,8 +105,7 @@ def _materialise_all(
             tally.fault("document's name is not UTF-8; rename it", escape_surrogates(raw.filename), item=raw.file)
     done: dict[str, Done] = {}
     with start_printing(read_limits(options)) as press:
-        ocr = read_ocr_flags(options)
-        work = make_tasks(documents, benchmark.rows, corpus, press=press, ocr=ocr, texts=texts)
+        work = make_tasks(documents, benchmark.rows, corpus, press=press, ocr=read_ocr_flags(options), texts=texts)
         outcomes = track(engine.map(materialise, work), total=len(documents), label="documents")
         for raw, outcome in zip(documents, outcomes, strict=True):
             name, error = raw.filename, outcome.error
@@ -141,77 +129,67 @@ def _materialise_all(
 
 def _is_usable(row: RawRow, benchmark: Benchmark, done: dict[str, Done], tally: Tally) -> bool:
     """Return whether a row can be written; if not, count the row as left out."""
-    missing = min((name for name in row.files if name not in done), default="")
+    more = min((name for name in row.files if name not in done), default="")
     labels = [*row.labels.values(), *(label for quote in row.quotes for label in dict(quote.labels).values())]
     words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]
-    if missing:
-        reason = ABOUT_UNREADABLE
-    elif any(isinstance(text, str) and escape_surrogates(text) != text for text in words):
-        reason = NOT_UTF8
+    fault = not more and any(isinstance(text, str) and escape_surrogates(text) != text for text in words)
+    if more:
+        reason = "question about a document that cannot be read"
+    elif fault:
+        reason = "row with half a surrogate pair, which is not a character"
     elif (benchmark.draft or benchmark.by_construction) and not all(
         done[quote.filename].places[quote].spans for quote in row.quotes if quote.text
     ):
-        reason, missing = NOT_LOCATED, str(row.filename)
+        reason, more = "passage not found in the document", str(row.filename)
     else:
         return True
-    tally.leave_out_all(reason, row.items, name=row.name, more=missing, fault=reason == NOT_UTF8)
+    tally.leave_out_all(reason, row.items, name=row.name, more=more, fault=fault)
     return False
 
 
-def _find_text(quote: Quote, where: QuotePlace) -> str | None:
-    """Return a gold passage's words; None if the row has an answer but no quote, and the answer was not located."""
-    return None if quote.answer and where.how == "absent" else quote.text or where.text
-
-
-def _make_row(row: RawRow, done: dict[str, Done]) -> Row:
-    contexts = [
-        Context(filename=quote.filename, text=_find_text(quote, done[quote.filename].places[quote]))
-        for quote in row.quotes
-    ]
+def _make_row(row: RawRow, places: Sequence[QuotePlace]) -> Row:
+    found = zip(row.quotes, places, strict=True)
+    contexts = [Context(filename=quote.filename, text=where.get_text(quote)) for quote, where in found]
     answer = IMPOSSIBLE_ANSWER if row.is_impossible else row.answer
     return Row(id=row.id, question=row.question, answer=answer, is_impossible=row.is_impossible, contexts=contexts)
 
 
-def _make_gold(row: RawRow, done: dict[str, Done]) -> Iterator[Gold]:
+def _make_gold(row: RawRow, places: Sequence[QuotePlace], done: dict[str, Done]) -> Iterator[Gold]:
     """Yield one line per gold passage; a row without gold has one line with its labels."""
     if not row.quotes:
         yield NOWHERE.make_gold(row.id, None, row.filename, dict(row.labels))
-    misses = [
-        (quote.filename, done[quote.filename].places[quote]) for quote in row.near_misses if quote.filename in done
-    ]
-    near = " ".join(f"{name}#{start}-{end}" for name, place in misses for start, end in place.spans)
-    for index, quote in enumerate(row.quotes):
-        labels = {**row.labels, **({"other_versions": near} if near else {}), **dict(quote.labels)}
-        yield done[quote.filename].places[quote].make_gold(row.id, index, quote.filename, labels)
+    misses = [(near.filename, done[near.filename].places[near]) for near in row.near_misses if near.filename in done]
+    other_versions = " ".join(f"{name}#{start}-{end}" for name, place in misses for start, end in place.spans)
+    for index, (quote, where) in enumerate(zip(row.quotes, places, strict=True)):
+        labels = {**row.labels, **({"other_versions": other_versions} if other_versions else {}), **dict(quote.labels)}
+        yield where.make_gold(row.id, index, quote.filename, labels)
 
 
-def _note_gold(row: RawRow, quote: Quote, where: QuotePlace, tally: Tally) -> None:
+def _note_gold(row: RawRow, places: Sequence[QuotePlace], tally: Tally) -> None:
     """Record a note if gold was not found, is ambiguous or is invisible; with --strict, raise if it was not found."""
-    text, places = _find_text(quote, where) or "", 1 + len(where.alternatives)
-    name = f"{quote.filename}: question {row.id}"
-    if text and where.how == "absent":
-        remark = "quote not found in the document (kept in train.json, marked absent in gold.jsonl)"
-        tally.note(remark, f"{name}: {text[:80]!r}", fault=True)
-    elif is_ambiguous(text, places):
-        tally.note("ambiguous gold: few words with many locations", f"{name}: {text!r} has {places} locations")
-    if where.hidden:
-        tally.note("gold with words that are invisible on the page", f"{name}: {where.hidden}")
-    if where.remark:
-        cited = f"{row.name}: {(quote.provision or text)[:80]} in {quote.filename}"
-        tally.note(where.remark, cited, fault=not where.spans)
-    for accepted in where.not_accepted:
-        tally.note("accepted alternative not located, or ambiguous", f"{row.name}: {accepted} in {quote.filename}")
+    for quote, where in zip(row.quotes, places, strict=True):
+        text, count = where.get_text(quote) or "", 1 + len(where.alternatives)
+        name = f"{quote.filename}: question {row.id}"
+        if text and where.how == "absent":
+            remark = "quote not found in the document (kept in train.json, marked absent in gold.jsonl)"
+            tally.note(remark, f"{name}: {text[:80]!r}", fault=True)
+        elif is_ambiguous(text, count):
+            tally.note("ambiguous gold: few words with many locations", f"{name}: {text!r} has {count} locations")
+        if where.hidden:
+            tally.note("gold with words that are invisible on the page", f"{name}: {where.hidden}")
+        if where.remark:
+            cited = f"{row.name}: {(quote.provision or text)[:80]} in {quote.filename}"
+            tally.note(where.remark, cited, fault=not where.spans)
+        for accepted in where.not_accepted:
+            tally.note("accepted alternative not located, or ambiguous", f"{row.name}: {accepted} in {quote.filename}")
 
 
 def list_content_options(options: Namespace) -> dict[str, Label]:
     """Return the options of a conversion that affect the bundle's content, to record them in bundle.json."""
     chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
-    ocr = read_ocr_flags(options)
-    if ocr is not None:
-        chosen["ocr_engine"] = ocr.engine  # record the engine, because `auto` may choose another engine elsewhere
-    else:
-        chosen = {name: value for name, value in chosen.items() if not name.startswith("ocr")}
-    return chosen
+    if (ocr := read_ocr_flags(options)) is None:
+        return {name: value for name, value in chosen.items() if not name.startswith("ocr")}
+    return chosen | {"ocr_engine": ocr.engine}  # record the engine, because `auto` may choose another engine elsewhere
 
 
 def make_card_text(info: DatasetInfo, converter: str, options: Namespace | None = None) -> CardText:

@@ -20,28 +20,22 @@ from exhibit.schemas.review import read_patch
 from exhibit.storage.atomic import make_scratch_folder, replace_folder
 from exhibit.storage.locations import Location, check_out, parse_location
 
-_WIDTH = 80  # columns of a terminal
 MAX_SHOWN = 5  # unreadable documents that the summary names
 SAMPLE_SENTENCE = "An invented sample: nothing in it comes from the source that this card names."
 
 
+@guarded("stopped; nothing was written")
 def main(converter: Converter, argv: list[str] | None = None) -> int:
     """Run a converter's command line: parse the flags, read the source, build the bundle, print a summary table."""
     options = make_parser(converter).parse_args(argv)
-    away = "run the same command again: finished files are not downloaded again"
-
-    @guarded(f"stopped; {'nothing was written' if isinstance(options.out, Path) else away}")
-    def convert_and_report() -> int:
-        started = time.monotonic()
-        with apply_limits(read_limits(options)):
-            bundle = convert(converter, options)
-        seconds = time.monotonic() - started
-        left_out = {reason: len(names) for reason, names in bundle.left_out.items()}
-        record = {"out": str(options.out), "seconds": seconds, **bundle.counts.model_dump(), "left_out": left_out}
-        print_results(record, format_table(bundle, options.out, seconds), as_json=options.json)
-        return 0
-
-    return convert_and_report()
+    started = time.monotonic()
+    with apply_limits(read_limits(options)):
+        bundle = convert(converter, options)
+    seconds = time.monotonic() - started
+    left_out = {reason: len(names) for reason, names in bundle.left_out.items()}
+    record = {"out": str(options.out), "seconds": seconds, **bundle.counts.model_dump(), "left_out": left_out}
+    print_results(record, format_table(bundle, options.out, seconds), as_json=options.json)
+    return 0
 
 
 def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
@@ -84,7 +78,7 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
         prog=command,
         usage=f"{command} --out DIR {source} [flags]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="\n\n".join(textwrap.fill(part, _WIDTH) for part in about if part),
+        description="\n\n".join(textwrap.fill(part, 80) for part in about if part),
         epilog="\n  ".join(["examples:", *examples]) + f"\n\nlicence of the source: {info.licence.name}. {info.url}",
     )
     downloaded = "the raw benchmark (default: the official release, downloaded once and cached)"

@@ -62,6 +62,10 @@ class QuotePlace:
     hidden: str = ""  # the reason why some of its words are invisible on the page
     on_page: "tuple[QuotePlace | None, ...]" = ()  # locations on the stated page, counted from 0 and from 1
 
+    def get_text(self, quote: Quote) -> str | None:
+        """Return the passage's words; None if the source has an answer but no quote, and the answer is not located."""
+        return None if quote.answer and self.how == "absent" else quote.text or self.text
+
     def make_gold(self, id: int, context: int | None, filename: str | None, labels: dict[str, Label]) -> Gold:
         """Return a line of gold.jsonl; the label `hidden` states why words of the gold are invisible on the page."""
         labels = {**labels, "hidden": self.hidden} if self.hidden else labels
