@@ -11,8 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exhibit.converters import Benchmark, DatasetInfo, Label, Licence, Quote, RawRow, Tally
-from exhibit.converters.civil_procedure.corpus import Corpus, Resolution, RuleCitation, find_citations
-from exhibit.converters.civil_procedure.documents import load, read_candidates, read_string
+from exhibit.converters.civil_procedure.corpus import (
+    Corpus,
+    Resolution,
+    RuleCitation,
+    find_citations,
+    load,
+    read_candidates,
+    read_string,
+)
 from exhibit.converters.core.command import main
 from exhibit.converters.core.patches import SHIPPED
 from exhibit.converters.core.source import Release, open_source
@@ -77,7 +84,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the questions and the documents, and resolve each citation of a question to a document."""
     release = Release(source, INFO)
     table = release.find("ground_truth*.jsonl", "*.jsonl")
     folder: Path = options.documents or (source if source.is_dir() else table.parent)
@@ -88,26 +94,22 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     sources, digest = load(folder, read_policy(options), tally, table=table)
     rows = list(_read_rows(table, release.read(table), Corpus(sources), tally))
     documents = [source.raw for source in sources]
-    if options.max_documents:
-        # documents with questions come first, so that a small bundle still has gold
-        cited = {quote.filename: None for row in rows for quote in row.quotes}
-        first = [*cited, *(raw.filename for raw in documents if raw.filename not in cited)][: options.max_documents]
-        documents.sort(key=lambda raw: raw.filename not in first)
+    if options.max_documents:  # documents with questions come first, so that a small bundle still has gold
+        cited = {quote.filename for row in rows for quote in row.quotes}
+        documents.sort(key=lambda raw: raw.filename not in cited)
     return Benchmark(documents, rows, {**release.sha256, "documents": digest})
 
 
 def _read_rows(path: Path, data: bytes, corpus: Corpus, tally: Tally) -> Iterator[RawRow]:
-    """Yield the questions of the ground truth, each with the sections that its answer cites."""
     for record in read_records(path, data, tally):
         cells = record.cells
         question, truth = read_string(cells, "question"), read_string(cells, "truth")
         if not question or not truth:
-            tally.fault(
-                "row without a question or an expected answer", f"{path.name}: {record.place}", item=record.item
-            )
+            name = f"{path.name}: {record.place}"
+            tally.fault("row without a question or an expected answer", name, item=record.item)
             continue
         others = sorted(cells.keys() - {"question", "truth", "source_type"})
-        fields = tuple(filter(None, (read_string(cells, name) for name in others)))
+        fields = [text for name in others if (text := read_string(cells, name))]
         kind = read_string(cells, "source_type")
         cited = [pair for citation in find_citations(truth) for pair in corpus.resolve_all(citation, kind, fields)]
         if not cited:
@@ -123,9 +125,7 @@ def _quote(id: int, citation: RuleCitation, found: Resolution, tally: Tally) -> 
     """Return the cited section as gold, else the whole document; None if the document of the citation is unknown."""
     name = f"question {id}: [{citation.text}]"
     if found.source is None:
-        if tally.strict:
-            raise SourceError(f"{name} {found.reason}; fix the source, or remove --strict")
-        tally.note(_UNRESOLVED, f"{name} {found.reason}")
+        tally.note(_UNRESOLVED, f"{name} {found.reason}", fault=True)
         return None
     section = citation.document if found.how == "section" else citation.section
     stated = {"citation": citation.text, "section": section, "page": citation.page, "resolved": found.how}
@@ -134,7 +134,7 @@ def _quote(id: int, citation: RuleCitation, found: Resolution, tally: Tally) -> 
     if found.span is None:
         tally.note(_NOT_FOUND if section else _NAMED, f"{name} -> {filename}")
         return Quote(filename, None, labels=labels)
-    labels = (*labels, ("heading", found.heading))
+    labels += (("heading", found.heading),)
     return Quote(filename, found.text, (found.span,), labels, score=found.score, section=True)
 
 
@@ -182,11 +182,10 @@ def _from_search(exports: list[Path], argv: list[str]) -> int:
         raise SourceError(f"{out}: exists already; add --force to replace it, or choose another --ground-truth-out")
     rows: dict[str, dict[str, str]] = {}
     for path in exports:
-        candidates = run_in_worker(read_candidates, path)
-        if not candidates:
-            raise SourceError(f'{path}: no search results in it; expected {{"query": …, "results": […]}}')
-        for row in candidates:
+        for row in run_in_worker(read_candidates, path):
             rows.setdefault(row["question"], row)
+    if not rows:
+        raise SourceError(f'{exports[0]}: no search results in it; expected {{"query": …, "results": […]}}')
     out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.values()))
     print(f"{len(rows)} proposed questions -> {out}; edit each: the words are from the documents, not from an expert")

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import RawDocument, cpr
-from exhibit.converters.civil_procedure.corpus import MAX_WHOLE_CHARS, Corpus, find_citations
-from exhibit.converters.civil_procedure.documents import blocks_of, make_source
+from exhibit.converters.civil_procedure.corpus import MAX_WHOLE_CHARS, Corpus, blocks_of, find_citations, make_source
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import CORPUS, INFO, TRAIN
 from tests.conversion import read_source

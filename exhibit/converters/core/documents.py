@@ -42,7 +42,6 @@ class Task:
     text: Path | None  # where to store the extracted text, so that the tables need not read the file again
 
     def __str__(self) -> str:
-        """Return the document's path, which is its name in error messages."""
         return str(self.path)
 
 
@@ -56,8 +55,7 @@ class QuotePlace:
     how: How
     score: float | None
     text: str | None = None  # the text of a provision that the source only names
-    # a remark, for example that a provision is absent or ambiguous, or that the stated page lacks the quote
-    remark: str = ""
+    remark: str = ""  # such as that a provision is ambiguous, or that the stated page lacks the quote
     not_accepted: tuple[str, ...] = ()  # accepted provisions that the document lacks, or has several times
     hidden: str = ""  # the reason why some of its words are invisible on the page
     on_page: "tuple[QuotePlace | None, ...]" = ()  # locations on the stated page, counted from 0 and from 1

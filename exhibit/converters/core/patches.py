@@ -29,14 +29,11 @@ ELSEWHERE = "question or document of a patch that the bundle does not have"
 
 
 def find_patch(name: str, info: DatasetInfo) -> Path:
-    """Return the path of a patch; `shipped` means the patch that comes with the converter."""
     if name != SHIPPED or Path(name).exists():
         return Path(name)
     path = _KNOWN / f"{info.name}.json"
     if not path.is_file():
-        raise SourceError(
-            f"--patch {SHIPPED}: no patch is shipped for {info.name}; give a patch file, or leave --patch out"
-        )
+        raise SourceError(f"--patch {SHIPPED}: no patch is shipped for {info.name}; give a file, or leave --patch out")
     return path
 
 
@@ -54,10 +51,7 @@ def apply_patches(
     paths: Sequence[Path], root: Path, out: Path, *, force: bool = False, strict: bool = False,
     must_fit: bool = False, text: CardText | None = None,
 ) -> BundleInfo:  # fmt: skip
-    """Write the bundle `root` to `out`, with patches applied in order to its questions and drafts.
-
-    With `must_fit`, a patch that changes nothing raises an error.
-    """
+    """Write a bundle with patches applied in order; with `must_fit`, a patch that changes nothing raises an error."""
     bundle = open_bundle(root)
     info = bundle.info
     if info is None:
@@ -71,15 +65,15 @@ def apply_patches(
         aside = {document.filename: document.reason for document in patch.documents}
         documents = [document for document in info.documents if document.filename not in aside]
         known = {document.filename for document in info.documents}
-        for name in aside:
+        for name, reason in aside.items():
             if name in known:
-                tally.leave_out(f"set aside by a patch: {aside[name]}", name)
+                tally.leave_out(f"set aside by a patch: {reason}", name)
+            else:
+                tally.note(ELSEWHERE, f"{path.name}: {name}")
         named = {question.id for question in patch.questions} | {fix.id for fix in patch.corrections}
-        unknown = named - {row.id for row, _ in (*questions, *drafts)}
-        for name in (*(name for name in aside if name not in known), *(f"question {id}" for id in sorted(unknown))):
-            tally.note(ELSEWHERE, f"{path.name}: {name}")
-        before = len(questions) + len(drafts)
-        noted = len(tally.noted.get(CORRECTED, ()))
+        for id in sorted(named - {row.id for row, _ in (*questions, *drafts)}):
+            tally.note(ELSEWHERE, f"{path.name}: question {id}")
+        before, noted = len(questions) + len(drafts), len(tally.noted.get(CORRECTED, ()))
         questions, drafts = (_correct(pairs, patch, aside, bundle, tally) for pairs in (questions, drafts))
         entry = PatchEntry(
             name=path.name,
@@ -133,9 +127,8 @@ def replace_gold(
     for at, passage in enumerate(passages):
         name = passage.filename
         if name not in bundle.files:
-            raise BundleError(
-                f"question {row.id}: the document {name} is not in {bundle.root}/{CORPUS}; is this the right bundle?"
-            )
+            missing = f"the document {name} is not in {bundle.root}/{CORPUS}; is this the right bundle?"
+            raise BundleError(f"question {row.id}: {missing}")
         marked = Quote(name, passage.text, marked=tuple(passage.spans))
         # a document that was read or printed again may have the words at different offsets
         place = Finder("", read_within(bundle.files[name])).place(marked)

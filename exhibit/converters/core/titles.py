@@ -29,9 +29,8 @@ File name: {filename}
 def pair_files(names: Sequence[str], paths: Iterable[Path]) -> tuple[dict[int, Path], list[int]]:
     """Assign to each name the file with the same name, with a shorter or longer form of it, or with a similar name.
 
-    Names are compared in the form of `make_file_key`. Each of the three rules is tried on all names before the next
-    rule, and each file is assigned only once. Return the file of each name, by the index of the name, and the indexes
-    of the names whose file has only a similar name.
+    Each rule is tried on all names before the next rule. Return the file of each name, by the index of the name, and
+    the indexes of the names whose file has only a similar name.
     """
     left = {path: make_file_key(path.name) for path in paths}
     keys = [make_file_key(name) for name in names]
@@ -52,7 +51,6 @@ def _find_same_key(key: str, left: Mapping[Path, str]) -> list[Path]:
 
 
 def _find_longer(key: str, left: Mapping[Path, str]) -> list[Path]:
-    """Return the files whose normalised name begins with `key`, or is the beginning of `key`."""
     return [
         path
         for path, other in left.items()
@@ -85,7 +83,6 @@ def join_names(names: Sequence[str], *, most: int = 3) -> str:
 
 
 def list_titles(title: str, *, date: str, stem: str) -> list[str]:
-    """Return candidate titles, from the shortest to the most precise."""
     dated = [f"{title} dated {date}"] if date else []
     return [title, *dated, f"{[title, *dated][-1]} ({stem})"]
 

@@ -40,16 +40,13 @@ def find_browser() -> Path | None:
     chosen = os.environ.get("EXHIBIT_BROWSER") or next(filter(None, map(find_program, _NAMES)), None)
     if chosen:
         return Path(chosen)
-    known = [*_MAC, _find_playwrights()] if HERE else _MAC
-    return next((Path(path) for path in known if path and Path(path).is_file()), None)
+    known = list(_MAC)
+    if HERE:
+        from playwright.sync_api import sync_playwright
 
-
-def _find_playwrights() -> str | None:
-    from playwright.sync_api import sync_playwright
-
-    with suppress(Exception), sync_playwright() as playwright:  # Playwright's driver may fail with any error
-        return playwright.chromium.executable_path
-    return None
+        with suppress(Exception), sync_playwright() as playwright:  # Playwright's driver may fail with any error
+            known.append(playwright.chromium.executable_path)
+    return next((Path(path) for path in known if Path(path).is_file()), None)
 
 
 def require_browser() -> Path:
@@ -101,13 +98,8 @@ async def run_browser() -> AsyncIterator[Browser]:
                 problem = error.message.splitlines()[0]
         else:
             raise ServiceError(f"Chromium does not start: {problem}; run exhibit doctor --fix browser")
-        stack.push_async_callback(_end_browser, browser)
+        stack.push_async_callback(browser.close)
         yield browser
-
-
-async def _end_browser(browser: Browser) -> None:
-    with suppress(import_browser_error()):  # the browser may have exited
-        await browser.close()
 
 
 def import_browser_error(*, late: bool = False) -> type[Error]:

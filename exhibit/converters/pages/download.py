@@ -25,9 +25,7 @@ from exhibit.storage import http
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
 MAX_REDIRECTS = 10  # browsers follow twenty, and pages need one or two
-MAX_CRAWL_DELAY_SECONDS = 30.0
 MAX_ROBOTS_BYTES = 500 << 10  # most bytes of robots.txt: RFC 9309 requires at least this many
-HEAD_BYTES = 1024  # bytes that show the kind of a file
 
 Kind = Literal["pdf", "html", "text"]
 DISALLOWED = "robots.txt forbids this page (--ignore-robots)"
@@ -204,7 +202,7 @@ class Downloader:
             if url not in host.robots:
                 try:
                     host.robots[url] = rules = http.Rules(ROBOT, self._follow(url, MAX_ROBOTS_BYTES, robots=False).text)
-                    host.delay = max(host.delay, min(rules.delay, MAX_CRAWL_DELAY_SECONDS))
+                    host.delay = max(host.delay, min(rules.delay, 30.0))
                 except FetchError as error:
                     # robots.txt is missing or too large
                     missing = error.reason == TOO_LARGE or (error.status or 500) < 500
@@ -234,7 +232,7 @@ class Downloader:
 def _kind_of(reply: PageReply) -> Kind:
     """Return the kind of a body by its first bytes or its declared type; raise FetchError if it is not a document."""
     stated = reply.headers.get("content-type", "").lower()
-    head, declared = reply.data[:HEAD_BYTES], stated.partition(";")[0].strip()
+    head, declared = reply.data[:1024], stated.partition(";")[0].strip()
     if head.startswith(b"%PDF-") or (declared == "application/pdf" and b"%PDF-" in head):
         return "pdf"
     if not head.strip():

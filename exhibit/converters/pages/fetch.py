@@ -29,7 +29,7 @@ from exhibit.converters import Item, Tally
 from exhibit.converters.core.source import key_by_name
 from exhibit.converters.pages.chromium import import_browser_error, run_browser
 from exhibit.converters.pages.download import DISALLOWED, USER_AGENT, Downloader, FetchError, PageReply, Policy, flaw_of
-from exhibit.converters.pages.print import fix_dates, make_html, make_pdf_options
+from exhibit.converters.pages.print import make_html, make_pdf
 from exhibit.engine import track
 from exhibit.runtime.command import parse_positive, parse_seconds
 from exhibit.schemas.errors import SourceError
@@ -67,10 +67,7 @@ class UrlLine:
 
 
 def filename_of(url: str) -> str:
-    """Return the name of a URL's PDF in the corpus: the last segment of its path and its fragment, as written.
-
-    Raise SourceError if the URL gives no name.
-    """
+    """Return the name of a URL's PDF in the corpus: the last segment of its path and its fragment, as written."""
     parts = urlparse(url)
     stem = parts.path.rpartition("/")[2] + (f"#{parts.fragment}" if parts.fragment else "")
     if not stem:
@@ -114,7 +111,6 @@ def _find_files(folder: Path, url: str) -> tuple[Path, Path]:
 
 
 def add_fetch_arguments(parser: ArgumentParser) -> None:
-    """Add the flags for fetching pages; `read_policy` reads them."""
     add = parser.add_argument_group("fetching").add_argument
     delay = "seconds between two requests to one host; robots.txt may ask for more (default: %(default)s)"
     add("--delay", type=parse_seconds, default=0.5, metavar="S", help=delay)
@@ -128,7 +124,6 @@ def add_fetch_arguments(parser: ArgumentParser) -> None:
 
 
 def read_policy(options: Namespace) -> Policy:
-    """Return the policy that the flags of `add_fetch_arguments` set."""
     return Policy(**{name: value for name, value in vars(options).items() if name in Policy.__dataclass_fields__})
 
 
@@ -146,11 +141,7 @@ def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, 
 
 
 def fetch_all(urls: Sequence[str], *, policy: Policy, folder: Path | None = None) -> dict[str, UrlLine]:
-    """Return the result for each distinct URL, in order; a failure is also a result.
-
-    The default folder is shared by all converters, so that no page is fetched twice.
-    Raise SourceError if a URL gives no file name, or if two give the same name.
-    """
+    """Return the result for each distinct URL, in order; raise if a URL gives no file name or the name of another."""
     flaws = {url: flaw for url in urls if (flaw := flaw_of(url))}
     names = make_corpus_names(url for url in urls if url not in flaws)
     folder = folder or find_cache_folder() / "web"
@@ -166,7 +157,6 @@ def fetch_all(urls: Sequence[str], *, policy: Policy, folder: Path | None = None
 
 
 async def _fetch_missing(names: Mapping[str, str], folder: Path, policy: Policy) -> dict[str, UrlLine]:
-    """Fetch the URLs and store their PDFs."""
     free = asyncio.Semaphore(MAX_PAGES)
     hosts: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(MAX_PAGES_OF_HOST))
 
@@ -196,11 +186,9 @@ async def _fetch_missing(names: Mapping[str, str], folder: Path, policy: Policy)
     return pages
 
 
-UNFINISHED = "printed before everything on the page had loaded"
 _NOWHERE = "leads to an address that cannot be reached"
 # the server's headers that change how a page looks; Content-Disposition would make it a download
 _KEPT_HEADERS = ("content-language", "content-security-policy", "referrer-policy")
-_IDLE_SECONDS = 10.0  # seconds to wait until the network is idle: pages that poll are never idle
 _REVEAL = Path(__file__).with_name("reveal.js").read_text(encoding="utf-8")
 
 
@@ -228,14 +216,14 @@ async def _print_web_page(
                 await context.route("**/*", visit.answer)
                 address = f"{reply.url}#{fragment}" if fragment else reply.url
                 await page.goto(address, wait_until="domcontentloaded", timeout=1000 * timeout)
-                note = "" if await _await_settled(page, timeout) else UNFINISHED
+                settled = await _await_settled(page, timeout)
+                note = "" if settled else "printed before everything on the page had loaded"
                 if visit.astray is not None:
                     raise visit.astray
                 if not page.url.startswith(("http://", "https://")):
                     raise FetchError(_NOWHERE, page.url, status=reply.status)
-                data = await page.pdf(**make_pdf_options("15mm"))
                 printed = replace(line, final_url=page.url, note=note, printer=f"Chromium {browser.version}")
-                return printed, fix_dates(data)
+                return printed, await make_pdf(page, "15mm")
         except (TimeoutError, import_browser_error(late=True)):
             raise FetchError("timed out", f"in the browser, after {timeout:g} s", status=reply.status) from None
         except import_browser_error() as error:
@@ -244,7 +232,7 @@ async def _print_web_page(
 
 async def _await_settled(page: Page, timeout: float) -> bool:
     """Wait until the page and its images have loaded and the network is idle; return False on a timeout."""
-    idle = min(_IDLE_SECONDS, timeout / 2)
+    idle = min(10.0, timeout / 2)  # seconds: pages that poll are never idle
     try:
         async with asyncio.timeout(timeout / 2 + idle):
             await page.wait_for_load_state("load", timeout=500 * timeout)

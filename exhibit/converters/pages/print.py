@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from exhibit.converters import Block, RawDocument
 from exhibit.converters.pages import text_pdf
@@ -28,19 +28,12 @@ from exhibit.schemas.models import Printing
 from exhibit.storage.atomic import make_scratch_folder, write_whole
 
 if TYPE_CHECKING:
-    from playwright.async_api import Route
+    from playwright.async_api import Page, Route
 
 _DATE = re.compile(rb"(?:(?<=/CreationDate \()|(?<=/ModDate \())D:[^()]*(?=\))")
 _EPOCH = b"D:20000101000000+00'00'"
 # elements that cannot be played are drawn differently in each print, but their fallback text is not
 _VIDEO = re.compile(r"(</?)(?=video\b)", re.IGNORECASE)
-PAGE: dict[str, Any] = {
-    "offline": True,
-    "java_script_enabled": False,
-    "locale": "en-GB",
-    "timezone_id": "UTC",
-    "user_agent": "exhibit-rag",  # this name is written into the PDF; the browser's own name contains the system's
-}
 _ADDRESS = "http://document.invalid/"
 _HEADERS = {
     "content-type": "text/html; charset=utf-8",
@@ -86,15 +79,21 @@ class Printer:
             self.__exit__()
             self.__enter__()  # a crashed page may have crashed the browser
             raise DocumentError(f"{path.name}: Chromium cannot print it: {error.message.splitlines()[0]}") from error
-        write_whole(path, fix_dates(data))
+        write_whole(path, data)
 
     async def _print_html(self, html: bytes) -> bytes:
         # a new page for each document, so that refreshes and timers cannot affect another document
-        page = await self._browser.new_page(**PAGE)
+        page = await self._browser.new_page(
+            offline=True,
+            java_script_enabled=False,
+            locale="en-GB",
+            timezone_id="UTC",
+            user_agent="exhibit-rag",  # written into the PDF; the browser's own name contains the system's
+        )
         await page.route("**/*", partial(_answer_request, html))
         # the item's own limit applies: `page.pdf` has no timeout
         await page.goto(_ADDRESS, wait_until="load", timeout=0)
-        data = await page.pdf(**make_pdf_options("22mm"))
+        data = await make_pdf(page, "22mm")
         await page.close()
         return data
 
@@ -108,18 +107,14 @@ async def _answer_request(html: bytes, route: Route) -> None:
         await route.abort("aborted")  # an aborted navigation leaves the page unchanged; a failed navigation does not
 
 
-def make_pdf_options(margin: str) -> dict[str, Any]:
-    """Return the options of `page.pdf`, the same for all callers."""
-    return {
-        "print_background": True,
-        "prefer_css_page_size": True,
-        "margin": dict.fromkeys(("top", "bottom", "left", "right"), margin),
-        "tagged": False,  # tags contain the browser's node numbers, which differ between prints
-    }
-
-
-def fix_dates(data: bytes) -> bytes:
-    """Return a PDF whose dates are replaced by a fixed date of equal length, so that offsets in the file stay valid."""
+async def make_pdf(page: Page, margin: str) -> bytes:
+    """Return a page as a PDF, with a fixed date of equal length, so that offsets in the file stay valid."""
+    data = await page.pdf(
+        print_background=True,
+        prefer_css_page_size=True,
+        margin={"top": margin, "bottom": margin, "left": margin, "right": margin},
+        tagged=False,  # tags contain the browser's node numbers, which differ between prints
+    )
     return _DATE.sub(lambda match: _EPOCH[: len(match[0])].ljust(len(match[0]), b"0"), data)
 
 

@@ -49,7 +49,6 @@ _TYPES: dict[Style, _Type] = {
     "p": _Type(SERIF, 10.5, 15.2, 0, 7),
     "pre": _Type(MONO, 8.5, 10.6, 0, 0),
 }
-_LINES_BELOW_HEADING = 3  # lines that must fit on the page of their heading
 # these characters draw nothing; private-use characters (the bullets of a missing symbol font) would be boxes
 _CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ue000-\uf8ff\ufeff\ufffe\uffff]"
@@ -108,7 +107,7 @@ class _Sheet:
     def add(self, block: Block) -> None:
         kind = _TYPES[block.style]
         self._gap += kind.before
-        lines_needed = _LINES_BELOW_HEADING if block.style in ("h1", "h2") else 1
+        lines_needed = 3 if block.style in ("h1", "h2") else 1  # a page does not end with a heading
         if self._text is not None and self._left < self._gap + kind.leading * lines_needed:
             self.close()
         for part, text in enumerate(block.text.split(PAGE_BREAK)):
@@ -213,7 +212,6 @@ def _split_runs(line: str, font: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def read_style(name: str) -> str:
-    """Return the CSS of pages that this project prints: `text`, or `office` for Word documents and similar files."""
     return (_FOLDER / f"{name}.css").read_text(encoding="utf-8")
 
 
