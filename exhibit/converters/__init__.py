@@ -112,6 +112,9 @@ class RawDocument:
     items: tuple[Item, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()  # labels for `bundle.json`, such as the days of a law's version
 
+    def __str__(self) -> str:
+        return str(self.original or self.filename)
+
     @property
     def file(self) -> Item | None:
         return next((item for item in self.items if item.kind == "files"), None)

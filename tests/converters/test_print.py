@@ -35,13 +35,13 @@ def test_print_html_writes_the_same_bytes_for_the_same_page(printer, tmp_path):
 
 
 def test_describe_printing_returns_printer_name_and_font_hashes(tmp_path):
-    with start_printing(Limits()) as press:
+    with start_printing(tmp_path, Limits()) as press:
         assert describe_printing([""]) is None
-        first = press(RawDocument("a.pdf", "A", text="Words."), tmp_path)
+        first = press(RawDocument("a.pdf", "A", text="Words."))
         record = describe_printing([first.printer, ""])
         assert record is not None and record.fonts == read_font_hashes() and len(record.fonts) == 14
         assert record.printer == name_printer() and record.printer.startswith("ReportLab ")
-        page = press(RawDocument("b.pdf", "B", html="<p>Words.</p>"), tmp_path)
-        chinese = press(RawDocument("c.pdf", "C", text="本协议"), tmp_path)
+        page = press(RawDocument("b.pdf", "B", html="<p>Words.</p>"))
+        chinese = press(RawDocument("c.pdf", "C", text="本协议"))
     record = describe_printing([first.printer, page.printer, chinese.printer])
     assert record is not None and record.printer.startswith("Chromium ") and record.printer.endswith(name_printer())

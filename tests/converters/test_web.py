@@ -171,7 +171,7 @@ REFUSED = [
     ("site", "/to-inside", PRIVATE),
     ("site", "/to-metadata", PRIVATE),
     ("inside", "/secret.txt", PRIVATE),
-    ("site", "/wanders-inside", "leads to an address that cannot be reached"),
+    ("site", "/wanders-inside", "leads to another page; list its address instead"),
     ("site", "/to-file", "not a web address"),
     ("site", "/nothing-here.html", "HTTP 404 not found"),
     ("rude", "/rude", "the connection failed"),

@@ -104,7 +104,7 @@ def _materialise_all(
         else:
             tally.fault("document's name is not UTF-8; rename it", escape_surrogates(raw.filename), item=raw.file)
     done: dict[str, Done] = {}
-    with start_printing(read_limits(options)) as press:
+    with start_printing(corpus, read_limits(options)) as press:
         work = make_tasks(documents, benchmark.rows, corpus, press=press, ocr=read_ocr_flags(options), texts=texts)
         outcomes = track(engine.map(materialise, work), total=len(documents), label="documents")
         for raw, outcome in zip(documents, outcomes, strict=True):

@@ -98,7 +98,7 @@ def make_tasks(
         printed: Printed | DocumentError = Printed(raw.printer)
         if raw.path is None and target.suffix.lower() == ".pdf":
             try:
-                printed = press(raw, corpus)
+                printed = press(raw)
             except DocumentError as error:
                 printed = error
         elif raw.path is None:

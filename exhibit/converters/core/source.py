@@ -42,17 +42,13 @@ def open_source(info: DatasetInfo, source: Path | None) -> Iterator[Path]:
     if source.is_dir() or (source.is_file() and source.suffix.lower() in info.accepts):
         yield source
     elif not source.exists():
-        raise SourceError(f"{source}: no such file or folder; expected {info.expects}{_from(info)}")
+        raise SourceError(f"{source}: no such file or folder; expected {info.expects}")
     elif not zipfile.is_zipfile(source):
         raise SourceError(f"{source}: neither a folder nor a zip archive; expected {info.expects}")
     else:
         with make_scratch_folder() as folder:
             unpack(source, folder)
             yield folder
-
-
-def _from(info: DatasetInfo) -> str:
-    return f", from {info.url}" if info.url else ""
 
 
 def parse_csv(text: str, **dialect: Any) -> list[list[str]]:
@@ -84,7 +80,7 @@ class Release:
                     raise SourceError(f"{source}: several files match {pattern}: {first} and {second}; remove one")
                 if paths:
                     return paths[0]
-        raise SourceError(f"{source}: no {patterns[0]} in it; expected {self.info.expects}{_from(self.info)}")
+        raise SourceError(f"{source}: no {patterns[0]} in it; expected {self.info.expects}")
 
     def read(self, path: Path, *, name: str = "") -> bytes:
         """Return the bytes of a file; raise if it is only a Git LFS pointer."""
@@ -196,8 +192,7 @@ def _check_names(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
 def fetch(info: DatasetInfo) -> Path:
     """Return the pinned archive, or the folder of pinned files, from the cache; download missing files."""
     if not info.downloads:
-        hand = f" {info.by_hand}" if info.by_hand else ""
-        raise SourceError(f"{info.name} has no download: pass --source with {info.expects}{_from(info)}.{hand}")
+        raise SourceError(f"{info.name} has no download: pass --source with {info.expects}. {info.url} {info.by_hand}")
     folder = find_cache_folder() / info.name
     paths = {folder / Path(urlsplit(file.url).path).name: file for file in info.downloads}
     missing = {path: file for path, file in paths.items() if not path.is_file()}

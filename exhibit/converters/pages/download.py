@@ -161,14 +161,14 @@ class Downloader:
         return replace(reply, kind=_kind_of(reply))
 
     def fetch_for_browser(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, *, follow: bool
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
     ) -> tuple[int, dict[str, str], bytes]:
         """Send a request that a page makes in the browser; return the status, headers and body of the reply."""
         # compare names without case, or our own header would be sent as well
         sent = {name.title(): value for name, value in headers.items() if name not in _OURS}
         with self._http.send(
             method, url, content=body, headers=sent, deadline=http.Deadline(self._policy.timeout),
-            most=self._policy.max_bytes, follow=MAX_REDIRECTS if follow else 0,
+            most=self._policy.max_bytes, follow=MAX_REDIRECTS,
         ) as response:  # fmt: skip
             kept = {name: value for name, value in response.headers.items() if name not in _UNDONE}
             return response.status, kept, response.read()

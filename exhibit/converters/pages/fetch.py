@@ -11,19 +11,15 @@ import asyncio
 import hashlib
 import json
 import re
-import sys
 from argparse import ArgumentParser, Namespace
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urldefrag, urljoin, urlparse, urlsplit
-
-from tqdm import tqdm
+from urllib.parse import urldefrag, urlparse, urlsplit
 
 from exhibit.converters import Item, Tally
 from exhibit.converters.core.source import key_by_name
@@ -37,7 +33,7 @@ from exhibit.schemas.layout import LONGEST_NAME
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
-from exhibit.storage.http import REDIRECTS, HttpError
+from exhibit.storage.http import HttpError
 
 if TYPE_CHECKING:
     from playwright.async_api import Page, Route
@@ -152,7 +148,6 @@ def fetch_all(urls: Sequence[str], *, policy: Policy, folder: Path | None = None
     missing = {url: name for url, name in names.items() if url not in pages}
     folder.mkdir(parents=True, exist_ok=True)
     pages |= asyncio.run(_fetch_missing(missing, folder, policy)) if missing else {}
-    tqdm.write(f"{len(missing)} of {len(pages)} URLs requested; other pages are stored in {folder}", file=sys.stderr)
     return {url: pages[url] for url in urls}
 
 
@@ -186,7 +181,6 @@ async def _fetch_missing(names: Mapping[str, str], folder: Path, policy: Policy)
     return pages
 
 
-_NOWHERE = "leads to an address that cannot be reached"
 # the server's headers that change how a page looks; Content-Disposition would make it a download
 _KEPT_HEADERS = ("content-language", "content-security-policy", "referrer-policy")
 _REVEAL = Path(__file__).with_name("reveal.js").read_text(encoding="utf-8")
@@ -218,10 +212,8 @@ async def _print_web_page(
                 await page.goto(address, wait_until="domcontentloaded", timeout=1000 * timeout)
                 settled = await _await_settled(page, timeout)
                 note = "" if settled else "printed before everything on the page had loaded"
-                if visit.astray is not None:
-                    raise visit.astray
-                if not page.url.startswith(("http://", "https://")):
-                    raise FetchError(_NOWHERE, page.url, status=reply.status)
+                if visit.target:
+                    raise FetchError("leads to another page; list its address instead", visit.target)
                 printed = replace(line, final_url=page.url, note=note, printer=f"Chromium {browser.version}")
                 return printed, await make_pdf(page, "15mm")
         except (TimeoutError, import_browser_error(late=True)):
@@ -251,7 +243,7 @@ class _Visit:
     def __init__(self, page: Page, downloader: Downloader, reply: PageReply) -> None:
         self._page, self._downloader = page, downloader
         self._reply: PageReply | None = reply  # the page, until the browser has received it
-        self.astray: FetchError | None = None  # set if a script or refresh leads to a page that cannot be printed
+        self.target = ""  # the address to which a script or a refresh leads
 
     async def answer(self, route: Route) -> None:
         """Answer the browser's first request with the downloaded page, and fetch the replies to its later requests."""
@@ -264,25 +256,17 @@ class _Visit:
             await route.fulfill(status=200, headers=headers, body=reply.data)
             return
         request = route.request
-        moves = request.is_navigation_request()
-        leads = moves and request.frame == self._page.main_frame
         with suppress(import_browser_error()):  # the page is closed
+            if request.is_navigation_request() and request.frame == self._page.main_frame:
+                self.target = request.url
+                await route.abort()
+                return
             try:
                 status, headers, body = await asyncio.to_thread(
                     self._downloader.fetch_for_browser,
-                    request.method, request.url, request.headers, request.post_data_buffer, follow=not moves,
+                    request.method, request.url, request.headers, request.post_data_buffer,
                 )  # fmt: skip
-            except HttpError as error:
-                if leads:
-                    self.astray = FetchError(_NOWHERE, str(error))
+            except HttpError:
                 await route.abort()
-                return
-            target = headers.get("location", "") if moves and status in REDIRECTS else ""
-            if target:  # return a refresh, which the browser follows, unlike a redirect that we return
-                page = f'<meta http-equiv="refresh" content="0;url={escape(urljoin(request.url, target))}">'
-                await route.fulfill(status=200, content_type="text/html", body=page)
-                return
-            if leads:
-                failure = FetchError(f"leads to a page with HTTP {status}", request.url, status=status)
-                self.astray = failure if status >= 400 else None
-            await route.fulfill(status=status, headers=headers, body=body)
+            else:
+                await route.fulfill(status=status, headers=headers, body=body)

@@ -130,34 +130,20 @@ def needs_missing_browser(document: RawDocument) -> bool:
     return not HERE and path is not None and (path.suffix.lower() in HTML or has_page(path))
 
 
-class _Sheet(NamedTuple):
-    """A document for the printing process, and the PDF to write."""
-
-    document: RawDocument
-    path: Path
-
-    def __str__(self) -> str:
-        return str(self.document.original or self.document.filename)
-
-
-Press = Callable[[RawDocument, Path], Printed]
+Press = Callable[[RawDocument], Printed]
 
 
 @contextmanager
-def start_printing(limits: Limits) -> Iterator[Press]:
-    """Yield a function that prints a document, from its original file if it has one, and writes it into a corpus.
-
-    One process prints all documents. It is started for the first document, and starts a browser when a document first
-    needs one.
-    """
+def start_printing(corpus: Path, limits: Limits) -> Iterator[Press]:
+    """Yield a function that prints a document into a corpus; one process prints all documents, with one browser."""
     with make_scratch_folder() as folder:  # removed with the files of a killed browser
-        worker = Worker[_Sheet, Printed].of(partial(_print_sheet, folder, limits), limits=limits)
+        worker = Worker[RawDocument, Printed].of(partial(_print, folder, corpus.absolute(), limits), limits=limits)
         browserless = True
 
-        def print_document(raw: RawDocument, corpus: Path) -> Printed:
+        def print_document(raw: RawDocument) -> Printed:
             nonlocal browserless
             before, browserless = browserless, False  # a document that fails may leave a browser
-            printed = worker.run(_Sheet(raw, corpus.absolute() / raw.filename))
+            printed = worker.run(raw)
             browserless = before and printed.printer == text_pdf.name_printer()
             return printed
 
@@ -169,14 +155,12 @@ def start_printing(limits: Limits) -> Iterator[Press]:
 
 @cache
 def _start_printer(folder: Path) -> Printer:
-    """Return the browser of the printing process, which prints all documents; `folder` holds the browser's files."""
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
     return Printer().__enter__()
 
 
-def _print_sheet(folder: Path, limits: Limits, sheet: _Sheet) -> Printed:
-    raw, path = sheet
-    page = _read_page(raw)
+def _print(folder: Path, corpus: Path, limits: Limits, raw: RawDocument) -> Printed:
+    page, path = _read_page(raw), corpus / raw.filename
     if page is None:
         blocks: Sequence[Block] = raw.blocks or [Block("p", raw.text or "")]
         notes: tuple[str, ...] = ()
@@ -188,7 +172,7 @@ def _print_sheet(folder: Path, limits: Limits, sheet: _Sheet) -> Printed:
             return Printed(text_pdf.name_printer(), notes)
         page = Printable(make_html("\n\n".join(block.text for block in blocks)), notes)
     printer = _start_printer(folder)
-    with watch_programs(limits, str(sheet)):
+    with watch_programs(limits, str(raw)):
         printer.print_html(page.html, path)
     return Printed(f"Chromium {printer.version}", page.notes)
 
