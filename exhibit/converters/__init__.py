@@ -40,8 +40,6 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Download:
-    """A pinned file or archive."""
-
     url: str
     sha256: str
     bytes: int
@@ -122,8 +120,6 @@ class RawDocument:
 
 @dataclass(frozen=True)
 class Quote:
-    """A gold passage as the source gives it."""
-
     filename: str
     text: str | None
     spans: Spans = ()  # the quote's spans in `RawDocument.text`
@@ -166,8 +162,6 @@ class RawRow:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The output of a converter's reader."""
-
     documents: list[RawDocument]
     rows: list[RawRow]
     sha256: dict[str, str]  # checksums of the raw files that determine the content
@@ -245,7 +239,6 @@ class Converter(Protocol):
 
 
 def choose(benchmark: Benchmark, options: Namespace, tally: Tally) -> Benchmark:
-    """Return the benchmark reduced by --split, --max-documents and --answerable-only."""
     split = vars(options).get("split") or "all"
     ours = [row for row in benchmark.rows if split in ("all", row.labels.get("split"))]
     aside = {row.filename for row in benchmark.rows} - {row.filename for row in ours}

@@ -151,7 +151,6 @@ def run(argv: list[str] | None = None) -> int:
 
 
 def _check(argv: list[str]) -> int:
-    """Print how each citation was resolved; return 1 if a citation is unresolved."""
     parser = Parser(prog="exhibit convert cpr --check")
     parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
     add_arguments(parser)

@@ -52,7 +52,6 @@ class RulesFile:
 
     @property
     def kind(self) -> str:
-        """The kind of document that its names state: `CPR`, `PD`, `Court Guide`, or empty."""
         return next(filter(None, map(kind_of, self.names)), "")
 
 
@@ -71,7 +70,6 @@ def load(root: Path, policy: Policy, tally: Tally, *, table: Path | None = None)
 
 
 def _fetch_pages(path: Path, policy: Policy, tally: Tally) -> tuple[list[RulesFile], list[str]]:
-    """Fetch the pages in a list of URLs; return their PDFs, and a line with the checksum of each."""
     lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     pages = fetch_all([line for line in lines if line and not line.startswith("#")], policy=policy)
     report(pages, tally)
@@ -129,7 +127,6 @@ def reference_of(name: str) -> str:
 
 
 def make_source(raw: RawDocument, names: Sequence[str], origin: str) -> RulesFile:
-    """Return a document and the names that citations may use for it: `names`, and the words after their numbers."""
     # the title in an export may be only a number, but the text begins with the whole name
     words = [_LETTER_APART.sub(r"\1\2", name) for name in names]
     after = [name.removeprefix(number).strip(" –—:-") for name in words if (number := reference_of(name))]
@@ -269,7 +266,6 @@ def heading_of(text: str) -> str:
 
 
 def read_candidates(path: Path) -> list[dict[str, str]]:
-    """Return a proposed ground-truth row for each query of exported search results; called in a worker."""
     data = _load_json(path)
     return [
         _make_candidate(question, records)
@@ -369,8 +365,6 @@ _RUNNING_HEAD = re.compile(r"(?:.*\n)?\d{1,4}")
 
 @dataclass(frozen=True)
 class Layout:
-    """A document's text, pages and headings."""
-
     text: str = ""
     pages: Sequence[Span] = ()
     headings: Sequence[RuleHeading] = ()
@@ -453,7 +447,6 @@ def find_citations(truth: str) -> list[RuleCitation]:
 
 
 def read_citation(text: str) -> RuleCitation:
-    """Split a citation into the name of its document or heading, its section, and its pages."""
     document, _, section = text.partition("#page=")
     page = ""
     if _NUMBERS.fullmatch(section.strip()):
@@ -471,7 +464,6 @@ _COURTS = re.compile(rf"\b(?:{'|'.join(sorted(_GUIDES, key=len, reverse=True))})
 
 
 def find_courts(text: str) -> set[str]:
-    """Return the court guides of the courts that a text names."""
     return {_GUIDES[name] for name in _COURTS.findall(normalise_name(text))}
 
 
@@ -617,7 +609,6 @@ class Corpus:
 
 
 def _list_rules(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the document and the number of each rule and paragraph that a citation names, such as `CPR 36.2(1)`."""
     for reference in find_references(name):
         number = ".".join(reference.path[:2])
         if reference.kind == "rule" and len(reference.path) > 1:

@@ -128,7 +128,6 @@ def _materialise_all(
 
 
 def _is_usable(row: RawRow, benchmark: Benchmark, done: dict[str, Done], tally: Tally) -> bool:
-    """Return whether a row can be written; if not, count the row as left out."""
     more = min((name for name in row.files if name not in done), default="")
     labels = [*row.labels.values(), *(label for quote in row.quotes for label in dict(quote.labels).values())]
     words = [row.question, row.answer, *(quote.text for quote in row.quotes), *labels]

@@ -26,7 +26,6 @@ SAMPLE_SENTENCE = "An invented sample: nothing in it comes from the source that 
 
 @guarded("stopped; nothing was written")
 def main(converter: Converter, argv: list[str] | None = None) -> int:
-    """Run a converter's command line: parse the flags, read the source, build the bundle, print a summary table."""
     options = make_parser(converter).parse_args(argv)
     started = time.monotonic()
     with apply_limits(read_limits(options)):
@@ -65,7 +64,6 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
 
 
 def make_parser(converter: Converter) -> argparse.ArgumentParser:
-    """Return a parser with the flags that all converters share and the flags of this converter."""
     info = converter.INFO
     command = "exhibit draft" if info.name == "draft" else f"exhibit convert {info.name}"
     bundle = f"datasets_out/{info.name}"

@@ -31,8 +31,6 @@ Spans = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Task:
-    """A document's file, and the quotes to locate in it; sent to a worker."""
-
     document: RawDocument
     quotes: tuple[Quote, ...]
     path: Path  # the file to read: the official one, or the printed one in the corpus
@@ -76,8 +74,6 @@ NOWHERE = QuotePlace([], [], [], "absent", None)
 
 @dataclass(frozen=True)
 class Done:
-    """A document that was added to the corpus, with the locations of its quotes."""
-
     entry: DocumentEntry
     places: dict[Quote, QuotePlace]
     notes: tuple[str, ...]
@@ -111,7 +107,6 @@ def make_tasks(
 
 
 def materialise(task: Task) -> Done:
-    """Add a document to the corpus, read it, and locate its quotes."""
     raw = task.document
     if isinstance(task.printed, DocumentError):
         raise task.printed

@@ -52,7 +52,6 @@ def open_source(info: DatasetInfo, source: Path | None) -> Iterator[Path]:
 
 
 def parse_csv(text: str, **dialect: Any) -> list[list[str]]:
-    """Return the cells of a delimited text, which may be as long as a contract."""
     usual = csv.field_size_limit(MAX_CELL_CHARS)
     try:
         return list(csv.reader(io.StringIO(text, newline=""), **dialect))
@@ -94,7 +93,6 @@ class Release:
         return data
 
     def read_text(self, path: Path, *, encoding: Literal["utf-8", "utf-8-sig"] = "utf-8-sig") -> str:
-        """Return the text of a file in UTF-8, by default without its BOM."""
         with explain_read_errors(path, SourceError):
             return self.read(path).decode(encoding)
 

@@ -76,7 +76,6 @@ def _find_similar(key: str, left: Mapping[Path, str]) -> list[Path]:
 
 
 def join_names(names: Sequence[str], *, most: int = 3) -> str:
-    """Return names joined as `A, B and C`; a long list ends with a count: `A, B and 5 others`."""
     if len(names) > most:
         names = [*names[: most - 1], f"{len(names) - (most - 1)} others"]
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part) if names else ""

@@ -50,7 +50,6 @@ def find_browser() -> Path | None:
 
 
 def require_browser() -> Path:
-    """Return a browser's executable; raise with instructions if there is none."""
     browser = find_browser()
     if browser is None:
         remedy = "run 'exhibit doctor --fix browser', or set EXHIBIT_BROWSER to a browser's executable"
@@ -75,7 +74,6 @@ def launch_options(folder: Path) -> dict[str, Any]:
 
 @asynccontextmanager
 async def run_browser() -> AsyncIterator[Browser]:
-    """Yield a running Chromium, which is closed at the end of the `async with` block."""
     if not HERE:
         raise ServiceError(NEEDED)
     from playwright.async_api import async_playwright

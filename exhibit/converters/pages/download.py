@@ -50,8 +50,6 @@ _SPECIAL = [
 
 @dataclass(frozen=True)
 class Policy:
-    """The rules for requests to servers, and the limits on their replies."""
-
     allow_private: bool = False
     ignore_robots: bool = False
     delay: float = 0.5  # seconds between two requests to one host
@@ -92,7 +90,6 @@ def is_public(address: str) -> bool:
 
 
 def _addresses_of(host: str, port: int, *, allow_private: bool) -> list[str]:
-    """Return a host's IP addresses; raise if the policy does not allow one of the addresses."""
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -107,8 +104,6 @@ def _addresses_of(host: str, port: int, *, allow_private: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class PageReply:
-    """The final reply of a server for a URL, after redirects."""
-
     url: str
     status: int
     headers: Mapping[str, str]

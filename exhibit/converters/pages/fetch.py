@@ -48,8 +48,6 @@ _RECIPE = 4  # increase it when pages are printed differently: cached files with
 
 @dataclass(frozen=True)
 class UrlLine:
-    """The result of fetching one URL."""
-
     url: str
     filename: str  # the name in the corpus, made from the URL
     path: Path | None = None  # the downloaded or printed PDF
@@ -238,8 +236,6 @@ async def _await_settled(page: Page, timeout: float) -> bool:
 
 
 class _Visit:
-    """A page in the browser, and the replies to its requests."""
-
     def __init__(self, page: Page, downloader: Downloader, reply: PageReply) -> None:
         self._page, self._downloader = page, downloader
         self._reply: PageReply | None = reply  # the page, until the browser has received it

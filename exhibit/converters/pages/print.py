@@ -119,13 +119,11 @@ async def make_pdf(page: Page, margin: str) -> bytes:
 
 
 def describe_printing(printers: Iterable[str]) -> Printing | None:
-    """Return the programs that printed documents, for `bundle.json`; None if no document was printed."""
     names = sorted(set(printers) - {""})
     return Printing(printer=", ".join(names), fonts=text_pdf.read_font_hashes()) if names else None
 
 
 def needs_missing_browser(document: RawDocument) -> bool:
-    """Return whether a document must be printed by a browser, and Playwright is not installed."""
     path = document.original
     return not HERE and path is not None and (path.suffix.lower() in HTML or has_page(path))
 
@@ -178,7 +176,6 @@ def _print(folder: Path, corpus: Path, limits: Limits, raw: RawDocument) -> Prin
 
 
 def make_html(text: str) -> str:
-    """Return an HTML page that shows a plain text with the same lines."""
     return (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><style>{text_pdf.read_style('text')}</style>"
         f"<body><pre>{html.escape(text_pdf.make_printable(text), quote=False)}</pre></body></html>"
@@ -186,7 +183,6 @@ def make_html(text: str) -> str:
 
 
 def _read_page(raw: RawDocument) -> Printable | None:
-    """Return the HTML page from which a document, such as a Word file, is printed; None for plain text."""
     if raw.original is None:
         return None if raw.html is None else Printable(raw.html)
     if raw.original.suffix.lower() in HTML:

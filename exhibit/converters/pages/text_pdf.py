@@ -65,7 +65,6 @@ def make_printable(text: str) -> str:
 
 
 def needs_browser(text: str) -> bool:
-    """Return whether a text contains Chinese, Japanese or Korean, whose fonts this printer cannot embed."""
     return not text.isascii() and _CJK.search(text) is not None
 
 
@@ -76,7 +75,6 @@ def name_printer() -> str:
 
 
 def pdf_of(blocks: Iterable[Block], *, title: str, subject: str = "") -> bytes:
-    """Return a PDF of blocks, one below the other."""
     from reportlab.pdfgen.canvas import Canvas
 
     file = io.BytesIO()
@@ -201,7 +199,6 @@ def _register_face(name: str) -> Any:
 
 
 def _split_runs(line: str, font: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a line, each with a font that has its characters."""
     if line.isascii():
         yield font, line
         return
