@@ -111,7 +111,7 @@ class RawDocument:
     labels: tuple[tuple[str, str], ...] = ()  # labels for `bundle.json`, such as the days of a law's version
 
     def __str__(self) -> str:
-        return str(self.original or self.filename)
+        return str(self.original or self.path or self.filename)
 
     @property
     def file(self) -> Item | None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exhibit.converters import Block
-from exhibit.converters.pages.print import Printer
+from exhibit.converters.pages.chromium import Printer
 from exhibit.converters.pages.text_pdf import pdf_of
 
 _HERE = Path(__file__).parent

@@ -3,19 +3,10 @@
 import pytest
 
 from exhibit.converters import RawDocument
-from exhibit.converters.pages import chromium as browser
-from exhibit.converters.pages.chromium import launch_arguments
-from exhibit.converters.pages.print import Printer, describe_printing, make_html, start_printing
+from exhibit.converters.pages.chromium import Printer, describe_printing, make_html, start_printing
 from exhibit.converters.pages.text_pdf import name_printer, read_font_hashes
 from exhibit.engine import Limits
 from exhibit.evidence import read_document
-
-
-@pytest.mark.parametrize("user", [0, 1000])
-def test_launch_arguments_disable_the_sandbox_for_root_only(monkeypatch, user):
-    monkeypatch.setattr(browser.os, "geteuid", lambda: user)
-    arguments = launch_arguments()
-    assert ("--no-sandbox" in arguments) == (user == 0) and "--disable-background-networking" in arguments
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from exhibit.converters import Block
 from exhibit.converters.civil_procedure.corpus import blocks_of
-from exhibit.converters.pages.print import split_filed_text, strip_filing
+from exhibit.converters.pages.chromium import split_filed_text, strip_filing
 from exhibit.converters.pages.text_pdf import find_font, make_sealed_environment, pdf_of, read_font_hashes
 from exhibit.evidence import fold, read_document
 

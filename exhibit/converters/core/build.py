@@ -3,11 +3,12 @@
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from exhibit.converters import PAST_A_LIMIT, UNREADABLE, Benchmark, DatasetInfo, Label, RawDocument, RawRow, Tally
 from exhibit.converters.core.documents import NOWHERE, Done, QuotePlace, make_tasks, materialise, settle_pages
-from exhibit.converters.pages.print import describe_printing, start_printing
+from exhibit.converters.pages.chromium import describe_printing, start_printing
 from exhibit.engine import Engine, open_engine, read_limits, track
 from exhibit.evidence.locate import is_ambiguous
 from exhibit.evidence.scan import read_ocr_flags
@@ -105,15 +106,16 @@ def _materialise_all(
             tally.fault("document's name is not UTF-8; rename it", escape_surrogates(raw.filename), item=raw.file)
     done: dict[str, Done] = {}
     with start_printing(corpus, read_limits(options)) as press:
-        work = make_tasks(documents, benchmark.rows, corpus, press=press, ocr=read_ocr_flags(options), texts=texts)
-        outcomes = track(engine.map(materialise, work), total=len(documents), label="documents")
+        work = partial(materialise, corpus, texts, read_ocr_flags(options))
+        tasks = make_tasks(documents, benchmark.rows, press)
+        outcomes = track(engine.map(work, tasks), total=len(documents), label="documents")
         for raw, outcome in zip(documents, outcomes, strict=True):
             name, error = raw.filename, outcome.error
             if isinstance(error, ServiceError):
                 raise error  # the store is unreachable, and the document is not to blame
             if error is not None:
                 reason = PAST_A_LIMIT if isinstance(error, LimitError) else UNREADABLE
-                line = f"{name}: {str(error).removeprefix(f'{raw.original or raw.path or name}: ')}"
+                line = f"{name}: {str(error).removeprefix(f'{raw}: ')}"
                 tally.fault(reason, line, item=raw.file)
                 tally.leave_out_all(reason, [item for item in raw.items if item.kind == "rows"], more=line)
                 remove_below(corpus, name)

@@ -23,9 +23,8 @@ from urllib.parse import urldefrag, urlparse, urlsplit
 
 from exhibit.converters import Item, Tally
 from exhibit.converters.core.source import key_by_name
-from exhibit.converters.pages.chromium import import_browser_error, run_browser
+from exhibit.converters.pages.chromium import import_browser_error, make_html, make_pdf, run_browser
 from exhibit.converters.pages.download import DISALLOWED, USER_AGENT, Downloader, FetchError, PageReply, Policy, flaw_of
-from exhibit.converters.pages.print import make_html, make_pdf
 from exhibit.engine import track
 from exhibit.runtime.command import parse_positive, parse_seconds
 from exhibit.schemas.errors import SourceError
