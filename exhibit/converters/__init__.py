@@ -84,7 +84,7 @@ def list_questions(text: str) -> dict[str, str]:
     return dict(line.strip().split(" = ", 1) for line in lines if line.strip())
 
 
-# only these licences, which are known as open, allow copies of the documents
+# only licences known as open allow copies of the documents
 _OPEN = re.compile(r"cc0-1\.0|cc-by(-sa)?-\d\.\d|mit|apache-2\.0|bsd-[23]-clause|odc-by|pddl|unlicense")
 
 CC_BY = Licence(
@@ -198,9 +198,11 @@ class Tally:
     ) -> None:
         """Count all items of a document or a question as left out; if it has no items, count `name`."""
         count = self.fault if fault else self.leave_out
-        for item in items or ([None] if name else []):
-            whose = item.name if item else name
-            count(reason, f"{whose}: {more}" if more else whose, item=item)
+        detail = f": {more}" if more else ""
+        for item in items:
+            count(reason, f"{item.name}{detail}", item=item)
+        if name and not items:
+            count(reason, f"{name}{detail}")
 
     def fault(self, reason: str, name: str, *, item: Item | None = None) -> None:
         """Count a faulty item of the source as left out; with --strict, raise SourceError instead."""

@@ -418,7 +418,6 @@ def _find_end(document: Document, span: Span) -> int:
 
 # ---------------------------------------------------------------- citations in square brackets
 
-MAX_CITATION_CHARS = 500  # the longest in the real question file has 117
 _NUMBERS = re.compile(r"[\d\s,;–-]+")
 _PAGES = re.compile(r"(?<!\s)\s*+(?:[,;]\s*+)?\(?\b(?:pp?\.|pages?)\s*(\d[\d\s,–-]*+)\)?\s*$", re.IGNORECASE)
 _ENDED = re.compile(r"(?:[.!?:;][\"'”’)]*|\])\s*$")
@@ -441,7 +440,7 @@ def find_citations(truth: str) -> list[RuleCitation]:
         text = " ".join(match.group(1).split())
         # a citation follows a sentence, or contains a title of several words
         titled = re.match(r"[A-Z].*\s", text) or "#page=" in text or _ENDED.search(truth[: match.start()])
-        if len(text) <= MAX_CITATION_CHARS and titled and re.search(r"[A-Za-z]{2}", text):
+        if len(text) <= 500 and titled and re.search(r"[A-Za-z]{2}", text):
             by_name.setdefault(normalise_name(text), read_citation(text))
     return list(by_name.values())
 
@@ -472,7 +471,6 @@ def find_courts(text: str) -> set[str]:
 Method = Literal["exact", "normalised", "section"]
 _NO_DOCUMENT = "names no document of the corpus"
 MAX_WHOLE_CHARS = 25_000  # about ten printed pages: if a longer document is cited as a whole, its gold has no location
-_MAX_PAGES = 5  # most pages of a cited section: a longer range only names its start
 
 
 class Resolution(NamedTuple):
@@ -599,7 +597,7 @@ class Corpus:
         start, end = 0, len(layout.text)
         pages = [int(number) for number in re.findall(r"(?<!\d)\d{1,9}(?!\d)", page)]
         if pages and layout.pages:
-            spans = layout.pages[pages[0] - 1 : min(max(pages), pages[0] + _MAX_PAGES - 1)]
+            spans = layout.pages[pages[0] - 1 : min(max(pages), pages[0] + 4)]  # a longer range only names its start
             start, end = (spans[0].start, spans[-1].end) if spans else (0, 0)
         elif end > MAX_WHOLE_CHARS:
             return Resolution(source, how)

@@ -65,7 +65,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
             documents=[done[name].entry for name in sorted(done)],
             files={},
             tool=Tool(name="exhibit-rag", version=__version__),
-            options=list_content_options(options),
+            options=_list_content_options(options),
             draft=benchmark.draft,
             printing=describe_printing(document.printer for document in done.values()),
         )
@@ -185,8 +185,7 @@ def _note_gold(row: RawRow, places: Sequence[QuotePlace], tally: Tally) -> None:
             tally.note("accepted alternative not located, or ambiguous", f"{row.name}: {accepted} in {quote.filename}")
 
 
-def list_content_options(options: Namespace) -> dict[str, Label]:
-    """Return the options of a conversion that affect the bundle's content, to record them in bundle.json."""
+def _list_content_options(options: Namespace) -> dict[str, Label]:
     chosen = {name: value for name, value in sorted(vars(options).items()) if name not in _MACHINE_OPTIONS}
     if (ocr := read_ocr_flags(options)) is None:
         return {name: value for name, value in chosen.items() if not name.startswith("ocr")}

@@ -16,7 +16,6 @@ from exhibit.hub.card import find_sample
 from exhibit.runtime.command import Parser, add_json, align_rows, guarded, parse_positive, print_results
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import HOWS, BundleInfo
-from exhibit.schemas.review import read_patch
 from exhibit.storage.atomic import make_scratch_folder, replace_folder
 from exhibit.storage.locations import Location, check_out, parse_location
 
@@ -43,8 +42,6 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
     check_engine(options.engine)
     out = check_out(options.out, force=options.force)
     patches = [find_patch(name, converter.INFO) for name in options.patch]
-    for path in patches:
-        read_patch(path)  # a fault is reported before the work starts
     with open_source(converter.INFO, options.source) as source:
         benchmark = choose(converter.read(source, options, tally), options, tally)
         if not benchmark.rows and not converter.INFO.corpus_only:
@@ -66,18 +63,16 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
 def make_parser(converter: Converter) -> argparse.ArgumentParser:
     info = converter.INFO
     command = "exhibit draft" if info.name == "draft" else f"exhibit convert {info.name}"
-    bundle = f"datasets_out/{info.name}"
     about = (info.benchmark, info.summary, f"The source must contain {info.expects}.", info.by_hand)
     source = "[--source DIR|ZIP]" if info.downloads else "--source PATH"
-    examples = [f"{command} --out {bundle}"] if info.downloads else []
     sample = "contracts" if info.name == "draft" else f"samples/{info.name}"
-    examples += [f"{command} --source {sample} --out {bundle} --force", f"exhibit validate {bundle}"]
     parser = Parser(
         prog=command,
         usage=f"{command} --out DIR {source} [flags]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="\n\n".join(textwrap.fill(part, 80) for part in about if part),
-        epilog="\n  ".join(["examples:", *examples]) + f"\n\nlicence of the source: {info.licence.name}. {info.url}",
+        epilog=f"""example:\n  {command} --source {sample} --out datasets_out/{info.name} --force\n
+licence of the source: {info.licence.name}. {info.url}""",
     )
     downloaded = "the raw benchmark (default: the official release, downloaded once and cached)"
     add = parser.add_argument

@@ -75,8 +75,7 @@ class Release:
             for pattern in patterns:
                 paths = sorted(path for path in search(pattern) if "__MACOSX" not in path.parts)
                 if len(paths) > 1:
-                    first, second = paths[:2]
-                    raise SourceError(f"{source}: several files match {pattern}: {first} and {second}; remove one")
+                    raise SourceError(f"{source}: {paths[0]} and {paths[1]} both match {pattern}; remove one")
                 if paths:
                     return paths[0]
         raise SourceError(f"{source}: no {patterns[0]} in it; expected {self.info.expects}")

@@ -15,8 +15,6 @@ from exhibit.storage.cache import find_cache_folder
 
 MIN_NAME_CHARS = 20  # fewest characters of a name that may match as a part of a longer name
 LETTERS_PER_SLIP = 10  # one misspelling is allowed for each ten letters
-MAX_TITLE_CHARS = 200  # a model's reply may contain more text
-PROMPT_CHARS = 4000  # characters of the first page, which has the title
 
 _PROMPT = """Here is the beginning of a legal document. Reply with a title for it and nothing else: the kind of \
 document, then "between" and the names of the parties. At most 15 words, no quotation marks.
@@ -90,15 +88,15 @@ def choose_unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, s
     """Choose for each document the first of its candidate titles that is unique."""
     level = dict.fromkeys(candidates, 0)
     while True:
-        chosen = {name: titles[min(level[name], len(titles) - 1)] for name, titles in candidates.items()}
+        chosen = {name: titles[level[name]] for name, titles in candidates.items()}
         counts = Counter(title.casefold() for title in chosen.values())
         clashing = {name for name, title in chosen.items() if counts[title.casefold()] > 1}
-        if not any(level[name] < len(candidates[name]) - 1 for name in clashing):
-            break
-        for name in clashing:
+        vague = [name for name in clashing if level[name] < len(candidates[name]) - 1]
+        if not vague:
+            # file names with equal stems differ only in the suffix
+            return {name: f"{title} ({name})" if name in clashing else title for name, title in chosen.items()}
+        for name in vague:
             level[name] += 1
-    # file names with equal stems differ only in the suffix
-    return {name: f"{title} ({name})" if name in clashing else title for name, title in chosen.items()}
 
 
 def read_own_title(path: Path) -> str:
@@ -114,10 +112,10 @@ def ask_titles(texts: Mapping[str, str]) -> dict[str, str]:
     model = os.environ.get("OPENAI_MODEL") or "gpt-4o-mini"
     module, _ = load_plugin("exhibit.models.llms", "openai")
     llm: LLM = module.open(model, {"cache": find_cache_folder() / "titles"})
-    prompts = [Prompt(_PROMPT.format(filename=name, text=text[:PROMPT_CHARS])) for name, text in texts.items()]
+    prompts = [Prompt(_PROMPT.format(filename=name, text=text[:4000])) for name, text in texts.items()]
     titles = {}
     for name, reply in zip(texts, llm.complete(prompts, max_tokens=100, temperature=0.0), strict=True):
-        titles[name] = " ".join(reply.text.split()).strip(" \"'“”.")[:MAX_TITLE_CHARS]
+        titles[name] = " ".join(reply.text.split()).strip(" \"'“”.")[:200]
         if not titles[name]:
             reason = reply.error or f"{model} gave an empty title"
             raise ServiceError(f"no title for {name}: {reason}; run the command again: finished titles are stored")

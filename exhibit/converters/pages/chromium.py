@@ -65,18 +65,14 @@ def find_browser() -> Path | None:
     return next((Path(path) for path in known if Path(path).is_file()), None)
 
 
-def require_browser() -> Path:
+def launch_options(folder: Path) -> dict[str, Any]:
+    """Return the launch options of a browser for printing; `folder` is the folder for its configuration."""
     browser = find_browser()
     if browser is None:
         remedy = "run 'exhibit doctor --fix browser', or set EXHIBIT_BROWSER to a browser's executable"
         raise ServiceError(f"no Chromium found to print documents with; {remedy}")
-    return browser
-
-
-def launch_options(folder: Path) -> dict[str, Any]:
-    """Return the launch options of a browser for printing; `folder` is the folder for its configuration."""
     return {
-        "executable_path": require_browser(),
+        "executable_path": browser,
         "args": [*FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND"],
         "env": text_pdf.make_sealed_environment(folder),
         "proxy": {"server": "http://nowhere.invalid:9", "bypass": "<-loopback>"},
@@ -133,7 +129,7 @@ def main() -> int:
             lines = re.findall(r"^\w*Error: .*", done.stdout + done.stderr, re.MULTILINE)
             problem = f"Playwright's Chromium cannot be installed: {lines[0] if lines else f'exit {done.returncode}'}"
             raise ServiceError(f"{problem}; install Chromium, or set EXHIBIT_BROWSER to the executable of one")
-    print(f"{require_browser()}, {len(fonts)} fonts")
+    print(f"{find_browser()}, {len(fonts)} fonts")
     return 0
 
 
@@ -151,8 +147,6 @@ _HEADERS = {
         "sandbox; default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline' data:; "
         "frame-src data:; object-src data:"
     ),
-    "x-dns-prefetch-control": "off",
-    "referrer-policy": "no-referrer",
 }
 _WHOLE_PAGE = "@page { margin: 0 } body { margin: 0 } img.scan { width: 210mm; height: 297mm; object-fit: contain }"
 # EDGAR wraps each document of a filing in tags, which are not part of the document; page ends are also tags
@@ -191,6 +185,14 @@ class Printer:
         write_whole(path, data)
 
     async def _print_html(self, html: bytes) -> bytes:
+        async def answer_request(route: Route) -> None:
+            request = route.request
+            if request.url == _ADDRESS and request.frame.parent_frame is None and request.is_navigation_request():
+                await route.fulfill(status=200, headers=_HEADERS, body=html)
+            else:
+                # an aborted navigation leaves the page unchanged; a failed navigation does not
+                await route.abort("aborted")
+
         # a new page for each document, so that refreshes and timers cannot affect another document
         page = await self._browser.new_page(
             offline=True,
@@ -199,21 +201,12 @@ class Printer:
             timezone_id="UTC",
             user_agent="exhibit-rag",  # written into the PDF; the browser's own name contains the system's
         )
-        await page.route("**/*", partial(_answer_request, html))
+        await page.route("**/*", answer_request)
         # the item's own limit applies: `page.pdf` has no timeout
         await page.goto(_ADDRESS, wait_until="load", timeout=0)
         data = await make_pdf(page, "22mm")
         await page.close()
         return data
-
-
-async def _answer_request(html: bytes, route: Route) -> None:
-    """Answer the browser's request for the document with its HTML, and abort all other requests."""
-    request = route.request
-    if request.url == _ADDRESS and request.frame.parent_frame is None and request.is_navigation_request():
-        await route.fulfill(status=200, headers=_HEADERS, body=html)
-    else:
-        await route.abort("aborted")  # an aborted navigation leaves the page unchanged; a failed navigation does not
 
 
 async def make_pdf(page: Page, margin: str) -> bytes:

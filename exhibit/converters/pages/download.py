@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from http.client import responses
@@ -69,14 +70,12 @@ class FetchError(http.HttpError):
 
 def flaw_of(url: str) -> str | None:
     """Return why a string is not an acceptable web address; None if it is."""
-    try:
+    with suppress(httpx.InvalidURL, ValueError):
         parsed = httpx.URL(url)
         urlsplit(url).port  # noqa: B018  # the names are read with it, and it is stricter about some hosts
-    except (httpx.InvalidURL, ValueError):
-        return "not a web address"
-    if parsed.scheme not in {"http", "https"} or not parsed.host:
-        return "not a web address"
-    return "a user name or password in the address" if parsed.userinfo else None
+        if parsed.scheme in {"http", "https"} and parsed.host:
+            return "a user name or password in the address" if parsed.userinfo else None
+    return "not a web address"
 
 
 def is_public(address: str) -> bool:

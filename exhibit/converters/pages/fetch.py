@@ -1,8 +1,7 @@
 """Downloads URLs as PDFs: the publisher's PDF if there is one, else the page printed by Chromium.
 
-`fetch_all` never raises for a bad page: the result for each URL has a path or a reason. Fetched files stay in a folder,
-so that the next run requests only the missing files. Chromium is started anew for each page and has no network access.
-Our own client, which connects only to checked addresses, fetches what a page requests and passes it to the browser.
+Fetched files are stored, so that the next run requests only the missing files. Chromium is started anew for each page
+and has no network access: our own client, which connects only to checked addresses, fetches what a page requests.
 """
 
 from __future__ import annotations
@@ -21,11 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urlparse, urlsplit
 
+from tqdm import tqdm
+
 from exhibit.converters import Item, Tally
 from exhibit.converters.core.source import key_by_name
 from exhibit.converters.pages.chromium import import_browser_error, make_html, make_pdf, run_browser
 from exhibit.converters.pages.download import DISALLOWED, USER_AGENT, Downloader, FetchError, PageReply, Policy, flaw_of
-from exhibit.engine import track
 from exhibit.runtime.command import parse_positive, parse_seconds
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import LONGEST_NAME
@@ -162,20 +162,13 @@ async def _fetch_missing(names: Mapping[str, str], folder: Path, policy: Policy)
                 return _save(folder, *await _print_web_page(line, reply, downloader, timeout=policy.timeout))
             except FetchError as error:
                 return UrlLine(line.url, line.filename, reason=error.reason, detail=error.detail, status=error.status)
+            finally:
+                bar.update()
 
-    pages: dict[str, UrlLine] = {}
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(MAX_THREADS))
-    with closing(Downloader(policy)) as downloader:
-        tasks = [asyncio.create_task(fetch(UrlLine(url, name))) for url, name in names.items()]
-        try:
-            for done in track(asyncio.as_completed(tasks), total=len(tasks), label="fetching", unit="page"):
-                line = await done
-                pages[line.url] = line
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-    return pages
+    with closing(Downloader(policy)) as downloader, tqdm(desc="fetching", total=len(names), disable=None) as bar:
+        lines = await asyncio.gather(*(fetch(UrlLine(url, name)) for url, name in names.items()))
+    return {line.url: line for line in lines}
 
 
 # the server's headers that change how a page looks; Content-Disposition would make it a download
