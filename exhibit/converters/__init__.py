@@ -20,8 +20,6 @@ ItemKind = Literal["files", "rows"]
 UNREADABLE = "document cannot be read"
 PAST_A_LIMIT = "document exceeds a limit of time, memory or nesting"
 BEYOND = "beyond --max-documents"
-IMPOSSIBLE = "no answer in the document (--answerable-only)"
-OTHER_SPLIT = "part of another split (--split)"
 
 
 class Block(NamedTuple):
@@ -252,9 +250,9 @@ def choose(benchmark: Benchmark, options: Namespace, tally: Tally) -> Benchmark:
     rows = []
     for row in benchmark.rows:
         if split not in ("all", row.labels.get("split")):
-            tally.leave_out_all(OTHER_SPLIT, row.items, name=row.name)
+            tally.leave_out_all("part of another split (--split)", row.items, name=row.name)
         elif row.is_impossible and options.answerable_only:
-            tally.leave_out_all(IMPOSSIBLE, row.items, name=row.name)
+            tally.leave_out_all("no answer in the document (--answerable-only)", row.items, name=row.name)
         elif options.max_documents is not None and not names.issuperset(row.files):
             tally.leave_out_all(BEYOND, row.items, name=row.name)
         else:

@@ -20,8 +20,8 @@ from exhibit.converters.civil_procedure.corpus import (
     read_candidates,
     read_string,
 )
+from exhibit.converters.core.build import SHIPPED
 from exhibit.converters.core.command import main
-from exhibit.converters.core.patches import SHIPPED
 from exhibit.converters.core.source import Release, open_source
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.records import read_records
@@ -42,11 +42,8 @@ INFO = DatasetInfo(
         name="MIT (questions); Crown copyright (rules and court guides)",
         url="https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/",
         redistributable=False,
-        note=(
-            "The questions are under the MIT licence. The Rules and practice directions are Crown copyright, "
-            "usually offered under the Open Government Licence v3.0; a court guide may have its own terms, "
-            "which the source does not state. Check these terms before you share the documents."
-        ),
+        note="The questions are under the MIT licence. Rules and practice directions are Crown copyright, usually under"
+        " the Open Government Licence v3.0; a court guide may have other terms. Check them before you share documents.",
     ),
     url="https://www.justice.gov.uk/courts/procedure-rules/civil",
     version="as given",
@@ -60,7 +57,7 @@ INFO = DatasetInfo(
         - Citations quote nothing: the gold is the section under the cited heading or number, up to the next heading of
           the same or a higher level, which may be longer than the answer.
         - A document that is cited as a whole is one section if it has at most 25,000 characters (about ten pages); a
-          longer one is a file name without text, and counts for document metrics only.
+          longer one counts for document metrics only.
         - A citation is matched by a document's name (exact), by its name without case, punctuation and abbreviation
           (normalised), or by a heading in any document (section): gold.jsonl states which.
         - A citation that names no document, or may name several, gives no context and is listed in bundle.json.
@@ -74,10 +71,8 @@ _NOT_FOUND = "cited section is not found in the document: it counts for document
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_fetch_arguments(parser)
-    documents = (
-        "a folder with JSON exports or PDFs, one of these files, or a list of URLs, one on each line; shipped: "
-        "the list that comes with the converter (default: the source's folder)"
-    )
+    documents = "a folder of JSON exports or PDFs, such a file, or a list of URLs; shipped: that of the converter "
+    documents += "(default: the source's folder)"
     parser.add_argument("--documents", type=Path, metavar="DIR|FILE|urls.txt", help=documents)
     check = "instead of --out: print each citation's document, and write nothing; exit 1 if a citation has no document"
     parser.add_argument("--check", action="store_true", default=SUPPRESS, help=check)

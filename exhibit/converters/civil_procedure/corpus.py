@@ -192,7 +192,9 @@ def _join_chunks(records: Iterable[Record]) -> str:
         chunks = record.get("chunks")  # if a record has chunks, its content repeats only the first
         for part in chunks if isinstance(chunks, list) and chunks else [record]:
             number = _CHUNK_ID.search(read_string(part, "id"))
-            numbered.append((int(number[1]) if number else 0, _cut_body(read_string(part, "content"))))
+            numbered.append(
+                (int(number[1]) if number else 0, _CHUNK_HEAD.sub("", read_string(part, "content")).strip())
+            )
     return "\n\n".join(text for _, text in sorted(numbered, key=lambda pair: pair[0]) if text)
 
 
@@ -219,10 +221,6 @@ def read_string(record: Record, *names: str) -> str:
 
 def _make_key(record: Record) -> str:
     return _CHUNK_ID.sub("", read_string(record, "parent_id", "id")) or read_string(record, "sourcefile", "document")
-
-
-def _cut_body(content: str) -> str:
-    return _CHUNK_HEAD.sub("", content).strip()
 
 
 def restore_full_name(name: str, section: str) -> str:
@@ -262,9 +260,6 @@ def heading_of(text: str) -> str:
     return first if len(first) <= 2 * _MAX_HEADING_CHARS and "\n" not in first else ""
 
 
-# ---------------------------------------------------------------- questions from exported searches
-
-
 def read_candidates(path: Path) -> list[dict[str, str]]:
     data = _load_json(path)
     return [
@@ -283,7 +278,7 @@ def _make_candidate(question: str, records: list[Record]) -> dict[str, str]:
         full = restore_full_name(_make_key(record), section)
         names.append(reference_of(full) or full)
         cited.append(names[-1] if section in {"", names[-1]} else f"{names[-1]}#page={section}")
-    text = re.sub(r"^-+$", "", _cut_body(read_string(records[0], "content")), flags=re.MULTILINE)
+    text = re.sub(r"^-+$", "", _CHUNK_HEAD.sub("", read_string(records[0], "content")), flags=re.MULTILINE)
     excerpt = shorten(text, 600, placeholder=" …")
     # square brackets mark citations
     brackets = str.maketrans("[]", "()")
@@ -347,9 +342,6 @@ def list_splits(text: str) -> list[tuple[str, str]]:
     return [
         (text[: m.start()].strip(), text[m.end() :].strip()) for m in _BETWEEN.finditer(text) if m.end() < len(text)
     ]
-
-
-# ---------------------------------------------------------------- headings and sections
 
 
 class RuleHeading(NamedTuple):
@@ -455,8 +447,6 @@ def read_citation(text: str) -> RuleCitation:
             page = pages[1].strip(" ,–-")
     return RuleCitation(text, _PAGES.sub("", document).strip(), _PAGES.sub("", section).strip(), page)
 
-
-# ---------------------------------------------------------------- the map of court guides
 
 _GUIDES = {name: guide for guide, names in read_beside(__file__).items() for name in names}
 _COURTS = re.compile(rf"\b(?:{'|'.join(sorted(_GUIDES, key=len, reverse=True))})\b")

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from exhibit.converters import PAST_A_LIMIT, UNREADABLE, Converter, Tally, choose
-from exhibit.converters.core.build import build, make_card_text
-from exhibit.converters.core.patches import apply_patches, find_patch
+from exhibit.converters.core.build import apply_patches, build, find_patch, make_card_text
 from exhibit.converters.core.source import open_source
 from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
 from exhibit.evidence.scan import add_ocr_arguments

@@ -251,10 +251,8 @@ class Finder:
 
 
 def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally) -> None:
-    """Keep only the locations of each quote that are on the page that the source states.
-
-    Quotes that are on only one of the two possible pages show whether the source counts pages from 0 or from 1.
-    """
+    """Keep only the locations of each quote that are on the page that the source states."""
+    # quotes that are on only one of the two possible pages show whether the source counts pages from 0 or from 1
     stated = [quote for quote in dict.fromkeys(quotes) if quote.page is not None]
     fits = [[place is not None for place in done[quote.filename].places[quote].on_page] for quote in stated]
     votes = Counter(fit.index(True) for fit in fits if sum(fit) == 1)

@@ -25,10 +25,9 @@ File name: {filename}
 
 
 def pair_files(names: Sequence[str], paths: Iterable[Path]) -> tuple[dict[int, Path], list[int]]:
-    """Assign to each name the file with the same name, with a shorter or longer form of it, or with a similar name.
+    """Return the file of each name, by the name's index, and the indexes of names whose file has only a similar name.
 
-    Each rule is tried on all names before the next rule. Return the file of each name, by the index of the name, and
-    the indexes of the names whose file has only a similar name.
+    Each rule (the same name, a shorter or longer form, a similar name) is tried on all names before the next rule.
     """
     left = {path: make_file_key(path.name) for path in paths}
     keys = [make_file_key(name) for name in names]

@@ -43,10 +43,6 @@ NEEDED = (
 )
 HERE = importlib.util.find_spec("playwright") is not None
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
-_MAC = (
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-)
 # flags that stop background requests
 FLAGS = re.findall(r"^--.*", Path(__file__).with_suffix(".txt").read_text(encoding="ascii"), re.MULTILINE)
 
@@ -56,13 +52,13 @@ def find_browser() -> Path | None:
     chosen = os.environ.get("EXHIBIT_BROWSER") or next(filter(None, map(find_program, _NAMES)), None)
     if chosen:
         return Path(chosen)
-    known = list(_MAC)
     if HERE:
         from playwright.sync_api import sync_playwright
 
         with suppress(Exception), sync_playwright() as playwright:  # Playwright's driver may fail with any error
-            known.append(playwright.chromium.executable_path)
-    return next((Path(path) for path in known if Path(path).is_file()), None)
+            path = Path(playwright.chromium.executable_path)
+            return path if path.is_file() else None
+    return None
 
 
 def launch_options(folder: Path) -> dict[str, Any]:
@@ -194,12 +190,9 @@ class Printer:
                 await route.abort("aborted")
 
         # a new page for each document, so that refreshes and timers cannot affect another document
+        # the user agent is written into the PDF, and the browser's own contains the system's name
         page = await self._browser.new_page(
-            offline=True,
-            java_script_enabled=False,
-            locale="en-GB",
-            timezone_id="UTC",
-            user_agent="exhibit-rag",  # written into the PDF; the browser's own name contains the system's
+            offline=True, java_script_enabled=False, locale="en-GB", timezone_id="UTC", user_agent="exhibit-rag"
         )
         await page.route("**/*", answer_request)
         # the item's own limit applies: `page.pdf` has no timeout

@@ -29,6 +29,7 @@ MAX_REDIRECTS = 10  # browsers follow twenty, and pages need one or two
 MAX_ROBOTS_BYTES = 500 << 10  # most bytes of robots.txt: RFC 9309 requires at least this many
 
 Kind = Literal["pdf", "html", "text"]
+NO_ADDRESS = "not a web address"
 DISALLOWED = "robots.txt forbids this page (--ignore-robots)"
 TOO_LARGE = "too large (--max-bytes)"
 _REASONS = {
@@ -36,7 +37,6 @@ _REASONS = {
     http.HttpError: "the connection failed",
 }  # fmt: skip
 _HTML = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
-_ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
 # headers of a reply that are wrong after its body was read and decoded
 _UNDONE = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"})
 _OURS = frozenset({"accept-encoding", "host", "connection"})  # headers that our client sets itself
@@ -75,7 +75,7 @@ def flaw_of(url: str) -> str | None:
         urlsplit(url).port  # noqa: B018  # the names are read with it, and it is stricter about some hosts
         if parsed.scheme in {"http", "https"} and parsed.host:
             return "a user name or password in the address" if parsed.userinfo else None
-    return "not a web address"
+    return NO_ADDRESS
 
 
 def is_public(address: str) -> bool:
@@ -140,7 +140,8 @@ class Downloader:
         self._policy, self._stopped = policy, threading.Event()
         look_up = cache(partial(_addresses_of, allow_private=policy.allow_private))  # resolve each host once
         self._addresses: http.AddressPolicy = lambda host, port: look_up(host.strip("[]").lower(), port)
-        headers = {"User-Agent": USER_AGENT, "Accept": _ACCEPT}
+        accept = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
+        headers = {"User-Agent": USER_AGENT, "Accept": accept}
         self._http = http.HttpClient(headers, connections=64, policy=self._addresses)
         self._hosts: dict[str, Host] = {}
 

@@ -187,12 +187,9 @@ async def _print_web_page(
     async with run_browser() as browser:
         try:
             async with asyncio.timeout(2 * timeout):
+                agent = f"Mozilla/5.0 (compatible; {USER_AGENT})"
                 context = await browser.new_context(
-                    user_agent=f"Mozilla/5.0 (compatible; {USER_AGENT})",
-                    locale="en-GB",
-                    timezone_id="UTC",
-                    service_workers="block",
-                    accept_downloads=False,
+                    user_agent=agent, locale="en-GB", timezone_id="UTC", service_workers="block", accept_downloads=False
                 )
                 page = await context.new_page()
                 visit = _Visit(page, downloader, reply)

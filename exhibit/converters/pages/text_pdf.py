@@ -1,7 +1,4 @@
-"""Prints plain text to PDF in this process, with ReportLab: no browser, and the same bytes on every machine.
-
-Lines end where the source ends them. The file is not compressed: the output of a compressor depends on its version.
-"""
+"""Prints plain text to PDF in this process, with ReportLab: no browser, and the same bytes on every machine."""
 
 from __future__ import annotations
 
@@ -78,6 +75,7 @@ def pdf_of(blocks: Iterable[Block], *, title: str, subject: str = "") -> bytes:
     from reportlab.pdfgen.canvas import Canvas
 
     file = io.BytesIO()
+    # without compression: the output of a compressor depends on its version
     canvas = Canvas(file, pagesize=_A4, pageCompression=0, invariant=1)
     canvas.setTitle(make_printable(title))
     canvas.setAuthor("")
