@@ -5,8 +5,7 @@ exhibit convert cpr --source FOLDER --out datasets_out/cpr
 
 import json
 import sys
-from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections import Counter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from exhibit.converters.civil_procedure.corpus import (
 )
 from exhibit.converters.core.build import SHIPPED
 from exhibit.converters.core.command import main
-from exhibit.converters.core.source import Release, open_source
+from exhibit.converters.core.source import Release
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.records import read_records
 from exhibit.engine import run_in_worker
@@ -64,18 +63,12 @@ INFO = DatasetInfo(
         - Answers hold for the text in the corpus, not for the law of today.""",
 )
 
-_UNRESOLVED = "unresolved citation, which gives the question no context"
-_NAMED = "citation of a whole document longer than ten pages: it counts for document metrics only"
-_NOT_FOUND = "cited section is not found in the document: it counts for document metrics only"
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_fetch_arguments(parser)
     documents = "a folder of JSON exports or PDFs, such a file, or a list of URLs; shipped: that of the converter "
     documents += "(default: the source's folder)"
     parser.add_argument("--documents", type=Path, metavar="DIR|FILE|urls.txt", help=documents)
-    check = "instead of --out: print each citation's document, and write nothing; exit 1 if a citation has no document"
-    parser.add_argument("--check", action="store_true", default=SUPPRESS, help=check)
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
@@ -120,14 +113,16 @@ def _quote(id: int, citation: RuleCitation, found: Resolution, tally: Tally) -> 
     """Return the cited section as gold, else the whole document; None if the document of the citation is unknown."""
     name = f"question {id}: [{citation.text}]"
     if found.source is None:
-        tally.note(_UNRESOLVED, f"{name} {found.reason}", fault=True)
+        tally.note("unresolved citation, which gives the question no context", f"{name} {found.reason}", fault=True)
         return None
     section = citation.document if found.how == "section" else citation.section
     stated = {"citation": citation.text, "section": section, "page": citation.page, "resolved": found.how}
     labels = tuple((label, value) for label, value in stated.items() if value)
     filename = found.source.raw.filename
     if found.span is None:
-        tally.note(_NOT_FOUND if section else _NAMED, f"{name} -> {filename}")
+        whole = "citation of a whole document longer than ten pages"
+        what = "cited section is not found in the document" if section else whole
+        tally.note(f"{what}: it counts for document metrics only", f"{name} -> {filename}")
         return Quote(filename, None, labels=labels)
     labels += (("heading", found.heading),)
     return Quote(filename, found.text, (found.span,), labels, score=found.score, section=True)
@@ -135,51 +130,24 @@ def _quote(id: int, citation: RuleCitation, found: Resolution, tally: Tally) -> 
 
 @guarded("stopped; nothing was written")
 def run(argv: list[str] | None = None) -> int:
-    """Run the converter; `--check` checks citations, `--from-search` proposes questions from exported searches."""
-    modes = Parser(add_help=False)
-    modes.add_argument("--check", action="store_true")
-    modes.add_argument("--from-search", type=Path, nargs="+")
-    wanted, arguments = modes.parse_known_args(argv)
-    if wanted.from_search:
-        return _from_search(wanted.from_search, arguments)
-    return _check(arguments) if wanted.check else main(sys.modules[__name__], argv)
-
-
-def _check(argv: list[str]) -> int:
-    parser = Parser(prog="exhibit convert cpr --check")
-    parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
-    add_arguments(parser)
-    parser.set_defaults(max_documents=None)
-    options, tally = parser.parse_args(argv), Tally()
-    with open_source(INFO, options.source) as source:
-        cited = [(row.id, quote) for row in read(source, options, tally).rows for quote in row.quotes]
-    counts = Counter[Label]()
-    for id, quote in cited:
-        labels = dict(quote.labels)
-        counts[labels["resolved"]] += 1
-        print(f"question {id}: [{labels['citation']}] {labels['resolved']}: {quote.filename}")
-    unresolved = tally.noted.get(_UNRESOLVED, [])
-    found = ", ".join(f"{counts[how]} {how}" for how in ("exact", "normalised", "section"))
-    print(*unresolved, f"{len(cited) + len(unresolved)} citations: {found}, {len(unresolved)} unresolved", sep="\n")
-    print(f"{sum(quote.section for _, quote in cited)} of the {len(cited)} resolved citations point to a section")
-    return 1 if unresolved else 0
-
-
-def _from_search(exports: list[Path], argv: list[str]) -> int:
-    """Write a proposed ground-truth row for each query, which a person then edits; --force overwrites a file."""
-    parser = Parser(prog="exhibit convert cpr --from-search EXPORT.json …")
+    """Run the converter; with `--from-search`, write a proposed question for each query of exported searches."""
+    words = sys.argv[1:] if argv is None else argv
+    if "--from-search" not in words:
+        return main(sys.modules[__name__], words)
+    parser = Parser(prog="exhibit convert cpr")
+    parser.add_argument("--from-search", type=Path, nargs="+", required=True, metavar="EXPORT.json")
     parser.add_argument("--ground-truth-out", type=Path, required=True, metavar="FILE.jsonl")
     parser.add_argument("--force", action="store_true", help="replace an existing file")
-    options = parser.parse_args(argv)
+    options = parser.parse_args(words)
     out: Path = options.ground_truth_out
     if out.exists() and not options.force:
         raise SourceError(f"{out}: exists already; add --force to replace it, or choose another --ground-truth-out")
     rows: dict[str, dict[str, str]] = {}
-    for path in exports:
+    for path in options.from_search:
         for row in run_in_worker(read_candidates, path):
             rows.setdefault(row["question"], row)
     if not rows:
-        raise SourceError(f'{exports[0]}: no search results in it; expected {{"query": …, "results": […]}}')
+        raise SourceError(f'{options.from_search[0]}: no search results in it; expected {{"query": …, "results": […]}}')
     out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.values()))
     print(f"{len(rows)} proposed questions -> {out}; edit each: the words are from the documents, not from an expert")

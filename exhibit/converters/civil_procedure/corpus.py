@@ -10,7 +10,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
 from textwrap import shorten
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from exhibit.converters import PAST_A_LIMIT, UNREADABLE, Block, Item, RawDocument, Tally
 from exhibit.converters.core.source import key_by_name
@@ -138,8 +138,6 @@ def read_pdf_title(path: Path) -> str:
     title = tidy(read_own_title(path))
     return title if title and not title.startswith("Microsoft Word") else tidy(re.sub(r"[-_]+", " ", path.stem))
 
-
-# ---------------------------------------------------------------- exports of a search index
 
 _CHUNK_ID = re.compile(r"_chunk_(\d{1,9})$")
 # lines that the exporter added: "Document: …", sometimes "Section: …" over several lines, "Part 1 of 2", a rule
@@ -408,8 +406,6 @@ def _find_end(document: Document, span: Span) -> int:
     return last.end
 
 
-# ---------------------------------------------------------------- citations in square brackets
-
 _NUMBERS = re.compile(r"[\d\s,;–-]+")
 _PAGES = re.compile(r"(?<!\s)\s*+(?:[,;]\s*+)?\(?\b(?:pp?\.|pages?)\s*(\d[\d\s,–-]*+)\)?\s*$", re.IGNORECASE)
 _ENDED = re.compile(r"(?:[.!?:;][\"'”’)]*|\])\s*$")
@@ -458,7 +454,6 @@ def find_courts(text: str) -> set[str]:
 
 # ---------------------------------------------------------------- resolving
 
-Method = Literal["exact", "normalised", "section"]
 _NO_DOCUMENT = "names no document of the corpus"
 MAX_WHOLE_CHARS = 25_000  # about ten printed pages: if a longer document is cited as a whole, its gold has no location
 
@@ -467,7 +462,7 @@ class Resolution(NamedTuple):
     """The document and the section to which a citation refers, or the reason why it was not resolved."""
 
     source: RulesFile | None
-    how: Method | None = None
+    how: str | None = None
     reason: str = ""
     span: tuple[int, int] | None = None  # the section's span; None if only the document is known
     text: str = ""
@@ -555,7 +550,7 @@ class Corpus:
         return resolution
 
     def _resolve_section(
-        self, sources: Sequence[RulesFile], section: str, citation: RuleCitation, how: Method
+        self, sources: Sequence[RulesFile], section: str, citation: RuleCitation, how: str
     ) -> Resolution:
         """Resolve a section in one of these documents; an empty section means the whole document."""
         if not section:
@@ -581,7 +576,7 @@ class Corpus:
         text = self._read_layout(source).text[slice(*heading.section)]
         return Resolution(source, how, span=heading.section, text=text, heading=heading.words, score=like)
 
-    def _resolve_whole(self, source: RulesFile, page: str, how: Method) -> Resolution:
+    def _resolve_whole(self, source: RulesFile, page: str, how: str) -> Resolution:
         """Resolve a citation without a section: to the cited pages or, in a short document, to the whole document."""
         layout = self._read_layout(source)
         start, end = 0, len(layout.text)

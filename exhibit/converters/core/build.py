@@ -36,7 +36,6 @@ _MACHINE_OPTIONS = frozenset(
 
 
 def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namespace, folder: Path) -> BundleInfo:
-    """Write a whole bundle into an empty folder and validate it."""
     # the user chooses the name of a table's bundle: ignore a known dataset with the same name
     text = make_card_text(replace(benchmark.info, derived="") if benchmark.info else info, info.name, options)
     info = benchmark.info or info
@@ -226,7 +225,6 @@ def find_patch(name: str, info: DatasetInfo) -> Path:
 
 
 def read_asked(bundle: BundleFolder) -> tuple[list[Asked], list[Asked]]:
-    """Return the questions and the unreviewed drafts of a bundle, each with its gold."""
     lines: dict[int, list[Gold]] = defaultdict(list)
     for line in bundle.gold:
         lines[line.id].append(line)

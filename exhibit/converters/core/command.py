@@ -63,15 +63,13 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     info = converter.INFO
     command = "exhibit draft" if info.name == "draft" else f"exhibit convert {info.name}"
     about = (info.benchmark, info.summary, f"The source must contain {info.expects}.", info.by_hand)
-    source = "[--source DIR|ZIP]" if info.downloads else "--source PATH"
     sample = "contracts" if info.name == "draft" else f"samples/{info.name}"
     parser = Parser(
         prog=command,
-        usage=f"{command} --out DIR {source} [flags]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="\n\n".join(textwrap.fill(part, 80) for part in about if part),
-        epilog=f"""example:\n  {command} --source {sample} --out datasets_out/{info.name} --force\n
-licence of the source: {info.licence.name}. {info.url}""",
+        epilog=f"example:\n  {command} --source {sample} --out datasets_out/{info.name} --force\n\n"
+        f"licence of the source: {info.licence.name}. {info.url}",
     )
     downloaded = "the raw benchmark (default: the official release, downloaded once and cached)"
     add = parser.add_argument

@@ -136,7 +136,6 @@ def read_records(
 def check_record(
     model: type[Record], value: object, name: str, tally: Tally, *, item: Item | None = None
 ) -> Record | None:
-    """Return a record as its model; if it does not fit the model, count a fault and return None."""
     try:
         return model.model_validate(value)
     except ValidationError as error:

@@ -87,9 +87,8 @@ async def run_browser() -> AsyncIterator[Browser]:
         try:
             driver = await async_playwright().start()
         except Exception as error:  # Playwright raises errors of its pipe to the driver, even plain Exception
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
             needs = "raise the limits of memory (ulimit -v) and of open files (ulimit -n)"
-            raise ServiceError(f"Playwright's driver does not start: {reason}; {needs}") from error
+            raise ServiceError(f"Playwright's driver does not start ({error!r:.200}); {needs}") from error
         stack.push_async_callback(driver.stop)
         root = hasattr(os, "geteuid") and os.geteuid() == 0
         for sandbox in (False,) if root else (True, False):  # root and some systems have no sandbox
@@ -105,7 +104,6 @@ async def run_browser() -> AsyncIterator[Browser]:
 
 
 def import_browser_error(*, late: bool = False) -> type[Error]:
-    """Return Playwright's error class, or its timeout class if `late` is true; Playwright must be installed."""
     from playwright.async_api import Error, TimeoutError
 
     return TimeoutError if late else Error
@@ -291,7 +289,6 @@ def _read_page(raw: RawDocument) -> Printable | None:
 
 
 def strip_filing(data: bytes) -> str:
-    """Return a document filed with the SEC, without EDGAR's tags around it."""
     return _ENVELOPE.sub("", decode_page(data))
 
 

@@ -146,7 +146,6 @@ class Downloader:
         self._hosts: dict[str, Host] = {}
 
     def close(self) -> None:
-        """Close the connections, and wake all threads that wait for their turn or for a retry."""
         self._stopped.set()
         self._http.close()
 

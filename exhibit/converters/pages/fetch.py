@@ -75,7 +75,6 @@ def filename_of(url: str) -> str:
 
 
 def make_corpus_names(urls: Iterable[str]) -> dict[str, str]:
-    """Return the file name of each URL; raise a SourceError that names two URLs with the same file name."""
     return {url: name for name, url in key_by_name((filename_of(url), url) for url in urls).items()}
 
 

@@ -138,7 +138,6 @@ class _Sheet:
 
 
 def _make_drawable(text: str, font: str) -> str:
-    """Return a printable text, with a box in place of each character that no font has."""
     text = make_printable(text)
     known = _register_face(font).charWidths.keys() | _register_face(SIGNS).charWidths.keys() | {ord("\n"), ord("\t")}
     missing = {ord(character) for character in set(text) if ord(character) not in known or ord(character) > 0xFFFF}
@@ -212,7 +211,6 @@ def read_style(name: str) -> str:
 
 @cache
 def read_font_hashes() -> dict[str, str]:
-    """Return the pinned sha256 of every font by its file name, as listed in SHA256SUMS."""
     lines = (_FOLDER / "SHA256SUMS").read_text(encoding="ascii").splitlines()
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
