@@ -77,8 +77,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     folder: Path = options.documents or (source if source.is_dir() else table.parent)
     if folder == Path(SHIPPED) and not folder.exists():
         folder = Path(__file__).with_name("cpr_urls.txt")
-    if not folder.exists():
-        raise SourceError(f"{folder}: no such file or folder; --documents takes exports, PDFs or a URL list")
     sources, digest = load(folder, read_policy(options), tally, table=table)
     rows = list(_read_rows(table, release.read(table), Corpus(sources), tally))
     documents = [source.raw for source in sources]

@@ -286,8 +286,6 @@ def _make_candidate(question: str, records: list[Record]) -> dict[str, str]:
     return {"question": question, "truth": truth, "source_type": kind_of(names[0]), "category": category}
 
 
-# ---------------------------------------------------------------- headings as names
-
 _UNSAID = frozenset("chapter section sub-section subsection rule rules r rr s para paras paragraph paragraphs".split())
 """Words before a number that a citation may omit or exchange: `5.9` equals `Section 5.9`."""
 _LABEL = re.compile(
@@ -497,8 +495,7 @@ class Corpus:
             parts += [*list_splits(citation.document), *_list_rules(citation.document)]
         for name, section in parts:
             sources = self._find_documents(name)
-            if len(sources) > 1:
-                sources = [source for source in sources if source.kind == kind] or sources
+            sources = [source for source in sources if source.kind == kind] or sources
             if len(sources) > 1:
                 return Resolution(None, reason=_list_names(sources))
             if sources:
@@ -515,11 +512,9 @@ class Corpus:
         plain = normalise_name(name)
         number = reference_of(plain)
         title = set(plain.removeprefix(number).split())
-        numbered = [
-            source
-            for source in self._named.get(number, ()) if number and title
-            if 2 * len(title & {word for n in source.names for word in normalise_name(n).split()}) >= len(title)
-        ]  # fmt: skip
+        known = self._named.get(number, []) if number and title else []
+        half = len(title) / 2
+        numbered = [s for s in known if len(title & {*" ".join(map(normalise_name, s.names)).split()}) >= half]
         courts = find_courts(name) if re.search(r"\bguide(?: \d{4})?$", plain) else set()
         return self._named.get(plain) or numbered or self._list_guides(courts)
 
@@ -555,11 +550,7 @@ class Corpus:
         """Resolve a section in one of these documents; an empty section means the whole document."""
         if not section:
             return self._resolve_whole(sources[0], citation.page, how)
-        matches = [
-            (source, heading, like)
-            for source in sources
-            for heading, like in self._read_layout(source).find_meant(section)
-        ]
+        matches = [(source, *match) for source in sources for match in self._read_layout(source).find_meant(section)]
         top = max((like for *_, like in matches), default=0)
         best = [match for match in matches if match[-1] == top]
         holders = list(dict.fromkeys(source for source, *_ in best))

@@ -209,7 +209,6 @@ def make_card_text(info: DatasetInfo, converter: str, options: Namespace | None 
 
 
 SHIPPED = "shipped"  # the flag's value for the patch or the list of addresses that is shipped with a converter
-_KNOWN = Path(__file__).parents[1] / "_known"
 CORRECTED = "gold corrected by review"
 UNFIT = "correction not applied: the gold has changed since the review"
 ELSEWHERE = "question or document of a patch that the bundle does not have"
@@ -218,7 +217,7 @@ ELSEWHERE = "question or document of a patch that the bundle does not have"
 def find_patch(name: str, info: DatasetInfo) -> Path:
     if name != SHIPPED or Path(name).exists():
         return Path(name)
-    path = _KNOWN / f"{info.name}.json"
+    path = Path(__file__).parents[1] / "_known" / f"{info.name}.json"
     if not path.is_file():
         raise SourceError(f"--patch {SHIPPED}: no patch is shipped for {info.name}; give a file, or leave --patch out")
     return path

@@ -18,7 +18,6 @@ from exhibit.schemas.models import HOWS, BundleInfo
 from exhibit.storage.atomic import make_scratch_folder, replace_folder
 from exhibit.storage.locations import Location, check_out, parse_location
 
-MAX_SHOWN = 5  # unreadable documents that the summary names
 SAMPLE_SENTENCE = "An invented sample: nothing in it comes from the source that this card names."
 
 
@@ -110,7 +109,7 @@ def format_table(bundle: BundleInfo, out: Location | str, seconds: float) -> str
         rows.append((f"{kind} given", f"{account.given:,}  = {account.kept:,} kept + {left:,} left out"))
     for reason, names in bundle.left_out.items():
         rows.append((f"left out: {reason}", f"{len(names):,}"))
-        rows += [("", name) for name in (names[:MAX_SHOWN] if reason in (UNREADABLE, PAST_A_LIMIT) else ())]
+        rows += [("", name) for name in (names[:5] if reason in (UNREADABLE, PAST_A_LIMIT) else ())]
     rows += [(f"noted: {remark}", f"{len(names):,}") for remark, names in bundle.noted.items()]
     lines = align_rows([*rows, ("time", f"{seconds:.1f} s")])
     return "\n".join([f"{bundle.title} -> {out}", *lines, "bundle.json lists what was left out; README.md is the card"])

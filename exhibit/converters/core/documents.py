@@ -24,7 +24,6 @@ from exhibit.storage.atomic import write_whole
 
 MIN_ANSWER_LETTERS = 5  # an answer such as `yes` or `2` occurs anywhere
 MIN_CLAUSE_LETTERS = 60  # an answer of this length is a clause, and gold like any quote
-MIN_HIDDEN_LETTERS = 3  # least hidden letters that are reported: a white comma does not matter
 NOT_ON_PAGE = "quote that is not on the page that the source states; located by its words"
 
 Spans = Sequence[tuple[int, int]]
@@ -145,7 +144,7 @@ def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[Hidd
         for span, why in hidden:
             words = document.text[max(start, span.start) : min(end, span.end)]
             letters[why] += sum(character.isalnum() for character in words)
-    return "; ".join(sorted(why for why, count in letters.items() if count >= MIN_HIDDEN_LETTERS))
+    return "; ".join(sorted(why for why, count in letters.items() if count > 2))  # a white comma does not matter
 
 
 def _choose_page(quote: Quote, where: QuotePlace, document: Document, page: int) -> QuotePlace | None:

@@ -14,7 +14,6 @@ from exhibit.schemas.errors import DocumentError, ServiceError, escape_surrogate
 from exhibit.storage.cache import find_cache_folder
 
 MIN_NAME_CHARS = 20  # fewest characters of a name that may match as a part of a longer name
-LETTERS_PER_SLIP = 10  # one misspelling is allowed for each ten letters
 
 _PROMPT = """Here is the beginning of a legal document. Reply with a title for it and nothing else: the kind of \
 document, then "between" and the names of the parties. At most 15 words, no quotation marks.
@@ -59,7 +58,7 @@ def _find_similar(key: str, left: Mapping[Path, str]) -> list[Path]:
     """Return the files with the most similar name if only a few letters differ, such as `_` for `É`."""
     if len(key) < MIN_NAME_CHARS:
         return []
-    most = len(key) // LETTERS_PER_SLIP
+    most = len(key) // 10  # one misspelling is allowed for each ten letters
     # count letters first, which excludes most pairs: the edit distances of a thousand names would take minutes
     letters, others = Counter(key), {path: Counter(other) for path, other in left.items()}
     near = [p for p, other in others.items() if max((letters - other).total(), (other - letters).total()) <= most]

@@ -65,8 +65,7 @@ def launch_options(folder: Path) -> dict[str, Any]:
     """Return the launch options of a browser for printing; `folder` is the folder for its configuration."""
     browser = find_browser()
     if browser is None:
-        remedy = "run 'exhibit doctor --fix browser', or set EXHIBIT_BROWSER to a browser's executable"
-        raise ServiceError(f"no Chromium found to print documents with; {remedy}")
+        raise ServiceError("no Chromium to print with; run exhibit doctor --fix browser, or set EXHIBIT_BROWSER")
     return {
         "executable_path": browser,
         "args": [*FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND"],

@@ -1,43 +1,266 @@
 """Downloads URLs as PDFs: the publisher's PDF if there is one, else the page printed by Chromium.
 
-Fetched files are stored, so that the next run requests only the missing files. Chromium is started anew for each page
-and has no network access: our own client, which connects only to checked addresses, fetches what a page requests.
+The client obeys robots.txt, pauses, retries, and limits time and size. It connects only to checked addresses: each host
+is resolved once. Chromium is started anew for each page and has no network access: the client fetches what a page
+requests. Fetched files are stored, so that the next run requests only the missing files.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import ipaddress
 import json
 import re
+import socket
+import threading
+import time
 from argparse import ArgumentParser, Namespace
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
+from http.client import responses
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import urldefrag, urlparse, urlsplit
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urldefrag, urljoin, urlparse, urlsplit
 
+import httpx
 from tqdm import tqdm
 
 from exhibit.converters import Item, Tally
 from exhibit.converters.core.source import key_by_name
 from exhibit.converters.pages.chromium import import_browser_error, make_html, make_pdf, run_browser
-from exhibit.converters.pages.download import DISALLOWED, USER_AGENT, Downloader, FetchError, PageReply, Policy, flaw_of
+from exhibit.evidence.files import decode_page
 from exhibit.runtime.command import parse_positive, parse_seconds
+from exhibit.schemas import __version__
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import LONGEST_NAME
+from exhibit.storage import http
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
-from exhibit.storage.http import HttpError
 
 if TYPE_CHECKING:
     from playwright.async_api import Page, Route
 
-__all__ = ["Policy", "UrlLine", "add_fetch_arguments", "fetch_all", "read_policy", "report"]
+ROBOT = "exhibit-rag"
+USER_AGENT = f"{ROBOT}/{__version__}"
+MAX_REDIRECTS = 10  # browsers follow twenty, and pages need one or two
+MAX_ROBOTS_BYTES = 500 << 10  # most bytes of robots.txt: RFC 9309 requires at least this many
+
+Kind = Literal["pdf", "html", "text"]
+NO_ADDRESS = "not a web address"
+DISALLOWED = "robots.txt forbids this page (--ignore-robots)"
+TOO_LARGE = "too large (--max-bytes)"
+_REASONS = {
+    http.TooLargeError: TOO_LARGE, http.BodyError: "the reply cannot be decompressed", http.LateError: "timed out",
+    http.HttpError: "the connection failed",
+}  # fmt: skip
+_HTML = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+# headers of a reply that are wrong after its body was read and decoded
+_UNDONE = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "set-cookie"})
+_OURS = frozenset({"accept-encoding", "host", "connection"})  # headers that our client sets itself
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_UNICAST = ipaddress.ip_network("2000::/3")  # the part of IPv6 that is allocated
+# cloud services at addresses that Python calls global, and special blocks that Python does not know
+_SPECIAL = [
+    ipaddress.ip_network(block)
+    for block in "168.63.129.16/32 192.0.0.0/24 192.88.99.0/24 2001::/23 2002::/16 3fff::/20".split()
+]
+
+
+@dataclass(frozen=True)
+class Policy:
+    allow_private: bool = False
+    ignore_robots: bool = False
+    delay: float = 0.5  # seconds between two requests to one host
+    timeout: float = 60.0  # seconds for one page
+    max_bytes: int = 100 << 20
+    retries: int = 3
+    refetch: bool = False
+
+
+class FetchError(http.HttpError):
+    """The error for a URL that gave no page: a reason by which failures are counted, and the details."""
+
+    def __init__(self, reason: str, detail: str = "", **more: Any) -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason, **more)
+        self.reason, self.detail = reason, detail
+
+
+def flaw_of(url: str) -> str | None:
+    """Return why a string is not an acceptable web address; None if it is."""
+    with suppress(httpx.InvalidURL, ValueError):
+        parsed = httpx.URL(url)
+        urlsplit(url).port  # noqa: B018  # the names are read with it, and it is stricter about some hosts
+        if parsed.scheme in {"http", "https"} and parsed.host:
+            return "a user name or password in the address" if parsed.userinfo else None
+    return NO_ADDRESS
+
+
+def is_public(address: str) -> bool:
+    """Return whether an IP address is public; an IPv6 address that contains an IPv4 one is public only under NAT64."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if ip in _NAT64:  # the address of a public host in a network without IPv4
+        ip = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
+    if isinstance(ip, ipaddress.IPv6Address) and ip not in _UNICAST:
+        return False
+    return ip.is_global and not ip.is_multicast and not any(ip in network for network in _SPECIAL)
+
+
+def _addresses_of(host: str, port: int, *, allow_private: bool) -> list[str]:
+    try:
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise FetchError("host not found; check the address and the network", host) from error
+    addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
+    private = next((address for address in addresses if not allow_private and not is_public(address)), None)
+    if private is not None:
+        detail = private if private == host else f"{host} is {private}"
+        raise FetchError("a private or local address (--allow-private)", detail)
+    return addresses
+
+
+@dataclass(frozen=True)
+class PageReply:
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    kind: Kind | None = None
+    data: bytes = b""
+
+    @property
+    def text(self) -> str:
+        """The body as text: in the declared charset, else UTF-8, else Windows-1252."""
+        declared = self.headers.get("content-type", "").partition("charset=")[2].partition(";")[0].strip(" \"'")
+        return decode_page(self.data, declared)
+
+
+class Host:
+    """One server: its robots.txt rules, and the earliest time of the next request."""
+
+    def __init__(self, policy: Policy, stopped: threading.Event) -> None:
+        self.retries = http.Retries(policy.retries, 1.0, stopped=stopped)
+        self.robots: dict[str, http.Rules | FetchError] = {}  # the rules, or the error, by the address of robots.txt
+        self.lock = threading.RLock()  # also held while robots.txt is requested
+        self.delay, self.next_request, self.stopped = policy.delay, 0.0, stopped
+
+    def wait_turn(self) -> None:
+        with self.lock:
+            now = time.monotonic()
+            start = max(now, self.next_request)
+            self.next_request = start + self.delay
+        self.stopped.wait(start - now)
+
+
+class Downloader:
+    """Fetches URLs for any number of threads, with one connection pool and without cookies."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy, self._stopped = policy, threading.Event()
+        look_up = cache(partial(_addresses_of, allow_private=policy.allow_private))  # resolve each host once
+        self._addresses: http.AddressPolicy = lambda host, port: look_up(host.strip("[]").lower(), port)
+        accept = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/plain;q=0.8,*/*;q=0.5"
+        headers = {"User-Agent": USER_AGENT, "Accept": accept}
+        self._http = http.HttpClient(headers, connections=64, policy=self._addresses)
+        self._hosts: dict[str, Host] = {}
+
+    def close(self) -> None:
+        self._stopped.set()
+        self._http.close()
+
+    def get(self, url: str) -> PageReply:
+        """Return a server's reply with a PDF, a page or a text; raise FetchError otherwise."""
+        reply = self._follow(url, self._policy.max_bytes, robots=not self._policy.ignore_robots)
+        return replace(reply, kind=_kind_of(reply))
+
+    def fetch_for_browser(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Send a request that a page makes in the browser; return the status, headers and body of the reply."""
+        # compare names without case, or our own header would be sent as well
+        sent = {name.title(): value for name, value in headers.items() if name not in _OURS}
+        with self._http.send(
+            method, url, content=body, headers=sent, deadline=http.Deadline(self._policy.timeout),
+            most=self._policy.max_bytes, follow=MAX_REDIRECTS,
+        ) as response:  # fmt: skip
+            kept = {name: value for name, value in response.headers.items() if name not in _UNDONE}
+            return response.status, kept, response.read()
+
+    def _follow(self, url: str, limit: int, *, robots: bool) -> PageReply:
+        """Request a URL and follow its redirects, each of which must lead to an allowed address."""
+        for _ in range(MAX_REDIRECTS + 1):
+            reply = self.request(url, limit=limit, robots=robots)
+            target = reply.headers.get("location", "") if reply.status in http.REDIRECTS else ""
+            if not target:
+                return reply
+            url = urljoin(url, target)
+        raise FetchError("redirects endlessly", f"more than {MAX_REDIRECTS}")
+
+    def request(self, url: str, *, limit: int, robots: bool = True) -> PageReply:
+        """Request a URL, unless its address or robots.txt forbids it, and return the reply, even if it redirects."""
+        if flaw := flaw_of(url):
+            raise FetchError(flaw, f"redirected to {url}")
+        parsed = httpx.URL(url)
+        name = parsed.raw_host.decode("ascii")
+        self._addresses(name, parsed.port or (443 if parsed.scheme == "https" else 80))
+        host = self._hosts.setdefault(name, Host(self._policy, self._stopped))
+        path = parsed.raw_path.decode("ascii")
+        if robots and not self._fetch_rules(host, urljoin(url, "/robots.txt")).allow(path):
+            raise FetchError(DISALLOWED)
+        return host.retries(partial(self._ask, url, host, limit))
+
+    def _fetch_rules(self, host: Host, url: str) -> http.Rules:
+        """Return the robots.txt rules of a site, which are requested only once."""
+        with host.lock:
+            if url not in host.robots:
+                try:
+                    host.robots[url] = rules = http.Rules(ROBOT, self._follow(url, MAX_ROBOTS_BYTES, robots=False).text)
+                    host.delay = max(host.delay, min(rules.delay, 30.0))
+                except FetchError as error:
+                    # robots.txt is missing or too large
+                    missing = error.reason == TOO_LARGE or (error.status or 500) < 500
+                    host.robots[url] = http.Rules() if missing else error
+            known = host.robots[url]
+        if isinstance(known, FetchError):
+            raise known
+        return known
+
+    def _ask(self, url: str, host: Host, limit: int) -> PageReply:
+        """Send a request; a failure gets one of the fixed reasons by which failures are counted."""
+        host.wait_turn()
+        deadline = http.Deadline(self._policy.timeout)
+        try:
+            with self._http.send("GET", str(httpx.URL(url)), deadline=deadline, most=limit) as response:
+                status = response.status
+                if status < 400:
+                    return PageReply(url, status, response.headers, data=response.read())
+                wait = http.parse_retry_after(response.headers.get("retry-after", ""))
+        except http.HttpError as error:  # do not retry a late reply: an endless page would take as long every time
+            reason = next(reason for kind, reason in _REASONS.items() if isinstance(error, kind))
+            raise FetchError(reason, str(error), transient=error.transient) from error
+        reason = f"HTTP {status} {responses.get(status, '').lower()}".rstrip()
+        raise FetchError(reason, status=status, wait=wait, transient=status in http.TRANSIENT)
+
+
+def _kind_of(reply: PageReply) -> Kind:
+    """Return the kind of a body by its first bytes or its declared type; raise FetchError if it is not a document."""
+    stated = reply.headers.get("content-type", "").lower()
+    head, declared = reply.data[:1024], stated.partition(";")[0].strip()
+    if head.startswith(b"%PDF-") or (declared == "application/pdf" and b"%PDF-" in head):
+        return "pdf"
+    if not head.strip():
+        raise FetchError("the reply is empty", status=reply.status)
+    if b"\0" not in head or "charset=utf-16" in stated:
+        if declared in {"text/html", "application/xhtml+xml"} or _HTML.match(head):
+            return "html"
+        if declared in {"text/plain", ""}:
+            return "text"
+    raise FetchError("neither a page nor a PDF", declared or "unknown type", status=reply.status)
+
 
 MAX_PAGES = 8  # most pages that are downloaded or printed at the same time
 MAX_PAGES_OF_HOST = 2
@@ -72,10 +295,6 @@ def filename_of(url: str) -> str:
     if size > LONGEST_NAME:
         raise SourceError(f"{url}: its file name has {size} bytes, but the limit is {LONGEST_NAME}; remove this URL")
     return name
-
-
-def make_corpus_names(urls: Iterable[str]) -> dict[str, str]:
-    return {url: name for name, url in key_by_name((filename_of(url), url) for url in urls).items()}
 
 
 def _load(folder: Path, url: str, filename: str) -> UrlLine | None:
@@ -135,7 +354,8 @@ def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, 
 def fetch_all(urls: Sequence[str], *, policy: Policy, folder: Path | None = None) -> dict[str, UrlLine]:
     """Return the result for each distinct URL, in order; raise if a URL gives no file name or the name of another."""
     flaws = {url: flaw for url in urls if (flaw := flaw_of(url))}
-    names = make_corpus_names(url for url in urls if url not in flaws)
+    by_name = key_by_name((filename_of(url), url) for url in urls if url not in flaws)
+    names = {url: name for name, url in by_name.items()}
     folder = folder or find_cache_folder() / "web"
     # remove user name and password from the URL
     pages = {url: UrlLine(re.sub(r"//[^/@]*@", "//…@", url), "", reason=flaw) for url, flaw in flaws.items()}
@@ -250,7 +470,7 @@ class _Visit:
                     self._downloader.fetch_for_browser,
                     request.method, request.url, request.headers, request.post_data_buffer,
                 )  # fmt: skip
-            except HttpError:
+            except http.HttpError:
                 await route.abort()
             else:
                 await route.fulfill(status=status, headers=headers, body=body)

@@ -112,7 +112,18 @@ class _Sheet:
             for line in _break_lines(_make_drawable(text, kind.font), kind):
                 if self._text is not None and self._left < self._gap + kind.leading:
                     self.close()
-                self._draw(line, kind)
+                if self._text is None:
+                    self._left = _A4[1] - 2 * _MARGIN
+                    self._text = self._canvas.beginText(_MARGIN, _A4[1] - _MARGIN)
+                    self._font = None
+                self._text.moveCursor(0.0, self._gap + kind.leading)
+                self._left -= self._gap + kind.leading
+                self._gap = 0.0
+                for font, run in _split_runs(line, kind.font):
+                    if self._font != (font, kind.size):
+                        self._font = (font, kind.size)
+                        self._text.setFont(font, kind.size)
+                    self._text.textOut(run)
         self._gap = kind.after
 
     def close(self) -> None:
@@ -121,20 +132,6 @@ class _Sheet:
             self._canvas.showPage()
         self._text = None
         self._gap = 0.0
-
-    def _draw(self, line: str, kind: _Type) -> None:
-        if self._text is None:
-            self._left = _A4[1] - 2 * _MARGIN
-            self._text = self._canvas.beginText(_MARGIN, _A4[1] - _MARGIN)
-            self._font = None
-        self._text.moveCursor(0.0, self._gap + kind.leading)
-        self._left -= self._gap + kind.leading
-        self._gap = 0.0
-        for font, run in _split_runs(line, kind.font):
-            if self._font != (font, kind.size):
-                self._font = (font, kind.size)
-                self._text.setFont(font, kind.size)
-            self._text.textOut(run)
 
 
 def _make_drawable(text: str, font: str) -> str:
@@ -223,11 +220,9 @@ def find_font(file: str) -> Path:
         spec = importlib.util.find_spec(_CJK_PACKAGE)
         folder = Path(spec.origin).parent if spec and spec.origin else Path(_CJK_PACKAGE)
     path = folder / file
-    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-    if digest != read_font_hashes()[file]:
-        problem = "is not the font that documents are printed with" if digest else "the font is missing"
+    if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != read_font_hashes()[file]:
         again = "install the project again (make, or pip install --force-reinstall 'exhibit-rag[print]')"
-        raise ServiceError(f"{path}: {problem}; {again}")
+        raise ServiceError(f"{path}: the font that documents are printed with is missing or changed; {again}")
     return path
 
 
