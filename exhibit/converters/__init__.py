@@ -36,8 +36,7 @@ class Item(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True)
-class Download:
+class Download(NamedTuple):
     url: str
     sha256: str
     bytes: int

@@ -66,8 +66,7 @@ INFO = DatasetInfo(
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_fetch_arguments(parser)
-    documents = "a folder of JSON exports or PDFs, such a file, or a list of URLs; shipped: that of the converter "
-    documents += "(default: the source's folder)"
+    documents = "a folder of JSON exports or PDFs, such a file, or a list of URLs; shipped: ours (default: the source)"
     parser.add_argument("--documents", type=Path, metavar="DIR|FILE|urls.txt", help=documents)
 
 

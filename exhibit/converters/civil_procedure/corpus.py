@@ -32,7 +32,6 @@ from exhibit.schemas.parsing import explain_read_errors, parse_json, read_beside
 from exhibit.storage.atomic import list_files, list_left_out
 
 Record = Mapping[str, object]
-
 CPR, PD, GUIDE = "CPR", "PD", "Court Guide"  # the source's own names for the kinds of documents
 
 _REFERENCE = re.compile(r"(part|practice direction|cyfarwyddyd ymarfer|pd) (\d++(?:[a-z]++\d*+)?)\b", re.IGNORECASE)
@@ -351,8 +350,7 @@ class RuleHeading(NamedTuple):
 _RUNNING_HEAD = re.compile(r"(?:.*\n)?\d{1,4}")
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     text: str = ""
     pages: Sequence[Span] = ()
     headings: Sequence[RuleHeading] = ()
@@ -375,7 +373,13 @@ class Layout:
         return [(heading, like) for heading in self.headings if (like := compare_names(name, heading.name))]
 
 
-def read_layout(source: RulesFile) -> Layout:
+def layout_of(source: RulesFile) -> Layout:
+    with suppress(DocumentError):  # the conversion reads the document next, and reports the error
+        return run_in_worker(_read_layout, source)
+    return Layout()
+
+
+def _read_layout(source: RulesFile) -> Layout:
     raw = source.raw
     document = read_document(raw.path) if raw.path else Document(raw.filename, raw.text or "")
     starts = accumulate((len(f"{block.text}\n\n") for block in raw.blocks), initial=0)
@@ -409,8 +413,7 @@ _PAGES = re.compile(r"(?<!\s)\s*+(?:[,;]\s*+)?\(?\b(?:pp?\.|pages?)\s*(\d[\d\s,�
 _ENDED = re.compile(r"(?:[.!?:;][\"'”’)]*|\])\s*$")
 
 
-@dataclass(frozen=True)
-class RuleCitation:
+class RuleCitation(NamedTuple):
     """A citation: `[Document#page=Section]`, `[Document]`, or the heading of a section with its page."""
 
     text: str
@@ -478,7 +481,7 @@ class Corpus:
             for name in dict.fromkeys(map(normalise_name, source.names)):
                 self._named[name].append(source)
         self._guides = {source: find_courts(" / ".join(source.names)) for source in sources if source.kind == GUIDE}
-        self._layouts: dict[RulesFile, Layout] = {}
+        self._read_layout = cache(layout_of)
 
     def resolve_all(
         self, citation: RuleCitation, kind: str = "", fields: Sequence[str] = ()
@@ -517,13 +520,6 @@ class Corpus:
         numbered = [s for s in known if len(title & {*" ".join(map(normalise_name, s.names)).split()}) >= half]
         courts = find_courts(name) if re.search(r"\bguide(?: \d{4})?$", plain) else set()
         return self._named.get(plain) or numbered or self._list_guides(courts)
-
-    def _read_layout(self, source: RulesFile) -> Layout:
-        if source not in self._layouts:
-            self._layouts[source] = Layout()
-            with suppress(DocumentError):  # the conversion reads the document next, and reports the error
-                self._layouts[source] = run_in_worker(read_layout, source)
-        return self._layouts[source]
 
     def _list_guides(self, courts: set[str]) -> list[RulesFile]:
         return [guide for guide, own_courts in self._guides.items() if courts & own_courts]

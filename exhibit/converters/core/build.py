@@ -40,8 +40,7 @@ def build(info: DatasetInfo, benchmark: Benchmark, tally: Tally, options: Namesp
     text = make_card_text(replace(benchmark.info, derived="") if benchmark.info else info, info.name, options)
     info = benchmark.info or info
     (folder / CORPUS).mkdir()
-    items = len(benchmark.documents)
-    engine = open_engine(options.engine, jobs=options.jobs, items=items, limits=read_limits(options))
+    engine = open_engine(options.engine, jobs=options.jobs, items=len(benchmark.documents), limits=read_limits(options))
     with make_scratch_folder() as texts:
         done = _materialise_all(benchmark, folder / CORPUS, texts, engine, tally, options)
         rows = [row for row in benchmark.rows if _is_usable(row, benchmark, done, tally)]

@@ -22,7 +22,6 @@ from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import DocumentEntry, Gold, How
 from exhibit.storage.atomic import write_whole
 
-MIN_ANSWER_LETTERS = 5  # an answer such as `yes` or `2` occurs anywhere
 MIN_CLAUSE_LETTERS = 60  # an answer of this length is a clause, and gold like any quote
 NOT_ON_PAGE = "quote that is not on the page that the source states; located by its words"
 
@@ -69,8 +68,7 @@ class QuotePlace:
 NOWHERE = QuotePlace([], [], [], "absent", None)
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(NamedTuple):
     entry: DocumentEntry
     places: dict[Quote, QuotePlace]
     notes: tuple[str, ...]
@@ -170,9 +168,9 @@ class Finder:
         else:
             where = self._find_words(quote)
             if quote.answer:
-                # an answer is gold if it is a clause, or occurs exactly once
+                # an answer is gold if it is a clause, or occurs exactly once; answers such as `yes` occur anywhere
                 letters = len(fold(quote.text or "", loose=True))
-                once = where.score == 1.0 and not where.alternatives and letters >= MIN_ANSWER_LETTERS
+                once = where.score == 1.0 and not where.alternatives and letters >= 5
                 is_gold = once or (letters >= MIN_CLAUSE_LETTERS and where.spans)
                 where = replace(where, how="answer") if is_gold else NOWHERE
             elif quote.section and where.spans:

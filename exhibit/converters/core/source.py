@@ -28,7 +28,6 @@ from exhibit.storage.http import download_file
 
 MAX_FILES = 100_000  # most files: the largest benchmark has a few thousand
 MAX_BYTES = 8 << 30  # most bytes after unpacking: a benchmark of PDFs takes a few hundred megabytes
-MAX_CELL_CHARS = 1 << 30  # enough for a whole contract; the csv module's own limit is 128 kB
 
 Record = TypeVar("Record", bound=BaseModel)
 Source = TypeVar("Source")  # a file, an address or a document of the source
@@ -52,7 +51,7 @@ def open_source(info: DatasetInfo, source: Path | None) -> Iterator[Path]:
 
 
 def parse_csv(text: str, **dialect: Any) -> list[list[str]]:
-    usual = csv.field_size_limit(MAX_CELL_CHARS)
+    usual = csv.field_size_limit(1 << 30)  # enough for a whole contract; the csv module's own limit is 128 kB
     try:
         return list(csv.reader(io.StringIO(text, newline=""), **dialect))
     finally:

@@ -126,8 +126,6 @@ def main() -> int:
     return 0
 
 
-# ---------------------------------------------------------------- printing
-
 _DATE = re.compile(rb"(?:(?<=/CreationDate \()|(?<=/ModDate \())D:[^()]*(?=\))")
 _EPOCH = b"D:20000101000000+00'00'"
 # elements that cannot be played are drawn differently in each print, but their fallback text is not

@@ -1,8 +1,8 @@
 """Downloads URLs as PDFs: the publisher's PDF if there is one, else the page printed by Chromium.
 
-The client obeys robots.txt, pauses, retries, and limits time and size. It connects only to checked addresses: each host
-is resolved once. Chromium is started anew for each page and has no network access: the client fetches what a page
-requests. Fetched files are stored, so that the next run requests only the missing files.
+The client obeys robots.txt, pauses, retries, and limits time and size; it connects only to checked addresses, because
+each host is resolved once. Chromium has no network access: the client fetches what a page requests. Fetched files are
+stored, so that the next run requests only the missing files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 ROBOT = "exhibit-rag"
 USER_AGENT = f"{ROBOT}/{__version__}"
 MAX_REDIRECTS = 10  # browsers follow twenty, and pages need one or two
-MAX_ROBOTS_BYTES = 500 << 10  # most bytes of robots.txt: RFC 9309 requires at least this many
 
 Kind = Literal["pdf", "html", "text"]
 NO_ADDRESS = "not a web address"
@@ -217,8 +216,8 @@ class Downloader:
         """Return the robots.txt rules of a site, which are requested only once."""
         with host.lock:
             if url not in host.robots:
-                try:
-                    host.robots[url] = rules = http.Rules(ROBOT, self._follow(url, MAX_ROBOTS_BYTES, robots=False).text)
+                try:  # RFC 9309 requires at least 500 KiB
+                    host.robots[url] = rules = http.Rules(ROBOT, self._follow(url, 500 << 10, robots=False).text)
                     host.delay = max(host.delay, min(rules.delay, 30.0))
                 except FetchError as error:
                     # robots.txt is missing or too large
@@ -262,9 +261,6 @@ def _kind_of(reply: PageReply) -> Kind:
     raise FetchError("neither a page nor a PDF", declared or "unknown type", status=reply.status)
 
 
-MAX_PAGES = 8  # most pages that are downloaded or printed at the same time
-MAX_PAGES_OF_HOST = 2
-MAX_THREADS = 32  # threads for these downloads and for the requests of pages in the browser
 _RECIPE = 4  # increase it when pages are printed differently: cached files with another number are not used
 
 
@@ -338,14 +334,15 @@ def read_policy(options: Namespace) -> Policy:
     return Policy(**{name: value for name, value in vars(options).items() if name in Policy.__dataclass_fields__})
 
 
-def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item]] | None = None) -> None:
+def report(
+    fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item | None]] | None = None
+) -> None:
     """Count URLs without a PDF by reason, each as often as the source lists it; record notes on the other URLs."""
     for url, line in fetched.items():
         name = f"{line.url}: {line.detail}" if line.detail else line.url
         if line.path is None:
             leave = tally.leave_out if line.reason == DISALLOWED else tally.fault
-            known: Sequence[Item | None] = (items or {}).get(url) or [None]
-            for item in known:
+            for item in (items or {}).get(url) or [None]:
                 leave(line.reason, name, item=item)
         elif line.note:
             tally.note(line.note, name)
@@ -368,8 +365,9 @@ def fetch_all(urls: Sequence[str], *, policy: Policy, folder: Path | None = None
 
 
 async def _fetch_missing(names: Mapping[str, str], folder: Path, policy: Policy) -> dict[str, UrlLine]:
-    free = asyncio.Semaphore(MAX_PAGES)
-    hosts: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(MAX_PAGES_OF_HOST))
+    # most pages that are downloaded or printed at the same time: eight, and two of one host
+    free = asyncio.Semaphore(8)
+    hosts: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(2))
 
     async def fetch(line: UrlLine) -> UrlLine:
         async with hosts[urlsplit(line.url).netloc.lower()], free:
@@ -384,7 +382,7 @@ async def _fetch_missing(names: Mapping[str, str], folder: Path, policy: Policy)
             finally:
                 bar.update()
 
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(MAX_THREADS))
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(32))
     with closing(Downloader(policy)) as downloader, tqdm(desc="fetching", total=len(names), disable=None) as bar:
         lines = await asyncio.gather(*(fetch(UrlLine(url, name)) for url, name in names.items()))
     return {line.url: line for line in lines}
