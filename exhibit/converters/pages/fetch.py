@@ -334,15 +334,13 @@ def read_policy(options: Namespace) -> Policy:
     return Policy(**{name: value for name, value in vars(options).items() if name in Policy.__dataclass_fields__})
 
 
-def report(
-    fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item | None]] | None = None
-) -> None:
+def report(fetched: Mapping[str, UrlLine], tally: Tally, *, items: Mapping[str, Sequence[Item | None]] = {}) -> None:
     """Count URLs without a PDF by reason, each as often as the source lists it; record notes on the other URLs."""
     for url, line in fetched.items():
         name = f"{line.url}: {line.detail}" if line.detail else line.url
         if line.path is None:
             leave = tally.leave_out if line.reason == DISALLOWED else tally.fault
-            for item in (items or {}).get(url) or [None]:
+            for item in items.get(url) or [None]:
                 leave(line.reason, name, item=item)
         elif line.note:
             tally.note(line.note, name)
