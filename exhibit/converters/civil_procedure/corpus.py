@@ -453,8 +453,6 @@ def find_courts(text: str) -> set[str]:
     return {_GUIDES[name] for name in _COURTS.findall(normalise_name(text))}
 
 
-# ---------------------------------------------------------------- resolving
-
 _NO_DOCUMENT = "names no document of the corpus"
 MAX_WHOLE_CHARS = 25_000  # about ten printed pages: if a longer document is cited as a whole, its gold has no location
 

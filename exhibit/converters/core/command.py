@@ -65,6 +65,7 @@ def make_parser(converter: Converter) -> argparse.ArgumentParser:
     sample = "contracts" if info.name == "draft" else f"samples/{info.name}"
     parser = Parser(
         prog=command,
+        usage=f"{command} --out DIR {'[--source DIR|ZIP]' if info.downloads else '--source PATH'} [flags]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="\n\n".join(textwrap.fill(part, 80) for part in about if part),
         epilog=f"example:\n  {command} --source {sample} --out datasets_out/{info.name} --force\n\n"
