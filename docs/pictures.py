@@ -20,7 +20,7 @@ from typing import Literal
 from PIL import Image
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
-from exhibit.converters.pages.chromium import launch_arguments, require_browser
+from exhibit.converters.pages.chromium import FLAGS, find_browser
 from exhibit.evidence import Span, read_document
 from exhibit.evidence.show import draw_spans
 from exhibit.runtime.command import guarded
@@ -54,7 +54,7 @@ def report_screens(report: Path) -> Iterator[tuple[str, Image.Image]]:
     if not report.is_file():
         raise ToolkitError(f"{report}: no such report")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(require_browser()), args=launch_arguments())
+        browser = playwright.chromium.launch(executable_path=str(find_browser()), args=FLAGS)
         page = _open_report(browser, report, width=1400, height=1240, scheme="light")
         yield "report-top", _decode_picture(page.screenshot())
         _open_case(page)
@@ -71,7 +71,7 @@ def report_screens(report: Path) -> Iterator[tuple[str, Image.Image]]:
 def draft_screens(review: Path, report: Path) -> Iterator[tuple[str, Image.Image]]:
     """Yield names and screenshots of the page on which drafts are reviewed, and of the report on the drafts."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(require_browser()), args=launch_arguments())
+        browser = playwright.chromium.launch(executable_path=str(find_browser()), args=FLAGS)
         page = browser.new_page(viewport={"width": 1200, "height": 900}, reduced_motion="reduce")
         page.goto(review.resolve().as_uri())
         page.wait_for_selector("svg image")
@@ -90,7 +90,7 @@ def view_screens() -> Iterator[tuple[str, Image.Image]]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
         try:
             address = (server.stderr or io.StringIO()).readline().partition("http")
-            browser = playwright.chromium.launch(executable_path=str(require_browser()), args=launch_arguments())
+            browser = playwright.chromium.launch(executable_path=str(find_browser()), args=FLAGS)
             page = browser.new_page(viewport={"width": 1400, "height": 1000}, reduced_motion="reduce")
             page.goto("".join(address[1:]).strip())
             yield "view-home", _decode_picture(page.screenshot())

@@ -20,8 +20,6 @@ ItemKind = Literal["files", "rows"]
 UNREADABLE = "document cannot be read"
 PAST_A_LIMIT = "document exceeds a limit of time, memory or nesting"
 BEYOND = "beyond --max-documents"
-IMPOSSIBLE = "no answer in the document (--answerable-only)"
-OTHER_SPLIT = "part of another split (--split)"
 
 
 class Block(NamedTuple):
@@ -38,10 +36,7 @@ class Item(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True)
-class Download:
-    """A pinned file or archive."""
-
+class Download(NamedTuple):
     url: str
     sha256: str
     bytes: int
@@ -70,17 +65,14 @@ class DatasetInfo(CardText):
 
     def __post_init__(self) -> None:
         licence: object = self.licence
-        if isinstance(licence, str):  # only licences known as open allow copies of the documents
+        if isinstance(licence, str):
             slug = licence.strip().lower()
             terms = Licence(id=slug, name=licence.strip(), redistributable=bool(_OPEN.fullmatch(slug)))
             object.__setattr__(self, "licence", terms)
         for name in ("summary", "by_hand", "questions", "limits"):
-            object.__setattr__(self, name, unwrap(getattr(self, name)))
-
-
-def unwrap(text: str) -> str:
-    """Return a text without its indentation, and with each paragraph and each list item on one line."""
-    return re.sub(r"\n +(?=- )", "\n", re.sub(r"\n +(?!- | )", " ", text.strip()))
+            # without indentation, and each paragraph and each list item on one line
+            text = re.sub(r"\n +(?!- | )", " ", getattr(self, name).strip())
+            object.__setattr__(self, name, re.sub(r"\n +(?=- )", "\n", text))
 
 
 def list_questions(text: str) -> dict[str, str]:
@@ -89,7 +81,7 @@ def list_questions(text: str) -> dict[str, str]:
     return dict(line.strip().split(" = ", 1) for line in lines if line.strip())
 
 
-# only these licences, which are known as open, allow copies of the documents
+# only licences known as open allow copies of the documents
 _OPEN = re.compile(r"cc0-1\.0|cc-by(-sa)?-\d\.\d|mit|apache-2\.0|bsd-[23]-clause|odc-by|pddl|unlicense")
 
 CC_BY = Licence(
@@ -115,16 +107,16 @@ class RawDocument:
     items: tuple[Item, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()  # labels for `bundle.json`, such as the days of a law's version
 
+    def __str__(self) -> str:
+        return str(self.original or self.path or self.filename)
+
     @property
     def file(self) -> Item | None:
-        """The file of the source from which the document was made."""
         return next((item for item in self.items if item.kind == "files"), None)
 
 
 @dataclass(frozen=True)
 class Quote:
-    """A gold passage as the source gives it."""
-
     filename: str
     text: str | None
     spans: Spans = ()  # the quote's spans in `RawDocument.text`
@@ -158,19 +150,15 @@ class RawRow:
 
     @property
     def files(self) -> list[str]:
-        """The documents that the question is about, each once."""
         return list(dict.fromkeys(filter(None, (self.filename, *(quote.filename for quote in self.quotes)))))
 
     @property
     def name(self) -> str:
-        """The question's name in the list of skipped items."""
         return self.place or f"question {self.id}"
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The output of a converter's reader."""
-
     documents: list[RawDocument]
     rows: list[RawRow]
     sha256: dict[str, str]  # checksums of the raw files that determine the content
@@ -206,8 +194,8 @@ class Tally:
         self, reason: str, items: Sequence[Item], *, name: str = "", more: str = "", fault: bool = False
     ) -> None:
         """Count all items of a document or a question as left out; if it has no items, count `name`."""
-        detail = f": {more}" if more else ""
         count = self.fault if fault else self.leave_out
+        detail = f": {more}" if more else ""
         for item in items:
             count(reason, f"{item.name}{detail}", item=item)
         if name and not items:
@@ -231,8 +219,7 @@ class Tally:
     def account(self, kept: Iterable[Item]) -> dict[ItemKind, Account]:
         """Return, by kind, the numbers of items that were kept and left out; raise if an item was forgotten."""
         whole = set(kept)
-        forgotten = [item for item, reason in self._items.items() if not reason and item not in whole]
-        if forgotten:
+        if forgotten := [item for item, reason in self._items.items() if not reason and item not in whole]:
             raise BundleError(f"{forgotten[0].name}: this item was neither kept nor left out; please report this bug")
         accounts: dict[ItemKind, Account] = {}
         for kind in dict.fromkeys(item.kind for item in self._items):
@@ -247,12 +234,10 @@ class Converter(Protocol):
 
     INFO: DatasetInfo
 
-    def read(self, source: Path, options: Namespace, tally: Tally) -> Benchmark:
-        """Read the raw files; write nothing."""
+    def read(self, source: Path, options: Namespace, tally: Tally) -> Benchmark: ...
 
 
 def choose(benchmark: Benchmark, options: Namespace, tally: Tally) -> Benchmark:
-    """Return the benchmark reduced by --split, --max-documents and --answerable-only."""
     split = vars(options).get("split") or "all"
     ours = [row for row in benchmark.rows if split in ("all", row.labels.get("split"))]
     aside = {row.filename for row in benchmark.rows} - {row.filename for row in ours}
@@ -264,9 +249,9 @@ def choose(benchmark: Benchmark, options: Namespace, tally: Tally) -> Benchmark:
     rows = []
     for row in benchmark.rows:
         if split not in ("all", row.labels.get("split")):
-            tally.leave_out_all(OTHER_SPLIT, row.items, name=row.name)
+            tally.leave_out_all("part of another split (--split)", row.items, name=row.name)
         elif row.is_impossible and options.answerable_only:
-            tally.leave_out_all(IMPOSSIBLE, row.items, name=row.name)
+            tally.leave_out_all("no answer in the document (--answerable-only)", row.items, name=row.name)
         elif options.max_documents is not None and not names.issuperset(row.files):
             tally.leave_out_all(BEYOND, row.items, name=row.name)
         else:

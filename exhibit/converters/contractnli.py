@@ -25,7 +25,7 @@ from exhibit.converters import (
 )
 from exhibit.converters.core.source import Release, key_by_name, read_records
 from exhibit.converters.core.titles import choose_unique_titles, join_names, list_titles
-from exhibit.converters.pages.print import split_filed_text, strip_filing
+from exhibit.converters.pages.chromium import split_filed_text, strip_filing
 from exhibit.law.profile import date_of, kind_of, parties_of
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import Licence

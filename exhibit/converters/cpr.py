@@ -5,17 +5,23 @@ exhibit convert cpr --source FOLDER --out datasets_out/cpr
 
 import json
 import sys
-from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections import Counter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
 from exhibit.converters import Benchmark, DatasetInfo, Label, Licence, Quote, RawRow, Tally
-from exhibit.converters.civil_procedure.corpus import Corpus, Resolution, RuleCitation, find_citations
-from exhibit.converters.civil_procedure.documents import load, read_candidates, read_string
+from exhibit.converters.civil_procedure.corpus import (
+    Corpus,
+    Resolution,
+    RuleCitation,
+    find_citations,
+    load,
+    read_candidates,
+    read_string,
+)
+from exhibit.converters.core.build import SHIPPED
 from exhibit.converters.core.command import main
-from exhibit.converters.core.patches import SHIPPED
-from exhibit.converters.core.source import Release, open_source
+from exhibit.converters.core.source import Release
 from exhibit.converters.pages.fetch import add_fetch_arguments, read_policy
 from exhibit.converters.tables.records import read_records
 from exhibit.engine import run_in_worker
@@ -35,11 +41,8 @@ INFO = DatasetInfo(
         name="MIT (questions); Crown copyright (rules and court guides)",
         url="https://www.nationalarchives.gov.uk/doc/open-government-licence/version/3/",
         redistributable=False,
-        note=(
-            "The questions are under the MIT licence. The Rules and practice directions are Crown copyright, "
-            "usually offered under the Open Government Licence v3.0; a court guide may have its own terms, "
-            "which the source does not state. Check these terms before you share the documents."
-        ),
+        note="The questions are under the MIT licence. Rules and practice directions are Crown copyright, usually under"
+        " the Open Government Licence v3.0; a court guide may have other terms. Check them before you share documents.",
     ),
     url="https://www.justice.gov.uk/courts/procedure-rules/civil",
     version="as given",
@@ -53,61 +56,45 @@ INFO = DatasetInfo(
         - Citations quote nothing: the gold is the section under the cited heading or number, up to the next heading of
           the same or a higher level, which may be longer than the answer.
         - A document that is cited as a whole is one section if it has at most 25,000 characters (about ten pages); a
-          longer one is a file name without text, and counts for document metrics only.
+          longer one counts for document metrics only.
         - A citation is matched by a document's name (exact), by its name without case, punctuation and abbreviation
           (normalised), or by a heading in any document (section): gold.jsonl states which.
         - A citation that names no document, or may name several, gives no context and is listed in bundle.json.
         - Answers hold for the text in the corpus, not for the law of today.""",
 )
 
-_UNRESOLVED = "unresolved citation, which gives the question no context"
-_NAMED = "citation of a whole document longer than ten pages: it counts for document metrics only"
-_NOT_FOUND = "cited section is not found in the document: it counts for document metrics only"
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_fetch_arguments(parser)
-    documents = (
-        "a folder with JSON exports or PDFs, one of these files, or a list of URLs, one on each line; shipped: "
-        "the list that comes with the converter (default: the source's folder)"
-    )
+    documents = "a folder of JSON exports or PDFs, such a file, or a list of URLs; shipped: ours (default: the source)"
     parser.add_argument("--documents", type=Path, metavar="DIR|FILE|urls.txt", help=documents)
-    check = "instead of --out: print each citation's document, and write nothing; exit 1 if a citation has no document"
-    parser.add_argument("--check", action="store_true", default=SUPPRESS, help=check)
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the questions and the documents, and resolve each citation of a question to a document."""
     release = Release(source, INFO)
     table = release.find("ground_truth*.jsonl", "*.jsonl")
     folder: Path = options.documents or (source if source.is_dir() else table.parent)
     if folder == Path(SHIPPED) and not folder.exists():
         folder = Path(__file__).with_name("cpr_urls.txt")
-    if not folder.exists():
-        raise SourceError(f"{folder}: no such file or folder; --documents takes exports, PDFs or a URL list")
     sources, digest = load(folder, read_policy(options), tally, table=table)
     rows = list(_read_rows(table, release.read(table), Corpus(sources), tally))
     documents = [source.raw for source in sources]
-    if options.max_documents:
-        # documents with questions come first, so that a small bundle still has gold
-        cited = {quote.filename: None for row in rows for quote in row.quotes}
-        first = [*cited, *(raw.filename for raw in documents if raw.filename not in cited)][: options.max_documents]
-        documents.sort(key=lambda raw: raw.filename not in first)
+    if options.max_documents:  # documents with questions come first, so that a small bundle still has gold
+        cited = {quote.filename for row in rows for quote in row.quotes}
+        documents.sort(key=lambda raw: raw.filename not in cited)
     return Benchmark(documents, rows, {**release.sha256, "documents": digest})
 
 
 def _read_rows(path: Path, data: bytes, corpus: Corpus, tally: Tally) -> Iterator[RawRow]:
-    """Yield the questions of the ground truth, each with the sections that its answer cites."""
     for record in read_records(path, data, tally):
         cells = record.cells
         question, truth = read_string(cells, "question"), read_string(cells, "truth")
         if not question or not truth:
-            tally.fault(
-                "row without a question or an expected answer", f"{path.name}: {record.place}", item=record.item
-            )
+            name = f"{path.name}: {record.place}"
+            tally.fault("row without a question or an expected answer", name, item=record.item)
             continue
         others = sorted(cells.keys() - {"question", "truth", "source_type"})
-        fields = tuple(filter(None, (read_string(cells, name) for name in others)))
+        fields = [text for name in others if (text := read_string(cells, name))]
         kind = read_string(cells, "source_type")
         cited = [pair for citation in find_citations(truth) for pair in corpus.resolve_all(citation, kind, fields)]
         if not cited:
@@ -123,70 +110,41 @@ def _quote(id: int, citation: RuleCitation, found: Resolution, tally: Tally) -> 
     """Return the cited section as gold, else the whole document; None if the document of the citation is unknown."""
     name = f"question {id}: [{citation.text}]"
     if found.source is None:
-        if tally.strict:
-            raise SourceError(f"{name} {found.reason}; fix the source, or remove --strict")
-        tally.note(_UNRESOLVED, f"{name} {found.reason}")
+        tally.note("unresolved citation, which gives the question no context", f"{name} {found.reason}", fault=True)
         return None
     section = citation.document if found.how == "section" else citation.section
     stated = {"citation": citation.text, "section": section, "page": citation.page, "resolved": found.how}
     labels = tuple((label, value) for label, value in stated.items() if value)
     filename = found.source.raw.filename
     if found.span is None:
-        tally.note(_NOT_FOUND if section else _NAMED, f"{name} -> {filename}")
+        whole = "citation of a whole document longer than ten pages"
+        what = "cited section is not found in the document" if section else whole
+        tally.note(f"{what}: it counts for document metrics only", f"{name} -> {filename}")
         return Quote(filename, None, labels=labels)
-    labels = (*labels, ("heading", found.heading))
+    labels += (("heading", found.heading),)
     return Quote(filename, found.text, (found.span,), labels, score=found.score, section=True)
 
 
 @guarded("stopped; nothing was written")
 def run(argv: list[str] | None = None) -> int:
-    """Run the converter; `--check` checks citations, `--from-search` proposes questions from exported searches."""
-    modes = Parser(add_help=False)
-    modes.add_argument("--check", action="store_true")
-    modes.add_argument("--from-search", type=Path, nargs="+")
-    wanted, arguments = modes.parse_known_args(argv)
-    if wanted.from_search:
-        return _from_search(wanted.from_search, arguments)
-    return _check(arguments) if wanted.check else main(sys.modules[__name__], argv)
-
-
-def _check(argv: list[str]) -> int:
-    """Print how each citation was resolved; return 1 if a citation is unresolved."""
-    parser = Parser(prog="exhibit convert cpr --check")
-    parser.add_argument("--source", type=Path, required=True, metavar="DIR|FILE.jsonl")
-    add_arguments(parser)
-    parser.set_defaults(max_documents=None)
-    options, tally = parser.parse_args(argv), Tally()
-    with open_source(INFO, options.source) as source:
-        cited = [(row.id, quote) for row in read(source, options, tally).rows for quote in row.quotes]
-    counts = Counter[Label]()
-    for id, quote in cited:
-        labels = dict(quote.labels)
-        counts[labels["resolved"]] += 1
-        print(f"question {id}: [{labels['citation']}] {labels['resolved']}: {quote.filename}")
-    unresolved = tally.noted.get(_UNRESOLVED, [])
-    found = ", ".join(f"{counts[how]} {how}" for how in ("exact", "normalised", "section"))
-    print(*unresolved, f"{len(cited) + len(unresolved)} citations: {found}, {len(unresolved)} unresolved", sep="\n")
-    print(f"{sum(quote.section for _, quote in cited)} of the {len(cited)} resolved citations point to a section")
-    return 1 if unresolved else 0
-
-
-def _from_search(exports: list[Path], argv: list[str]) -> int:
-    """Write a proposed ground-truth row for each query, which a person then edits; --force overwrites a file."""
-    parser = Parser(prog="exhibit convert cpr --from-search EXPORT.json …")
+    """Run the converter; with `--from-search`, write a proposed question for each query of exported searches."""
+    words = sys.argv[1:] if argv is None else argv
+    if "--from-search" not in words:
+        return main(sys.modules[__name__], words)
+    parser = Parser(prog="exhibit convert cpr")
+    parser.add_argument("--from-search", type=Path, nargs="+", required=True, metavar="EXPORT.json")
     parser.add_argument("--ground-truth-out", type=Path, required=True, metavar="FILE.jsonl")
     parser.add_argument("--force", action="store_true", help="replace an existing file")
-    options = parser.parse_args(argv)
+    options = parser.parse_args(words)
     out: Path = options.ground_truth_out
     if out.exists() and not options.force:
         raise SourceError(f"{out}: exists already; add --force to replace it, or choose another --ground-truth-out")
     rows: dict[str, dict[str, str]] = {}
-    for path in exports:
-        candidates = run_in_worker(read_candidates, path)
-        if not candidates:
-            raise SourceError(f'{path}: no search results in it; expected {{"query": …, "results": […]}}')
-        for row in candidates:
+    for path in options.from_search:
+        for row in run_in_worker(read_candidates, path):
             rows.setdefault(row["question"], row)
+    if not rows:
+        raise SourceError(f'{options.from_search[0]}: no search results in it; expected {{"query": …, "results": […]}}')
     out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows.values()))
     print(f"{len(rows)} proposed questions -> {out}; edit each: the words are from the documents, not from an expert")

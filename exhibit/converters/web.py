@@ -19,7 +19,6 @@ from exhibit.converters.core.command import main
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles, read_own_title
 from exhibit.converters.pages import fetch
-from exhibit.converters.pages.download import flaw_of
 from exhibit.evidence import locate, read_document
 from exhibit.law.names import tidy
 from exhibit.law.sentences import split_sentences
@@ -91,7 +90,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         if len(items) > 1:
             tally.note("URL listed more than once: fetched once", url)
     urls = list(listed)
-    fetch.make_corpus_names(url for url in urls if flaw_of(url) is None)  # check the whole list, whatever the limit is
     fetched = fetch.fetch_all(urls[: options.max_documents], policy=fetch.read_policy(options))
     fetch.report(fetched, tally, items=listed)
     for url in (url for url in urls if url not in fetched):

@@ -16,9 +16,8 @@ from pydantic import TypeAdapter
 from exhibit.converters import Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.command import main as convert
 from exhibit.converters.core.titles import choose_unique_titles, join_names
-from exhibit.converters.pages.chromium import NEEDED
+from exhibit.converters.pages.chromium import NEEDED, needs_missing_browser
 from exhibit.converters.pages.fetch import Policy
-from exhibit.converters.pages.print import needs_missing_browser
 from exhibit.converters.tables.documents import Shelf
 from exhibit.drafting.drafts import Draft, construct_questions, digest, word_question
 from exhibit.drafting.generated import Generator

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.converters.contractnli import QUESTIONS, SPLITS
-from exhibit.converters.pages.print import Printer
+from exhibit.converters.pages.chromium import Printer
 
 _HERE = Path(__file__).parent
 _OUT = _HERE / "contract-nli"

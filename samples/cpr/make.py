@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exhibit.converters import Block
-from exhibit.converters.pages.print import Printer
-from exhibit.converters.pages.text_pdf import print_blocks
+from exhibit.converters.pages.chromium import Printer
+from exhibit.converters.pages.text_pdf import pdf_of
 
 _HERE = Path(__file__).parent
 _OUT = _HERE / "documents"
@@ -90,7 +90,7 @@ def main() -> None:
     _exports()
     title, *paragraphs = (_HERE / "remote.txt").read_text(encoding="utf-8").strip().split("\n\n")
     blocks = [Block("h2" if words.startswith("#") else "p", words.lstrip("# ")) for words in paragraphs]
-    print_blocks([Block("h1", title), *blocks], _OUT / "registry-note-3.pdf", title=title)
+    (_OUT / "registry-note-3.pdf").write_bytes(pdf_of([Block("h1", title), *blocks], title=title))
     with Printer() as printer:
         printer.print_html(_guide(), _OUT / _GUIDE)
     print(f"{len(list(_OUT.iterdir()))} files in {_OUT}")

@@ -16,7 +16,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from exhibit.converters.pages.print import Printer
+from exhibit.converters.pages.chromium import Printer
 
 _HERE = Path(__file__).parent
 _OUT = _HERE / "CUAD_v1"

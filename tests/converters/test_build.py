@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from exhibit.conversion import main
-from exhibit.converters.civil_procedure.documents import restore_full_name
+from exhibit.converters.civil_procedure.corpus import restore_full_name
 from exhibit.converters.squad import make_names
 from exhibit.converters.statutes import OUT_OF_RANGE, SAME_DAY
 from exhibit.converters.tables.documents import Shelf

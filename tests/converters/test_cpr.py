@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters import RawDocument, cpr
-from exhibit.converters.civil_procedure.corpus import MAX_WHOLE_CHARS, Corpus, find_citations
-from exhibit.converters.civil_procedure.documents import blocks_of, make_source
+from exhibit.converters.civil_procedure.corpus import MAX_WHOLE_CHARS, Corpus, blocks_of, find_citations, make_source
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import CORPUS, INFO, TRAIN
 from tests.conversion import read_source
@@ -230,14 +229,11 @@ def test_cpr_downloads_documents_from_a_list_of_urls(tmp_path, monkeypatch, conv
     assert "urls" not in json.dumps(info["options"])
 
 
-def test_cpr_check_flag_exits_with_1_if_a_citation_is_unresolved(samples, tmp_path, capsys):
-    assert cpr.run(["--check", "--source", str(samples / "cpr")]) == 1
-    printed = capsys.readouterr().out
-    assert "11 citations: 4 exact, 4 normalised, 1 section, 2 unresolved" in printed
-    assert "8 of the 9 resolved citations point to a section" in printed
-    assert "[Service of Documents]" in printed
-    assert cpr.run(["--source", str(write_source(tmp_path / "s", LINE)), "--check"]) == 0
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["Part 1.json", "ground_truth.jsonl", "s"]
+def test_cpr_strict_conversion_exits_with_1_if_a_citation_is_unresolved(samples, tmp_path, convert, capsys):
+    bundle = convert("cpr", "--source", samples / "cpr", "--strict", expect=1)
+    error = capsys.readouterr().err
+    assert "[B.1 The claim (pp. 4-5)] names no document" in error and not bundle.exists()
+    assert (convert("cpr", "--source", write_source(tmp_path / "s", LINE), "--strict") / TRAIN).is_file()
 
 
 @pytest.mark.data

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.converters.core.patches import CORRECTED, ELSEWHERE, UNFIT, apply_patches
+from exhibit.converters.core.build import CORRECTED, ELSEWHERE, UNFIT, apply_patches
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.review import digest_gold
 from exhibit.schemas.validate import validate

@@ -3,19 +3,10 @@
 import pytest
 
 from exhibit.converters import RawDocument
-from exhibit.converters.pages import chromium as browser
-from exhibit.converters.pages.chromium import launch_arguments
-from exhibit.converters.pages.print import Printer, describe_printing, make_html, start_printing
+from exhibit.converters.pages.chromium import Printer, describe_printing, make_html, start_printing
 from exhibit.converters.pages.text_pdf import name_printer, read_font_hashes
 from exhibit.engine import Limits
 from exhibit.evidence import read_document
-
-
-@pytest.mark.parametrize("user", [0, 1000])
-def test_launch_arguments_disable_the_sandbox_for_root_only(monkeypatch, user):
-    monkeypatch.setattr(browser.os, "geteuid", lambda: user)
-    arguments = launch_arguments()
-    assert ("--no-sandbox" in arguments) == (user == 0) and "--disable-background-networking" in arguments
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +26,13 @@ def test_print_html_writes_the_same_bytes_for_the_same_page(printer, tmp_path):
 
 
 def test_describe_printing_returns_printer_name_and_font_hashes(tmp_path):
-    with start_printing(Limits()) as press:
+    with start_printing(tmp_path, Limits()) as press:
         assert describe_printing([""]) is None
-        first = press(RawDocument("a.pdf", "A", text="Words."), tmp_path)
+        first = press(RawDocument("a.pdf", "A", text="Words."))
         record = describe_printing([first.printer, ""])
         assert record is not None and record.fonts == read_font_hashes() and len(record.fonts) == 14
         assert record.printer == name_printer() and record.printer.startswith("ReportLab ")
-        page = press(RawDocument("b.pdf", "B", html="<p>Words.</p>"), tmp_path)
-        chinese = press(RawDocument("c.pdf", "C", text="本协议"), tmp_path)
+        page = press(RawDocument("b.pdf", "B", html="<p>Words.</p>"))
+        chinese = press(RawDocument("c.pdf", "C", text="本协议"))
     record = describe_printing([first.printer, page.printer, chinese.printer])
     assert record is not None and record.printer.startswith("Chromium ") and record.printer.endswith(name_printer())

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from exhibit.converters import Block
-from exhibit.converters.civil_procedure.documents import blocks_of
-from exhibit.converters.pages.print import split_filed_text, strip_filing
-from exhibit.converters.pages.text_pdf import find_font, make_sealed_environment, print_blocks, read_font_hashes
+from exhibit.converters.civil_procedure.corpus import blocks_of
+from exhibit.converters.pages.chromium import split_filed_text, strip_filing
+from exhibit.converters.pages.text_pdf import find_font, make_sealed_environment, pdf_of, read_font_hashes
 from exhibit.evidence import fold, read_document
 
 
 def read_back(path: Path, *blocks: Block) -> str:
-    print_blocks(blocks, path, title="T")
+    path.write_bytes(pdf_of(blocks, title="T"))
     return read_document(path).text
 
 
@@ -36,7 +36,7 @@ def test_print_blocks_never_ends_a_page_with_a_heading(tmp_path):
         ["1. General", *["Every party must serve a list of its documents."] * 60, "---", "Costs", "Paid."]
     )
     blocks = blocks_of("Part 4", text)
-    print_blocks(blocks, tmp_path / "a.pdf", title="Part 4")
+    (tmp_path / "a.pdf").write_bytes(pdf_of(blocks, title="Part 4"))
     document = read_document(tmp_path / "a.pdf")
     assert len(document.pages) > 1 and document.text.startswith("Part 4\n")
     for page in document.pages:

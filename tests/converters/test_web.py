@@ -12,9 +12,8 @@ import pytest
 
 from exhibit.conversion import main
 from exhibit.converters import Tally
-from exhibit.converters.pages import download
-from exhibit.converters.pages.download import USER_AGENT, flaw_of
-from exhibit.converters.pages.fetch import Policy, UrlLine, fetch_all, filename_of, report
+from exhibit.converters.pages import fetch
+from exhibit.converters.pages.fetch import USER_AGENT, Policy, UrlLine, fetch_all, filename_of, flaw_of, report
 from exhibit.converters.pages.text_pdf import find_font
 from exhibit.evidence import read_document
 from exhibit.schemas.bundle import GOLD, INFO, TRAIN
@@ -151,7 +150,7 @@ def hostile(site_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         policy = Policy(delay=0, timeout=30, retries=1)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(socket, "getaddrinfo", look_up)
-            patch.setattr(download, "is_public", lambda address: address == "127.0.0.1")
+            patch.setattr(fetch, "is_public", lambda address: address == "127.0.0.1")
             lines = fetch_all(list(urls.values()), folder=tmp_path_factory.mktemp("hostile"), policy=policy)
         yield site, {path: lines[url] for path, url in urls.items()}
 
@@ -171,7 +170,7 @@ REFUSED = [
     ("site", "/to-inside", PRIVATE),
     ("site", "/to-metadata", PRIVATE),
     ("inside", "/secret.txt", PRIVATE),
-    ("site", "/wanders-inside", "leads to an address that cannot be reached"),
+    ("site", "/wanders-inside", "leads to another page; list its address instead"),
     ("site", "/to-file", "not a web address"),
     ("site", "/nothing-here.html", "HTTP 404 not found"),
     ("rude", "/rude", "the connection failed"),

@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from exhibit.converters.pages.download import is_public
+from exhibit.converters.pages.fetch import is_public
 
 # iana-ipv4-special-registry, iana-ipv6-special-registry, multicast and blocks that RFCs deprecate: all are refused
 # blocks of the registries that are public: AS112's, and blocks of ordinary networks

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from exhibit.converters.pages.download import MAX_REDIRECTS, Downloader, FetchError, Policy
+from exhibit.converters.pages.fetch import MAX_REDIRECTS, Downloader, FetchError, Policy
 from tests.loopback import Reply, Request, serve
 
 POLICY = Policy(allow_private=True, ignore_robots=True, delay=0.0, retries=0)

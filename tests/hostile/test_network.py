@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from exhibit.converters.pages import chromium as browser
-from exhibit.converters.pages.print import Printer
+from exhibit.converters.pages.chromium import Printer
 from exhibit.evidence import read_document
 from tests.hostile.references import LEADING, PASSIVE, documents
 
@@ -58,7 +58,7 @@ def use_proxy(monkeypatch: pytest.MonkeyPatch, port: int, *, sealed: bool) -> No
 
     def options(folder: Path) -> dict[str, object]:
         there = {"server": f"http://127.0.0.1:{port}", "bypass": "<-loopback>"}
-        arguments = usual(folder)["args"] if sealed else browser.launch_arguments()
+        arguments = usual(folder)["args"] if sealed else browser.FLAGS
         return usual(folder) | {"proxy": there, "args": arguments}
 
     monkeypatch.setattr(browser, "launch_options", options)

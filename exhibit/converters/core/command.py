@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from exhibit.converters import PAST_A_LIMIT, UNREADABLE, Converter, Tally, choose
-from exhibit.converters.core.build import build, make_card_text
-from exhibit.converters.core.patches import apply_patches, find_patch
+from exhibit.converters.core.build import apply_patches, build, find_patch, make_card_text
 from exhibit.converters.core.source import open_source
 from exhibit.engine import add_engine_arguments, apply_limits, check_engine, read_limits
 from exhibit.evidence.scan import add_ocr_arguments
@@ -16,32 +15,23 @@ from exhibit.hub.card import find_sample
 from exhibit.runtime.command import Parser, add_json, align_rows, guarded, parse_positive, print_results
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.models import HOWS, BundleInfo
-from exhibit.schemas.review import read_patch
 from exhibit.storage.atomic import make_scratch_folder, replace_folder
 from exhibit.storage.locations import Location, check_out, parse_location
 
-_WIDTH = 80  # columns of a terminal
-MAX_SHOWN = 5  # unreadable documents that the summary names
 SAMPLE_SENTENCE = "An invented sample: nothing in it comes from the source that this card names."
 
 
+@guarded("stopped; nothing was written")
 def main(converter: Converter, argv: list[str] | None = None) -> int:
-    """Run a converter's command line: parse the flags, read the source, build the bundle, print a summary table."""
     options = make_parser(converter).parse_args(argv)
-    away = "run the same command again: finished files are not downloaded again"
-
-    @guarded(f"stopped; {'nothing was written' if isinstance(options.out, Path) else away}")
-    def convert_and_report() -> int:
-        started = time.monotonic()
-        with apply_limits(read_limits(options)):
-            bundle = convert(converter, options)
-        seconds = time.monotonic() - started
-        left_out = {reason: len(names) for reason, names in bundle.left_out.items()}
-        record = {"out": str(options.out), "seconds": seconds, **bundle.counts.model_dump(), "left_out": left_out}
-        print_results(record, format_table(bundle, options.out, seconds), as_json=options.json)
-        return 0
-
-    return convert_and_report()
+    started = time.monotonic()
+    with apply_limits(read_limits(options)):
+        bundle = convert(converter, options)
+    seconds = time.monotonic() - started
+    left_out = {reason: len(names) for reason, names in bundle.left_out.items()}
+    record = {"out": str(options.out), "seconds": seconds, **bundle.counts.model_dump(), "left_out": left_out}
+    print_results(record, format_table(bundle, options.out, seconds), as_json=options.json)
+    return 0
 
 
 def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
@@ -50,8 +40,6 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
     check_engine(options.engine)
     out = check_out(options.out, force=options.force)
     patches = [find_patch(name, converter.INFO) for name in options.patch]
-    for path in patches:
-        read_patch(path)  # a fault is reported before the work starts
     with open_source(converter.INFO, options.source) as source:
         benchmark = choose(converter.read(source, options, tally), options, tally)
         if not benchmark.rows and not converter.INFO.corpus_only:
@@ -71,21 +59,17 @@ def convert(converter: Converter, options: argparse.Namespace) -> BundleInfo:
 
 
 def make_parser(converter: Converter) -> argparse.ArgumentParser:
-    """Return a parser with the flags that all converters share and the flags of this converter."""
     info = converter.INFO
     command = "exhibit draft" if info.name == "draft" else f"exhibit convert {info.name}"
-    bundle = f"datasets_out/{info.name}"
     about = (info.benchmark, info.summary, f"The source must contain {info.expects}.", info.by_hand)
-    source = "[--source DIR|ZIP]" if info.downloads else "--source PATH"
-    examples = [f"{command} --out {bundle}"] if info.downloads else []
     sample = "contracts" if info.name == "draft" else f"samples/{info.name}"
-    examples += [f"{command} --source {sample} --out {bundle} --force", f"exhibit validate {bundle}"]
     parser = Parser(
         prog=command,
-        usage=f"{command} --out DIR {source} [flags]",
+        usage=f"{command} --out DIR {'[--source DIR|ZIP]' if info.downloads else '--source PATH'} [flags]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="\n\n".join(textwrap.fill(part, _WIDTH) for part in about if part),
-        epilog="\n  ".join(["examples:", *examples]) + f"\n\nlicence of the source: {info.licence.name}. {info.url}",
+        description="\n\n".join(textwrap.fill(part, 80) for part in about if part),
+        epilog=f"example:\n  {command} --source {sample} --out datasets_out/{info.name} --force\n\n"
+        f"licence of the source: {info.licence.name}. {info.url}",
     )
     downloaded = "the raw benchmark (default: the official release, downloaded once and cached)"
     add = parser.add_argument
@@ -126,7 +110,7 @@ def format_table(bundle: BundleInfo, out: Location | str, seconds: float) -> str
         rows.append((f"{kind} given", f"{account.given:,}  = {account.kept:,} kept + {left:,} left out"))
     for reason, names in bundle.left_out.items():
         rows.append((f"left out: {reason}", f"{len(names):,}"))
-        rows += [("", name) for name in (names[:MAX_SHOWN] if reason in (UNREADABLE, PAST_A_LIMIT) else ())]
+        rows += [("", name) for name in (names[:5] if reason in (UNREADABLE, PAST_A_LIMIT) else ())]
     rows += [(f"noted: {remark}", f"{len(names):,}") for remark, names in bundle.noted.items()]
     lines = align_rows([*rows, ("time", f"{seconds:.1f} s")])
     return "\n".join([f"{bundle.title} -> {out}", *lines, "bundle.json lists what was left out; README.md is the card"])

@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from exhibit.converters import Label, Quote, RawDocument, RawRow, Tally
-from exhibit.converters.pages.print import Press, Printed
+from exhibit.converters.pages.chromium import Press, Printed
 from exhibit.evidence import Document, Span, fold, locate, read_document
 from exhibit.evidence.fold import Fold
 from exhibit.evidence.hidden import HiddenSpan, describe_hidden, find_hidden_spans
@@ -21,29 +22,21 @@ from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import DocumentEntry, Gold, How
 from exhibit.storage.atomic import write_whole
 
-MIN_ANSWER_LETTERS = 5  # an answer such as `yes` or `2` occurs anywhere
 MIN_CLAUSE_LETTERS = 60  # an answer of this length is a clause, and gold like any quote
-MIN_HIDDEN_LETTERS = 3  # least hidden letters that are reported: a white comma does not matter
 NOT_ON_PAGE = "quote that is not on the page that the source states; located by its words"
 
 Spans = Sequence[tuple[int, int]]
 
 
-@dataclass(frozen=True)
-class Task:
-    """A document's file, and the quotes to locate in it; sent to a worker."""
+class Task(NamedTuple):
+    """A document, and the quotes to locate in it; sent to a worker."""
 
     document: RawDocument
     quotes: tuple[Quote, ...]
-    path: Path  # the file to read: the official one, or the printed one in the corpus
-    target: Path
     printed: Printed | DocumentError
-    ocr: Ocr | None
-    text: Path | None  # where to store the extracted text, so that the tables need not read the file again
 
     def __str__(self) -> str:
-        """Return the document's path, which is its name in error messages."""
-        return str(self.path)
+        return str(self.document)
 
 
 @dataclass(frozen=True)
@@ -56,11 +49,14 @@ class QuotePlace:
     how: How
     score: float | None
     text: str | None = None  # the text of a provision that the source only names
-    # a remark, for example that a provision is absent or ambiguous, or that the stated page lacks the quote
-    remark: str = ""
+    remark: str = ""  # such as that a provision is ambiguous, or that the stated page lacks the quote
     not_accepted: tuple[str, ...] = ()  # accepted provisions that the document lacks, or has several times
     hidden: str = ""  # the reason why some of its words are invisible on the page
     on_page: "tuple[QuotePlace | None, ...]" = ()  # locations on the stated page, counted from 0 and from 1
+
+    def get_text(self, quote: Quote) -> str | None:
+        """Return the passage's words; None if the source has an answer but no quote, and the answer is not located."""
+        return None if quote.answer and self.how == "absent" else quote.text or self.text
 
     def make_gold(self, id: int, context: int | None, filename: str | None, labels: dict[str, Label]) -> Gold:
         """Return a line of gold.jsonl; the label `hidden` states why words of the gold are invisible on the page."""
@@ -72,58 +68,47 @@ class QuotePlace:
 NOWHERE = QuotePlace([], [], [], "absent", None)
 
 
-@dataclass(frozen=True)
-class Done:
-    """A document that was added to the corpus, with the locations of its quotes."""
-
+class Done(NamedTuple):
     entry: DocumentEntry
     places: dict[Quote, QuotePlace]
     notes: tuple[str, ...]
     printer: str
 
 
-def make_tasks(
-    documents: Iterable[RawDocument], rows: Iterable[RawRow], corpus: Path, *, press: Press, ocr: Ocr | None,
-    texts: Path,
-) -> Iterator[Task]:  # fmt: skip
+def make_tasks(documents: Iterable[RawDocument], rows: Iterable[RawRow], press: Press) -> Iterator[Task]:
     """Yield a task for each document once its file is printed; meanwhile workers locate earlier documents' gold."""
     quotes: dict[str, list[Quote]] = defaultdict(list)
     for row in rows:
         for quote in (*row.quotes, *row.near_misses):
             quotes[quote.filename].append(quote)
     for raw in documents:
-        target = corpus / raw.filename
         printed: Printed | DocumentError = Printed(raw.printer)
-        if raw.path is None and target.suffix.lower() == ".pdf":
+        if raw.path is None and raw.filename.lower().endswith(".pdf"):
             try:
-                printed = press(raw, corpus)
+                printed = press(raw)
             except DocumentError as error:
                 printed = error
-        elif raw.path is None:
-            target.write_text(raw.text or raw.html or "", encoding="utf-8", newline="")
-        path = raw.path or target
-        # keep the suffix, which selects the reader
-        text = texts / raw.filename if path.suffix == target.suffix else None
-        without_page = replace(raw, html=None, blocks=())
-        yield Task(without_page, tuple(quotes[raw.filename]), path, target, printed, ocr, text)
+        yield Task(replace(raw, html=None, blocks=()), tuple(quotes[raw.filename]), printed)
 
 
-def materialise(task: Task) -> Done:
-    """Add a document to the corpus, read it, and locate its quotes."""
-    raw = task.document
+def materialise(corpus: Path, texts: Path, ocr: Ocr | None, task: Task) -> Done:
+    """Add a document to the corpus, store its text in the folder `texts`, and locate its quotes."""
+    raw, target = task.document, corpus / task.document.filename
+    path = raw.path or target
     if isinstance(task.printed, DocumentError):
         raise task.printed
-    document = read_document(task.path)
-    scanned = read_scan(document, task.target, task.ocr) if task.ocr is not None else None
+    if raw.path is None and not task.printed.printer:
+        target.write_text(raw.text or "", encoding="utf-8", newline="")
+    document = read_document(path)
+    scanned = read_scan(document, target, ocr) if ocr is not None else None
     document = scanned.document if scanned else document
     if not document.has_text:
-        file = raw.original or task.path
-        if file.suffix.lower() not in {".pdf", *picture.SUFFIXES}:
-            raise DocumentError(f"{file}: no words in it; is the file empty?")
-        hint = "OCR found no words in it either" if task.ocr else "add --ocr to read it"
-        raise DocumentError(f"{file}: no text in it, only pictures; {hint}")
-    if not scanned and task.path != task.target:
-        shutil.copyfile(task.path, task.target)
+        if (raw.original or path).suffix.lower() not in {".pdf", *picture.SUFFIXES}:
+            raise DocumentError(f"{raw}: no words in it; is the file empty?")
+        hint = "OCR found no words in it either" if ocr else "add --ocr to read it"
+        raise DocumentError(f"{raw}: no text in it, only pictures; {hint}")
+    if not scanned and raw.path:
+        shutil.copyfile(path, target)
     finder = Finder(document.text if raw.own_text else raw.text or "", document)
     places = {quote: finder.place(quote) for quote in dict.fromkeys(task.quotes)}
     # check only pages with gold: for all pages of a filing, this takes twice as long as everything else
@@ -144,9 +129,9 @@ def materialise(task: Task) -> Done:
         ocr=scanned.confidence if scanned else {},
         labels=dict(raw.labels),
     )
-    if task.text is not None:
+    if path.suffix == target.suffix:  # the suffix selects the reader of the stored text
         with suppress(OSError):  # if it cannot be stored, it is read again later
-            write_whole(task.text, document.text)
+            write_whole(texts / raw.filename, document.text)
     notes = (*task.printed.notes, *document.notes, *describe_hidden(hidden, document))
     return Done(entry, places, notes, task.printed.printer)
 
@@ -157,7 +142,7 @@ def _explain_hidden(where: QuotePlace, document: Document, hidden: Sequence[Hidd
         for span, why in hidden:
             words = document.text[max(start, span.start) : min(end, span.end)]
             letters[why] += sum(character.isalnum() for character in words)
-    return "; ".join(sorted(why for why, count in letters.items() if count >= MIN_HIDDEN_LETTERS))
+    return "; ".join(sorted(why for why, count in letters.items() if count > 2))  # a white comma does not matter
 
 
 def _choose_page(quote: Quote, where: QuotePlace, document: Document, page: int) -> QuotePlace | None:
@@ -183,9 +168,9 @@ class Finder:
         else:
             where = self._find_words(quote)
             if quote.answer:
-                # an answer is gold if it is a clause, or occurs exactly once
+                # an answer is gold if it is a clause, or occurs exactly once; answers such as `yes` occur anywhere
                 letters = len(fold(quote.text or "", loose=True))
-                once = where.score == 1.0 and not where.alternatives and letters >= MIN_ANSWER_LETTERS
+                once = where.score == 1.0 and not where.alternatives and letters >= 5
                 is_gold = once or (letters >= MIN_CLAUSE_LETTERS and where.spans)
                 where = replace(where, how="answer") if is_gold else NOWHERE
             elif quote.section and where.spans:
@@ -193,8 +178,10 @@ class Finder:
         return self._accept_provisions(where, quote.acceptable) if quote.acceptable else where
 
     def _find_words(self, quote: Quote) -> QuotePlace:
-        if marked := _find_marked(quote, self.document):
-            return marked
+        marked = " ".join(self.document.text[start:end] for start, end in quote.marked)
+        if quote.marked and fold(marked, loose=True) == fold(quote.text or "", loose=True):
+            exact: How = "exact" if marked == quote.text else "folded"
+            return _place(quote.marked, self.document, "parts" if len(quote.marked) > 1 else exact, 1.0)
         if quote.spans and (known := self._carry_spans(quote.spans)):
             carried = filter(None, (self._carry_spans(spans) for spans in quote.alternatives))
             how: How = "parts" if len(known) > 1 else "exact" if self.source == self.document.text else "folded"
@@ -260,21 +247,9 @@ class Finder:
         return replace(where, alternatives=[*where.alternatives, *map(list, accepted)], not_accepted=lost)
 
 
-def _find_marked(quote: Quote, document: Document) -> QuotePlace | None:
-    """Return the location that a reviewer marked, if the document still has the same words there."""
-    spans, text = quote.marked, quote.text or ""
-    words = " ".join(document.text[start:end] for start, end in spans if end <= len(document.text))
-    if not spans or fold(words, loose=True) != fold(text, loose=True):
-        return None
-    how: How = "parts" if len(spans) > 1 else "exact" if words == text else "folded"
-    return _place(spans, document, how, 1.0)
-
-
 def settle_pages(done: Mapping[str, Done], quotes: Iterable[Quote], tally: Tally) -> None:
-    """Keep only the locations of each quote that are on the page that the source states.
-
-    Quotes that are on only one of the two possible pages show whether the source counts pages from 0 or from 1.
-    """
+    """Keep only the locations of each quote that are on the page that the source states."""
+    # quotes that are on only one of the two possible pages show whether the source counts pages from 0 or from 1
     stated = [quote for quote in dict.fromkeys(quotes) if quote.page is not None]
     fits = [[place is not None for place in done[quote.filename].places[quote].on_page] for quote in stated]
     votes = Counter(fit.index(True) for fit in fits if sum(fit) == 1)

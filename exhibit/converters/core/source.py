@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import io
-import json
 import stat
 import sys
 import unicodedata
@@ -21,6 +20,7 @@ from tqdm import tqdm
 from exhibit.converters import DatasetInfo, Download, Item, Tally
 from exhibit.evidence.files import check_sizes
 from exhibit.schemas.errors import DocumentError, ServiceError, SourceError
+from exhibit.schemas.parsing import explain_read_errors, parse_json
 from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.bundle import sha256_of
 from exhibit.storage.cache import find_cache_folder
@@ -28,7 +28,6 @@ from exhibit.storage.http import download_file
 
 MAX_FILES = 100_000  # most files: the largest benchmark has a few thousand
 MAX_BYTES = 8 << 30  # most bytes after unpacking: a benchmark of PDFs takes a few hundred megabytes
-MAX_CELL_CHARS = 1 << 30  # enough for a whole contract; the csv module's own limit is 128 kB
 
 Record = TypeVar("Record", bound=BaseModel)
 Source = TypeVar("Source")  # a file, an address or a document of the source
@@ -42,7 +41,7 @@ def open_source(info: DatasetInfo, source: Path | None) -> Iterator[Path]:
     if source.is_dir() or (source.is_file() and source.suffix.lower() in info.accepts):
         yield source
     elif not source.exists():
-        raise SourceError(f"{source}: no such file or folder; expected {info.expects}{_from(info)}")
+        raise SourceError(f"{source}: no such file or folder; expected {info.expects}")
     elif not zipfile.is_zipfile(source):
         raise SourceError(f"{source}: neither a folder nor a zip archive; expected {info.expects}")
     else:
@@ -51,13 +50,8 @@ def open_source(info: DatasetInfo, source: Path | None) -> Iterator[Path]:
             yield folder
 
 
-def _from(info: DatasetInfo) -> str:
-    return f", from {info.url}" if info.url else ""
-
-
 def parse_csv(text: str, **dialect: Any) -> list[list[str]]:
-    """Return the cells of a delimited text, which may be as long as a contract."""
-    usual = csv.field_size_limit(MAX_CELL_CHARS)
+    usual = csv.field_size_limit(1 << 30)  # enough for a whole contract; the csv module's own limit is 128 kB
     try:
         return list(csv.reader(io.StringIO(text, newline=""), **dialect))
     finally:
@@ -80,18 +74,15 @@ class Release:
             for pattern in patterns:
                 paths = sorted(path for path in search(pattern) if "__MACOSX" not in path.parts)
                 if len(paths) > 1:
-                    first, second = paths[:2]
-                    raise SourceError(f"{source}: several files match {pattern}: {first} and {second}; remove one")
+                    raise SourceError(f"{source}: {paths[0]} and {paths[1]} both match {pattern}; remove one")
                 if paths:
                     return paths[0]
-        raise SourceError(f"{source}: no {patterns[0]} in it; expected {self.info.expects}{_from(self.info)}")
+        raise SourceError(f"{source}: no {patterns[0]} in it; expected {self.info.expects}")
 
     def read(self, path: Path, *, name: str = "") -> bytes:
         """Return the bytes of a file; raise if it is only a Git LFS pointer."""
-        try:
+        with explain_read_errors(path, SourceError):
             data = path.read_bytes()
-        except OSError as error:
-            raise SourceError(f"{path}: cannot be read: {error.strerror}; expected {self.info.expects}") from error
         if data.startswith(b"version https://git-lfs"):
             raise SourceError(
                 f"{path}: a Git LFS pointer, not the file; run `git lfs pull`, or download it: {self.info.url}"
@@ -100,45 +91,36 @@ class Release:
         return data
 
     def read_text(self, path: Path, *, encoding: Literal["utf-8", "utf-8-sig"] = "utf-8-sig") -> str:
-        """Return the text of a file in UTF-8, by default without its BOM."""
-        try:
+        with explain_read_errors(path, SourceError):
             return self.read(path).decode(encoding)
-        except UnicodeDecodeError as error:
-            raise self._make_error(path, f"not UTF-8 (byte {error.start})") from error
 
     def read_csv(
         self, path: Path, columns: Collection[str], *, header: Callable[[str], str] = str.strip, **dialect: Any
     ) -> list[dict[str, str]]:
         """Return the rows of a table; raise if one of `columns` is missing, or if a row has another number of cells."""
+        again = f"download it again from {self.info.url}"
         try:
             records = [record for record in parse_csv(self.read_text(path), strict=True, **dialect) if record]
         except csv.Error as error:
-            raise self._make_error(path, f"not a CSV file: {error}") from error
+            raise SourceError(f"{path}: not a CSV file: {error}; {again}") from error
         if len(records) < 2:
-            raise self._make_error(path, "the table has no rows")
+            raise SourceError(f"{path}: the table has no rows; {again}")
+        wide = len(records[0])
+        if odd := next((number for number, cells in enumerate(records) if len(cells) != wide), None):
+            sizes = f"has {len(records[odd])} fields, but the header has {wide}"
+            raise SourceError(f"{path}: record {odd + 1} {sizes}; {again}")
         names = [header(name) for name in records[0]]
-        missing = [name for name in columns if name not in names]
-        if missing:
+        if missing := [name for name in columns if name not in names]:
             which = f"no column {missing[0]!r} ({len(missing)} missing)"
             raise SourceError(f"{path}: {which}; is this {self.info.benchmark}?")
-        for number, record in enumerate(records, 1):
-            if len(record) != len(names):
-                sizes = f"has {len(record)} fields, but the header has {len(names)}"
-                raise self._make_error(path, f"record {number} {sizes}")
         return [dict(zip(names, record, strict=True)) for record in records[1:]]
 
     def read_json(self, path: Path, *, lists: str) -> dict[str, Any]:
         """Return the object in a JSON file; raise unless the field that `lists` names is a list."""
-        try:
-            content = json.loads(self.read_text(path))
-        except (ValueError, RecursionError) as error:
-            raise self._make_error(path, f"not JSON ({error})") from error
+        content = parse_json(self.read_text(path), where=path, error=SourceError)
         if not isinstance(content, dict) or not isinstance(content.get(lists), list):
             raise SourceError(f"{path}: no list under the key {lists!r}; is this file from {self.info.benchmark}?")
         return content
-
-    def _make_error(self, path: Path, problem: str) -> SourceError:
-        return SourceError(f"{path}: {problem}; download it again from {self.info.url}")
 
 
 def read_records(
@@ -153,7 +135,6 @@ def read_records(
 def check_record(
     model: type[Record], value: object, name: str, tally: Tally, *, item: Item | None = None
 ) -> Record | None:
-    """Return a record as its model; if it does not fit the model, count a fault and return None."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -176,10 +157,11 @@ def unpack(archive: Path, folder: Path) -> None:
     """Unpack a zip archive; raise if an entry is a link, would leave the folder, or exceeds a size limit."""
     try:
         with zipfile.ZipFile(archive) as file:
-            entries = file.infolist()
-            _check(archive, entries)
-            for entry in entries:
-                file.extract(entry, folder)
+            check_sizes(archive, file.infolist(), most_bytes=MAX_BYTES, most_parts=MAX_FILES)
+            _check_names(archive, file.infolist())
+            file.extractall(folder)
+    except DocumentError as error:
+        raise SourceError(str(error)) from None
     except OSError as error:
         raise SourceError(f"{archive}: cannot be unpacked: {error.strerror}; does TMPDIR have enough space?") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, LookupError, RuntimeError) as error:
@@ -187,11 +169,7 @@ def unpack(archive: Path, folder: Path) -> None:
         raise SourceError(f"{archive}: damaged or encrypted archive ({error}); download it again") from error
 
 
-def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
-    try:
-        check_sizes(archive, entries, most_bytes=MAX_BYTES, most_parts=MAX_FILES)
-    except DocumentError as error:
-        raise SourceError(str(error)) from None
+def _check_names(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
     files: dict[str, str] = {}
     for entry in entries:
         name, path = entry.filename, PurePosixPath(entry.filename)
@@ -201,25 +179,22 @@ def _check(archive: Path, entries: list[zipfile.ZipInfo]) -> None:
             raise SourceError(f"{archive}: {name!r} is a symbolic link; do not trust this file")
         key = unicodedata.normalize("NFC", name).casefold()
         if key in files and not entry.is_dir():
-            raise SourceError(
-                f"{archive}: {files[key]!r} and {name!r} are the same file name on many systems, such as macOS; "
-                "rename one of the files, and pack the archive again"
-            )
+            same = "are the same file name on many systems, such as macOS; rename one, and pack the archive again"
+            raise SourceError(f"{archive}: {files[key]!r} and {name!r} {same}")
         files[key] = name
 
 
 def fetch(info: DatasetInfo) -> Path:
     """Return the pinned archive, or the folder of pinned files, from the cache; download missing files."""
     if not info.downloads:
-        hand = f" {info.by_hand}" if info.by_hand else ""
-        raise SourceError(f"{info.name} has no download: pass --source with {info.expects}{_from(info)}.{hand}")
+        raise SourceError(f"{info.name} has no download: pass --source with {info.expects}. {info.url} {info.by_hand}")
     folder = find_cache_folder() / info.name
     paths = {folder / Path(urlsplit(file.url).path).name: file for file in info.downloads}
     missing = {path: file for path, file in paths.items() if not path.is_file()}
     if missing:
-        cite = info.citation.strip().replace("\n", "\n           ")
+        folder.mkdir(parents=True, exist_ok=True)
         licence = f"{info.licence.name} {info.licence.url}".rstrip()
-        notice = f"Downloading {info.benchmark}\n  from     {info.url}\n  licence  {licence}\n  cite     {cite}"
+        notice = f"Downloading {info.benchmark} from {info.url}\nlicence: {licence}\n{info.citation.strip()}"
         tqdm.write(notice, file=sys.stderr)
     for path, file in missing.items():
         _download(file, path)
@@ -229,18 +204,14 @@ def fetch(info: DatasetInfo) -> Path:
 def _download(download: Download, path: Path) -> None:
     """Download a file, or the rest of an interrupted download; `path` is created only if the checksum is right."""
     partial = path.with_name(f"{path.name}.partial")
-    partial.parent.mkdir(parents=True, exist_ok=True)
     if not partial.exists() or partial.stat().st_size < download.bytes:
         try:
             download_file(download.url, partial, size=download.bytes)
         except ServiceError as error:
             advice = "run the command again to resume it, or download the archive yourself and pass it with --source"
             raise ServiceError(f"{error}; {advice}") from error
-    digest = sha256_of(partial)
-    if digest != download.sha256:
+    if (digest := sha256_of(partial)) != download.sha256:
         partial.unlink()
-        raise SourceError(
-            f"{download.url}: sha256 is {digest}, expected {download.sha256}; nothing was stored. "
-            "Run the command again, or check the publisher's page"
-        )
+        wrong = f"sha256 is {digest}, expected {download.sha256}; nothing was stored"
+        raise SourceError(f"{download.url}: {wrong}. Run the command again, or check the publisher's page")
     partial.replace(path)

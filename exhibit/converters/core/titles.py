@@ -14,9 +14,6 @@ from exhibit.schemas.errors import DocumentError, ServiceError, escape_surrogate
 from exhibit.storage.cache import find_cache_folder
 
 MIN_NAME_CHARS = 20  # fewest characters of a name that may match as a part of a longer name
-LETTERS_PER_SLIP = 10  # one misspelling is allowed for each ten letters
-MAX_TITLE_CHARS = 200  # a model's reply may contain more text
-PROMPT_CHARS = 4000  # characters of the first page, which has the title
 
 _PROMPT = """Here is the beginning of a legal document. Reply with a title for it and nothing else: the kind of \
 document, then "between" and the names of the parties. At most 15 words, no quotation marks.
@@ -27,11 +24,9 @@ File name: {filename}
 
 
 def pair_files(names: Sequence[str], paths: Iterable[Path]) -> tuple[dict[int, Path], list[int]]:
-    """Assign to each name the file with the same name, with a shorter or longer form of it, or with a similar name.
+    """Return the file of each name, by the name's index, and the indexes of names whose file has only a similar name.
 
-    Names are compared in the form of `make_file_key`. Each of the three rules is tried on all names before the next
-    rule, and each file is assigned only once. Return the file of each name, by the index of the name, and the indexes
-    of the names whose file has only a similar name.
+    Each rule (the same name, a shorter or longer form, a similar name) is tried on all names before the next rule.
     """
     left = {path: make_file_key(path.name) for path in paths}
     keys = [make_file_key(name) for name in names]
@@ -52,7 +47,6 @@ def _find_same_key(key: str, left: Mapping[Path, str]) -> list[Path]:
 
 
 def _find_longer(key: str, left: Mapping[Path, str]) -> list[Path]:
-    """Return the files whose normalised name begins with `key`, or is the beginning of `key`."""
     return [
         path
         for path, other in left.items()
@@ -64,7 +58,7 @@ def _find_similar(key: str, left: Mapping[Path, str]) -> list[Path]:
     """Return the files with the most similar name if only a few letters differ, such as `_` for `É`."""
     if len(key) < MIN_NAME_CHARS:
         return []
-    most = len(key) // LETTERS_PER_SLIP
+    most = len(key) // 10  # one misspelling is allowed for each ten letters
     # count letters first, which excludes most pairs: the edit distances of a thousand names would take minutes
     letters, others = Counter(key), {path: Counter(other) for path, other in left.items()}
     near = [p for p, other in others.items() if max((letters - other).total(), (other - letters).total()) <= most]
@@ -78,14 +72,12 @@ def _find_similar(key: str, left: Mapping[Path, str]) -> list[Path]:
 
 
 def join_names(names: Sequence[str], *, most: int = 3) -> str:
-    """Return names joined as `A, B and C`; a long list ends with a count: `A, B and 5 others`."""
     if len(names) > most:
         names = [*names[: most - 1], f"{len(names) - (most - 1)} others"]
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part) if names else ""
 
 
 def list_titles(title: str, *, date: str, stem: str) -> list[str]:
-    """Return candidate titles, from the shortest to the most precise."""
     dated = [f"{title} dated {date}"] if date else []
     return [title, *dated, f"{[title, *dated][-1]} ({stem})"]
 
@@ -94,15 +86,15 @@ def choose_unique_titles(candidates: Mapping[str, Sequence[str]]) -> dict[str, s
     """Choose for each document the first of its candidate titles that is unique."""
     level = dict.fromkeys(candidates, 0)
     while True:
-        chosen = {name: titles[min(level[name], len(titles) - 1)] for name, titles in candidates.items()}
+        chosen = {name: titles[level[name]] for name, titles in candidates.items()}
         counts = Counter(title.casefold() for title in chosen.values())
         clashing = {name for name, title in chosen.items() if counts[title.casefold()] > 1}
-        if not any(level[name] < len(candidates[name]) - 1 for name in clashing):
-            break
-        for name in clashing:
+        vague = [name for name in clashing if level[name] < len(candidates[name]) - 1]
+        if not vague:
+            # file names with equal stems differ only in the suffix
+            return {name: f"{title} ({name})" if name in clashing else title for name, title in chosen.items()}
+        for name in vague:
             level[name] += 1
-    # file names with equal stems differ only in the suffix
-    return {name: f"{title} ({name})" if name in clashing else title for name, title in chosen.items()}
 
 
 def read_own_title(path: Path) -> str:
@@ -118,10 +110,10 @@ def ask_titles(texts: Mapping[str, str]) -> dict[str, str]:
     model = os.environ.get("OPENAI_MODEL") or "gpt-4o-mini"
     module, _ = load_plugin("exhibit.models.llms", "openai")
     llm: LLM = module.open(model, {"cache": find_cache_folder() / "titles"})
-    prompts = [Prompt(_PROMPT.format(filename=name, text=text[:PROMPT_CHARS])) for name, text in texts.items()]
+    prompts = [Prompt(_PROMPT.format(filename=name, text=text[:4000])) for name, text in texts.items()]
     titles = {}
     for name, reply in zip(texts, llm.complete(prompts, max_tokens=100, temperature=0.0), strict=True):
-        titles[name] = " ".join(reply.text.split()).strip(" \"'“”.")[:MAX_TITLE_CHARS]
+        titles[name] = " ".join(reply.text.split()).strip(" \"'“”.")[:200]
         if not titles[name]:
             reason = reply.error or f"{model} gave an empty title"
             raise ServiceError(f"no title for {name}: {reason}; run the command again: finished titles are stored")

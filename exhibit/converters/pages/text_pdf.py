@@ -1,7 +1,4 @@
-"""Prints plain text to PDF in this process, with ReportLab: no browser, and the same bytes on every machine.
-
-Lines end where the source ends them. The file is not compressed: the output of a compressor depends on its version.
-"""
+"""Prints plain text to PDF in this process, with ReportLab: no browser, and the same bytes on every machine."""
 
 from __future__ import annotations
 
@@ -19,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exhibit.converters import Block, Style
 from exhibit.schemas.errors import ServiceError
-from exhibit.storage.atomic import write_whole
 
 if TYPE_CHECKING:
     from reportlab.pdfgen.canvas import Canvas
@@ -50,8 +46,6 @@ _TYPES: dict[Style, _Type] = {
     "p": _Type(SERIF, 10.5, 15.2, 0, 7),
     "pre": _Type(MONO, 8.5, 10.6, 0, 0),
 }
-_BOX = "\u25a1"
-_LINES_BELOW_HEADING = 3  # lines that must fit on the page of their heading
 # these characters draw nothing; private-use characters (the bullets of a missing symbol font) would be boxes
 _CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ue000-\uf8ff\ufeff\ufffe\uffff]"
@@ -68,27 +62,20 @@ def make_printable(text: str) -> str:
 
 
 def needs_browser(text: str) -> bool:
-    """Return whether a text contains Chinese, Japanese or Korean, whose fonts this printer cannot embed."""
     return not text.isascii() and _CJK.search(text) is not None
 
 
 def name_printer() -> str:
-    """Return the name and version of the program that prints texts to PDF, for `bundle.json`."""
     import reportlab
 
     return f"ReportLab {reportlab.__version__}"
 
 
-def print_blocks(blocks: Iterable[Block], path: Path, *, title: str, subject: str = "") -> None:
-    """Print blocks, one below the other, to a file that is written atomically."""
-    write_whole(path, pdf_of(blocks, title=title, subject=subject))
-
-
 def pdf_of(blocks: Iterable[Block], *, title: str, subject: str = "") -> bytes:
-    """Return a PDF of blocks, one below the other."""
     from reportlab.pdfgen.canvas import Canvas
 
     file = io.BytesIO()
+    # without compression: the output of a compressor depends on its version
     canvas = Canvas(file, pagesize=_A4, pageCompression=0, invariant=1)
     canvas.setTitle(make_printable(title))
     canvas.setAuthor("")
@@ -116,7 +103,7 @@ class _Sheet:
     def add(self, block: Block) -> None:
         kind = _TYPES[block.style]
         self._gap += kind.before
-        lines_needed = _LINES_BELOW_HEADING if block.style in ("h1", "h2") else 1
+        lines_needed = 3 if block.style in ("h1", "h2") else 1  # a page does not end with a heading
         if self._text is not None and self._left < self._gap + kind.leading * lines_needed:
             self.close()
         for part, text in enumerate(block.text.split(PAGE_BREAK)):
@@ -125,38 +112,33 @@ class _Sheet:
             for line in _break_lines(_make_drawable(text, kind.font), kind):
                 if self._text is not None and self._left < self._gap + kind.leading:
                     self.close()
-                self._draw(line, kind)
+                if self._text is None:
+                    self._left = _A4[1] - 2 * _MARGIN
+                    self._text = self._canvas.beginText(_MARGIN, _A4[1] - _MARGIN)
+                    self._font = None
+                self._text.moveCursor(0.0, self._gap + kind.leading)
+                self._left -= self._gap + kind.leading
+                self._gap = 0.0
+                for font, run in _split_runs(line, kind.font):
+                    if self._font != (font, kind.size):
+                        self._font = (font, kind.size)
+                        self._text.setFont(font, kind.size)
+                    self._text.textOut(run)
         self._gap = kind.after
 
     def close(self) -> None:
-        """End the current page, if a page has begun."""
         if self._text is not None:
             self._canvas.drawText(self._text)
             self._canvas.showPage()
         self._text = None
         self._gap = 0.0
 
-    def _draw(self, line: str, kind: _Type) -> None:
-        if self._text is None:
-            self._left = _A4[1] - 2 * _MARGIN
-            self._text = self._canvas.beginText(_MARGIN, _A4[1] - _MARGIN)
-            self._font = None
-        self._text.moveCursor(0.0, self._gap + kind.leading)
-        self._left -= self._gap + kind.leading
-        self._gap = 0.0
-        for font, run in _split_runs(line, kind.font):
-            if self._font != (font, kind.size):
-                self._font = (font, kind.size)
-                self._text.setFont(font, kind.size)
-            self._text.textOut(run)
-
 
 def _make_drawable(text: str, font: str) -> str:
-    """Return a printable text, with a box in place of each character that no font has."""
     text = make_printable(text)
     known = _register_face(font).charWidths.keys() | _register_face(SIGNS).charWidths.keys() | {ord("\n"), ord("\t")}
     missing = {ord(character) for character in set(text) if ord(character) not in known or ord(character) > 0xFFFF}
-    return text.translate(dict.fromkeys(missing, _BOX)) if missing else text
+    return text.translate(dict.fromkeys(missing, "\u25a1")) if missing else text
 
 
 def _break_lines(text: str, kind: _Type) -> Iterator[str]:
@@ -203,7 +185,6 @@ def _advance(character: str, font: str) -> float:
 
 @cache
 def _register_face(name: str) -> Any:
-    """Return a font's face after registering the font with ReportLab."""
     from reportlab.pdfbase import pdfmetrics
     from reportlab.pdfbase.ttfonts import TTFont
 
@@ -212,7 +193,6 @@ def _register_face(name: str) -> Any:
 
 
 def _split_runs(line: str, font: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a line, each with a font that has its characters."""
     if line.isascii():
         yield font, line
         return
@@ -223,13 +203,11 @@ def _split_runs(line: str, font: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def read_style(name: str) -> str:
-    """Return the CSS of pages that this project prints: `text`, or `office` for Word documents and similar files."""
     return (_FOLDER / f"{name}.css").read_text(encoding="utf-8")
 
 
 @cache
 def read_font_hashes() -> dict[str, str]:
-    """Return the pinned sha256 of every font by its file name, as listed in SHA256SUMS."""
     lines = (_FOLDER / "SHA256SUMS").read_text(encoding="ascii").splitlines()
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
@@ -242,11 +220,9 @@ def find_font(file: str) -> Path:
         spec = importlib.util.find_spec(_CJK_PACKAGE)
         folder = Path(spec.origin).parent if spec and spec.origin else Path(_CJK_PACKAGE)
     path = folder / file
-    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-    if digest != read_font_hashes()[file]:
-        problem = "is not the font that documents are printed with" if digest else "the font is missing"
+    if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != read_font_hashes()[file]:
         again = "install the project again (make, or pip install --force-reinstall 'exhibit-rag[print]')"
-        raise ServiceError(f"{path}: {problem}; {again}")
+        raise ServiceError(f"{path}: the font that documents are printed with is missing or changed; {again}")
     return path
 
 

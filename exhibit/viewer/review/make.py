@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exhibit.converters import Tally
-from exhibit.converters.core.patches import apply_patches, read_asked, write_changed
+from exhibit.converters.core.build import apply_patches, read_asked, write_changed
 from exhibit.engine import track
 from exhibit.evaluation.scoring import write_json
 from exhibit.evidence import Document, Span

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from exhibit.converters import Label, Tally
+from exhibit.converters.core.build import read_asked, replace_gold, write_changed
 from exhibit.converters.core.documents import NOWHERE
-from exhibit.converters.core.patches import read_asked, replace_gold, write_changed
 from exhibit.evaluation.outcomes import BAD, GOOD, GOOD_MARK, MARK
 from exhibit.evaluation.placement import Documents
 from exhibit.evidence import Document, fold, locate
