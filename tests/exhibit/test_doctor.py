@@ -137,21 +137,29 @@ def test_doctor_fix_calls_the_installer_of_the_named_part(part, module, monkeypa
     assert main(["doctor", "--fix", part]) == 0 and asked == [()]
 
 
-@pytest.mark.parametrize("works", [True, False])
-def test_doctor_fix_browser_installs_playwrights_chromium(works, capsys, monkeypatch, tmp_path):
-    browser = tmp_path / "chromium"
+@pytest.mark.parametrize(
+    ("root", "apt", "installers"),
+    [(True, True, ["playwright", "apt-get", "apt-get"]), (True, False, ["playwright"]), (False, True, ["playwright"])],
+)
+def test_doctor_fix_browser_installs_debian_chromium_for_root(root, apt, installers, capsys, monkeypatch, tmp_path):
+    browser, called = tmp_path / "chromium", []
 
     def run(command, **_):
-        assert command[1:] == ["-m", "playwright", "install", "chromium"]
-        browser.touch() if works else None
+        called.append("playwright" if "playwright" in command else command[0])
+        if command[0] == "apt-get":
+            browser.touch() if "install" in command else None
+            return subprocess.CompletedProcess(command, 0, "", "")
         return subprocess.CompletedProcess(command, 1, "", "Error: Failed to download\n    at stack trace")
 
     monkeypatch.setattr(chromium.subprocess, "run", run)
     monkeypatch.setattr(chromium, "find_browser", lambda: browser if browser.exists() else None)
-    assert chromium.main() == (0 if works else 1)
+    monkeypatch.setattr(chromium, "is_root", lambda: root)
+    monkeypatch.setattr(chromium, "find_program", lambda name: "/usr/bin/apt-get" if apt else None)
+    code = chromium.main()
     shown = capsys.readouterr()
-    if works:
-        assert shown.out.startswith(f"{browser}, ")
+    assert called == installers
+    if len(installers) > 1:
+        assert code == 0 and shown.out.startswith(f"{browser}, ")
     else:
-        assert "Playwright's Chromium cannot be installed: Error: Failed to download;" in shown.err
+        assert code == 1 and "Playwright's Chromium cannot be installed: Error: Failed to download;" in shown.err
         assert "EXHIBIT_BROWSER" in shown.err

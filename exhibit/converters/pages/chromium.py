@@ -1,6 +1,7 @@
 """Prints documents to PDF in a separate process: HTML with Chromium, plain text with ReportLab.
 
-It finds a Chromium, or installs Playwright's (`exhibit doctor --fix browser`, which `make` runs).
+It finds a Chromium, or installs Playwright's or, as root on Debian, the distribution's (`exhibit doctor --fix browser`,
+which `make` runs).
 """
 
 from __future__ import annotations
@@ -89,8 +90,7 @@ async def run_browser() -> AsyncIterator[Browser]:
             needs = "raise the limits of memory (ulimit -v) and of open files (ulimit -n)"
             raise ServiceError(f"Playwright's driver does not start ({error!r:.200}); {needs}") from error
         stack.push_async_callback(driver.stop)
-        root = hasattr(os, "geteuid") and os.geteuid() == 0
-        for sandbox in (False,) if root else (True, False):  # root and some systems have no sandbox
+        for sandbox in (False,) if is_root() else (True, False):  # root and some systems have no sandbox
             try:
                 browser = await driver.chromium.launch(chromium_sandbox=sandbox, **options)
                 break
@@ -108,20 +108,39 @@ def import_browser_error(*, late: bool = False) -> type[Error]:
     return TimeoutError if late else Error
 
 
+def is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def install_browser() -> list[str]:
+    """Install Playwright's Chromium or, as root on Debian, the distribution's; return why each attempt failed."""
+    attempts = {"Playwright's Chromium": [[sys.executable, "-m", "playwright", "install", "chromium"]]}
+    if find_program("apt-get") and is_root():
+        install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"]
+        attempts["the distribution's Chromium"] = [["apt-get", "update", "-qq"], install]
+    environment, problems = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, []
+    for name, commands in attempts.items():
+        for command in commands:
+            done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+            if done.returncode:
+                break
+        if not done.returncode and find_browser() is not None:
+            return []
+        # later lines of the output are a stack trace
+        lines = re.findall(r"^(?:E: |\w*Error: ).*", done.stdout + done.stderr, re.MULTILINE)
+        problems.append(f"{name} cannot be installed: {lines[0] if lines else f'exit {done.returncode}'}")
+    return problems
+
+
 @guarded()
 def main() -> int:
     """Find or install a browser and verify the pinned fonts; print the browser's path and the number of fonts."""
     fonts = list(map(text_pdf.find_font, text_pdf.read_font_hashes()))
     if not HERE:
         raise ServiceError(NEEDED)
-    if find_browser() is None:
-        command = [sys.executable, "-m", "playwright", "install", "chromium"]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
-        if find_browser() is None:
-            # later lines of the output are a stack trace
-            lines = re.findall(r"^\w*Error: .*", done.stdout + done.stderr, re.MULTILINE)
-            problem = f"Playwright's Chromium cannot be installed: {lines[0] if lines else f'exit {done.returncode}'}"
-            raise ServiceError(f"{problem}; install Chromium, or set EXHIBIT_BROWSER to the executable of one")
+    problems = [] if find_browser() else install_browser()
+    if problems:
+        raise ServiceError(f"{'; '.join(problems)}; set EXHIBIT_BROWSER to the executable of a Chromium")
     print(f"{find_browser()}, {len(fonts)} fonts")
     return 0
 
