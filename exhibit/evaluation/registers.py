@@ -2,32 +2,30 @@
 
     checked = Register(cache_folder).check(reference)
 
-To spare the registers, requests are sent one at a time, with a pause, and only to pages that robots.txt allows. Pages
-that exist are cached.
+To spare the registers, requests are sent one at a time, with a pause, and only to pages that robots.txt allows.
+References that exist are cached.
 """
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
+from exhibit.converters.pages.download import DISALLOWED, TOO_LARGE, Downloader, FetchError, PageReply, Policy
 from exhibit.law.references import Reference, find_references
 from exhibit.law.references.reference import is_same_source
-from exhibit.schemas import __version__
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import write_whole
 from exhibit.storage.cache import Cache, key_of
-from exhibit.storage.http import REDIRECTS, TRANSIENT, BodyError, Deadline, HttpClient, HttpError, Retries, Rules
+from exhibit.storage.http import REDIRECTS
 
 REFERENCES = "references.jsonl"
-ROBOT = "exhibit-rag"
 DELAY_SECONDS = 0.5  # between two requests to a host: the stricter register allows 1,000 in 5 minutes
-_TIMEOUT_SECONDS = 20.0  # timeout of one complete reply
-_LARGEST = 2 << 20  # bytes of robots.txt, a list or a feed; of a law or a judgment only the status is read
+_SECONDS = 20.0  # timeout of one complete reply
+_LARGEST = 16 << 20  # bytes of a reply
 _REDIRECTS = 3  # the registers use one or two
 _RETRIES = 2  # most retries of a request: more would not outlast an outage
 _SEE_OTHER = 303  # the status for the identifier of an existing item; the document itself is not fetched
@@ -49,21 +47,6 @@ class _UndecidedError(Exception):
 
     def __init__(self, outcome: Outcome, detail: str) -> None:
         self.lookup = Lookup(outcome, detail=detail)
-
-
-class _Page(NamedTuple):
-    """The final response for an address, after redirects."""
-
-    url: str
-    status: int
-    text: str = ""
-
-    def list_elements(self, name: str) -> list[Any]:
-        from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
-        parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-        root = etree.fromstring(self.text.encode("utf-8"), parser) if self.text else None
-        return [] if root is None else root.findall(f".//{{*}}{name}")
 
 
 # ---------------------------------------------------------------- addresses
@@ -149,31 +132,33 @@ def _make_part_path(path: Sequence[str]) -> str:
 class Register:
     """The official registers, or a mirror with the pages of both registers; each reference is looked up only once."""
 
-    def __init__(
-        self, folder: Path, mirror: str = "", *, pause: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
+    def __init__(self, folder: Path, mirror: str = "") -> None:
         self._legislation, self._case_law = (mirror.rstrip("/") or address for address in (LEGISLATION, CASE_LAW))
-        self._cache = Cache(folder / "pages.sqlite")
-        self._pause, self._clock = pause, clock
-        self._http = HttpClient({"User-Agent": f"{ROBOT}/{__version__}"}, connections=1)
-        self._retries = Retries(_RETRIES, 1.0, sleep=pause)
-        self._robots: dict[str, Rules] = {}
-        self._last: dict[str, float] = {}  # by host, the time of the last request
+        self._cache = Cache(folder / "found.sqlite")
+        policy = Policy(allow_private=bool(mirror), delay=DELAY_SECONDS, timeout=_SECONDS, retries=_RETRIES)
+        self._web = Downloader(policy)
         self._gone: dict[str, _UndecidedError] = {}  # the hosts that did not answer; they are not asked again
         self._find_instrument = cache(self._search_instrument)
         self.checked: dict[Reference, Lookup] = {}  # the results of all references checked so far
 
     def check(self, reference: Reference) -> Lookup:
         if reference not in self.checked:
-            look_up = {"case": self._look_up_case, "statute": self._look_up_statute}.get(reference.kind)
-            try:
-                if look_up is None:
-                    raise _UndecidedError("uncovered", "court rules, directions and guides are in neither register")
-                self.checked[reference] = look_up(reference)
-            except _UndecidedError as error:
-                self.checked[reference] = error.lookup
+            key = key_of(self._legislation, reference.kind, str(reference))
+            stored = self._cache.get([key]).get(key)
+            self.checked[reference] = lookup = Lookup(*json.loads(stored)) if stored else self._look_up(reference)
+            if lookup.outcome == "found" and not stored:
+                self._cache.put({key: json.dumps(lookup).encode("ascii")})
         return self.checked[reference]
+
+    def _look_up(self, reference: Reference) -> Lookup:
+        try:
+            if reference.kind == "case":
+                return self._look_up_case(reference)
+            if reference.kind == "statute":
+                return self._look_up_statute(reference)
+        except _UndecidedError as error:
+            return error.lookup
+        return Lookup("uncovered", detail="court rules, directions and guides are in neither register")
 
     def _look_up_case(self, reference: Reference) -> Lookup:
         path = find_case_path(reference)
@@ -183,8 +168,8 @@ class Register:
         if self._ask(f"{url}/data.xml").status == 200:
             return Lookup("found", url)
         # a judgment may have another path, which only a search by citation finds
-        feed = self._ask(f"{self._case_law}/atom.xml?query={quote(str(reference))}", body=True)
-        if any(reference in find_references(element.text or "") for element in feed.list_elements("identifier")):
+        feed = self._ask(f"{self._case_law}/atom.xml?query={quote(str(reference))}")
+        if any(reference in find_references(element.text or "") for element in _list_elements(feed, "identifier")):
             return Lookup("found", url)
         if int(reference.path[0]) < _COMPLETE_FROM:
             return Lookup("uncovered", url, f"not found, but Find Case Law is complete only from {_COMPLETE_FROM} on")
@@ -209,72 +194,54 @@ class Register:
         if path := find_instrument_path(source):
             page = self._ask(f"{self._legislation}/id/{path}")
             return (_parse_path(page.url) or path) if page.status in (200, 300) else None
-        page = self._ask(f"{self._legislation}/id?title={quote(source)}", body=True)
+        page = self._ask(f"{self._legislation}/id?title={quote(source)}")
         if page.status == 200:
             return _parse_path(page.url)
-        listed = [(link.get("href", ""), "".join(link.itertext())) for link in page.list_elements("a")]
+        listed = [(link.get("href", ""), "".join(link.itertext())) for link in _list_elements(page, "a")]
         if chosen := _find_title(source, listed):
             return chosen
         # this search compares titles with their commas and apostrophes, which our names lack
-        feed = self._ask(f"{self._legislation}/all/data.feed?title={quote(source)}", body=True)
-        entries = feed.list_elements("entry")
+        feed = self._ask(f"{self._legislation}/all/data.feed?title={quote(source)}")
+        entries = _list_elements(feed, "entry")
         return _find_title(source, [(entry.findtext("{*}id", ""), entry.findtext("{*}title", "")) for entry in entries])
 
-    def _ask(self, url: str, *, body: bool = False) -> _Page:
-        """Return the page at an address, from the cache or from the register; redirects stay on the same host."""
-        key = key_of(url, str(body))
-        for stored in self._cache.get([key]).values():
-            return _Page(*json.loads(stored))
-        page = self._follow(url, body)
-        if page.status in (200, 300):
-            self._cache.put({key: json.dumps(page).encode("ascii")})
-        return page
-
-    def _follow(self, url: str, body: bool) -> _Page:
+    def _ask(self, url: str) -> PageReply:
+        """Return the reply for an address; redirects stay on the same host."""
         scheme, host = urlsplit(url)[:2]
-        if host not in self._robots:
-            status, _, text = self._send(f"{scheme}://{host}/robots.txt", body=True)
-            self._robots[host] = Rules(ROBOT, text if status == 200 else "")
         address = url
-        for hop in range(_REDIRECTS + 1):
-            parts = urlsplit(address)
-            if not self._robots[host].allow(parts.path + (f"?{parts.query}" if parts.query else "")):
-                raise _UndecidedError("uncovered", f"{address}: robots.txt excludes this address")
-            # a redirect leads to a law or a judgment, which may be large; its status is enough
-            status, location, text = self._send(address, body=body and not hop)
-            if not location or status not in REDIRECTS:
-                return _Page(address, status, text)
+        for _ in range(_REDIRECTS + 1):
+            reply = self._send(address, host)
+            location = reply.headers.get("location", "")
+            if not location or reply.status not in REDIRECTS:
+                return reply
             # the registers' redirects name http:// addresses; only their paths are followed
             address = urlsplit(urljoin(address, location))._replace(scheme=scheme, netloc=host).geturl()
-            if status == _SEE_OTHER:
-                return _Page(address, 200)
+            if reply.status == _SEE_OTHER:
+                return PageReply(address, 200, {})
         raise _UndecidedError("unreachable", f"{url}: redirects endlessly")
 
-    def _send(self, url: str, *, body: bool) -> tuple[int, str, str]:
-        """Return the status, the Location header and the text; raise at once if the register has failed before."""
-        host = urlsplit(url).netloc
+    def _send(self, url: str, host: str) -> PageReply:
         if host in self._gone:
             raise self._gone[host]
-
-        def send_once() -> tuple[int, str, str]:
-            delay = max(DELAY_SECONDS, self._robots[host].delay if host in self._robots else 0.0)
-            if (left := self._last.get(host, -delay) + delay - self._clock()) > 0:
-                self._pause(left)
-            self._last[host] = self._clock()
-            with self._http.send("GET", url, deadline=Deadline(_TIMEOUT_SECONDS), most=_LARGEST) as response:
-                if response.status in TRANSIENT:
-                    response.check()
-                read = body and response.status in (200, 300)
-                text = response.read().decode("utf-8", errors="replace") if read else ""
-                return response.status, response.headers.get("location", ""), text
-
         try:
-            return self._retries(send_once)
-        except BodyError as error:
-            raise _UndecidedError("unreachable", f"{url}: {error}") from error
-        except HttpError as error:
+            return self._web.request(url, limit=_LARGEST)
+        except FetchError as error:
+            if error.status and not error.transient:
+                return PageReply(url, error.status, {})
+            if error.reason == DISALLOWED:
+                raise _UndecidedError("uncovered", f"{url}: robots.txt excludes this address") from error
+            if error.reason == TOO_LARGE:
+                raise _UndecidedError("unreachable", f"{url}: {error.detail}") from error
             self._gone[host] = _UndecidedError("unreachable", f"{host} cannot be queried: {error}")
             raise self._gone[host] from error
+
+
+def _list_elements(reply: PageReply, name: str) -> list[Any]:
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
+
+    parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    root = etree.fromstring(reply.data, parser) if reply.data else None
+    return [] if root is None else root.findall(f".//{{*}}{name}")
 
 
 def _find_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:

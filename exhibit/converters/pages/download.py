@@ -182,21 +182,25 @@ class Downloader:
     def _follow(self, url: str, *, limit: int, robots: bool) -> PageReply:
         """Request a URL and follow its redirects, each of which must lead to an allowed address."""
         for _ in range(MAX_REDIRECTS + 1):
-            if flaw := flaw_of(url):
-                raise FetchError(flaw, f"redirected to {url}")
-            parsed = httpx.URL(url)
-            name = parsed.raw_host.decode("ascii")
-            self._addresses(name, parsed.port or (443 if parsed.scheme == "https" else 80))
-            host = self._hosts.setdefault(name, Host(self._policy, self._stopped))
-            path = parsed.raw_path.decode("ascii")
-            if robots and not self._fetch_rules(host, urljoin(url, "/robots.txt")).allow(path):
-                raise FetchError(DISALLOWED)
-            reply = host.retries(partial(self._ask, url, host, limit))
+            reply = self.request(url, limit=limit, robots=robots)
             target = reply.headers.get("location", "") if reply.status in http.REDIRECTS else ""
             if not target:
                 return reply
             url = urljoin(url, target)
         raise FetchError("redirects endlessly", f"more than {MAX_REDIRECTS}")
+
+    def request(self, url: str, *, limit: int, robots: bool = True) -> PageReply:
+        """Request a URL, unless its address or robots.txt forbids it, and return the reply, even if it redirects."""
+        if flaw := flaw_of(url):
+            raise FetchError(flaw, f"redirected to {url}")
+        parsed = httpx.URL(url)
+        name = parsed.raw_host.decode("ascii")
+        self._addresses(name, parsed.port or (443 if parsed.scheme == "https" else 80))
+        host = self._hosts.setdefault(name, Host(self._policy, self._stopped))
+        path = parsed.raw_path.decode("ascii")
+        if robots and not self._fetch_rules(host, urljoin(url, "/robots.txt")).allow(path):
+            raise FetchError(DISALLOWED)
+        return host.retries(partial(self._ask, url, host, limit))
 
     def _fetch_rules(self, host: Host, url: str) -> http.Rules:
         """Return the robots.txt rules of a site, which are requested only once."""
