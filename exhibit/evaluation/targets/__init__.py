@@ -8,12 +8,13 @@ entry point of the group `exhibit.targets`. It has a function `open(argument, op
 `chunks(filename)` return a document's text and the spans of its chunks.
 """
 
-import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -140,7 +141,7 @@ _MAX_FAILED_IN_ROW = 3
 """After this many consecutive questions have failed with all retries, later questions are asked only once."""
 
 
-def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
+def ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
     """Ask a question with retries; if every attempt fails, return a reply with an error.
 
     The reply's latency is the time of the last attempt only.
@@ -162,33 +163,19 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
     """Yield replies as they arrive; `options.threads` questions are asked at the same time."""
     stopped = threading.Event()
     retries = Retries(options.retries, options.backoff, in_vain=_MAX_FAILED_IN_ROW, stopped=stopped)
-    waiting = iter(list(enumerate(cases)))  # the threads share it; each takes the next question
-    # the queue is bounded, so that unread replies do not fill the memory
-    replies: queue.Queue[NumberedReply | BaseException | None] = queue.Queue(maxsize=4 * options.threads)
+    pool, waiting, asked = ThreadPoolExecutor(options.threads), enumerate(cases), dict[Future[Reply], int]()
 
-    def ask_waiting() -> None:
-        try:
-            for position, case in waiting:
-                if stopped.is_set():
-                    return
-                replies.put(NumberedReply(position, _ask_with_retries(case, ask, retries, options)))
-        except BaseException as error:  # a bug must not look like a run without questions
-            replies.put(error)
-        replies.put(None)
+    def submit(count: int) -> None:
+        for position, case in islice(waiting, count):
+            asked[pool.submit(ask_with_retries, case, ask, retries, options)] = position
 
-    running = max(1, min(options.threads, len(cases)))
-    for _ in range(running):
-        threading.Thread(target=ask_waiting, daemon=True).start()
     try:
-        while running:
-            item = replies.get()
-            if isinstance(item, BaseException):
-                raise item
-            if item is None:
-                running -= 1
-            else:
-                yield item
+        submit(2 * options.threads)  # so that each thread has its next question when a reply arrives
+        while asked:
+            done, _ = wait(asked, return_when=FIRST_COMPLETED)
+            submit(len(done))
+            for future in sorted(done, key=asked.__getitem__):
+                yield NumberedReply(asked.pop(future), future.result())
     finally:
-        stopped.set()  # threads stop waiting for a busy server; the loop below makes room in the queue
-        while not replies.empty():
-            replies.get()
+        stopped.set()  # threads stop waiting for a busy server
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -8,16 +8,17 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
+from exhibit.evaluation import targets
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.replies import FileNamer, describe, find_parts, read_reply
-from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, choose_probed, count_only
+from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions
 from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import ToolkitError
-from exhibit.storage.http import Deadline, HttpError
+from exhibit.storage.http import Deadline, HttpError, Retries
 
 _MAX_DEPTH = 6  # the number of nested levels that are read: a passage's metadata is at the third level
 
@@ -42,13 +43,9 @@ class Function:
             self._takes_date = False
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        errors = []
-        for case in choose_probed(cases):
-            try:
-                reply = self._ask(case, Deadline(self._options.timeout, flag="--timeout"), dataset.documents.named)
-            except HttpError as error:
-                errors.append(str(error))
-                continue
+        errors, ask = [], partial(self._ask, dataset.documents.named)
+        for case in targets.choose_probed(cases):
+            reply = targets.ask_with_retries(case, ask, Retries(0, 0.0), self._options)
             if not reply.error:
                 note = f"{self.name}: the reply has no passages: metrics that need passages cannot be measured"
                 return [] if reply.passages else [note]
@@ -56,13 +53,12 @@ class Function:
         raise ToolkitError(f"{self.name}: none of {len(errors)} questions was answered. The first error: {errors[0]}")
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        return count_only(dataset, self._options)
+        return targets.count_only(dataset, self._options)
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        names = dataset.documents.named
-        yield from ask_all(cases, lambda case, deadline: self._ask(case, deadline, names), self._options)
+        yield from targets.ask_all(cases, partial(self._ask, dataset.documents.named), self._options)
 
-    def _ask(self, case: Case, deadline: Deadline, names: FileNamer) -> Reply:
+    def _ask(self, names: FileNamer, case: Case, deadline: Deadline) -> Reply:
         date = {"as_of": case.labels.get("as_of")} if self._takes_date else {}
         try:
             result = self._function(case.question, **date)
