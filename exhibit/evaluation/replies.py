@@ -25,7 +25,7 @@ ANSWERS = (
     "generated_answer", "answer", "answer.text", "answer.content", "response.response", "response", "result",
     "output_text", "choices[0].message.content", "choices[0].delta.content", "message.content", "answers[0].data",
     "answers[0].answer", "replies[0].content[0].text", "replies[0].content", "replies[0].text", "replies[0]", "output",
-    "reply", "final_answer", "text",
+    "reply", "final_answer", "text", "@",
 )  # fmt: skip
 PASSAGES = (
     "source_nodes", "generated_contexts", "source_documents", "citations.results",
@@ -162,10 +162,9 @@ def read_number(value: Any) -> float | None:
 
 
 def _read_count(value: Any) -> int | None:
-    """Return a non-negative integer, given as a number or as digits; None for anything else."""
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """Return a non-negative integer, given as a number or as text; None for anything else."""
+    number = read_number(value)
+    return int(number) if number is not None and number >= 0 and number.is_integer() else None
 
 
 def _find_number(reply: Any, name: str, depth: int = 4) -> float | None:
@@ -195,7 +194,7 @@ class ReplyError(HttpError):
     """A reply, or a part of it, is missing or has an unexpected form."""
 
 
-def read_passages(given: Any, *, names: FileNamer, pages_from: int = 1) -> tuple[Passage, ...]:
+def read_passages(given: Any, *, names: FileNamer, paths: ReplyPaths = KNOWN) -> tuple[Passage, ...]:
     """Return passages in order; raise ReplyError if the value is not a list of passages."""
     if given is None:
         return ()
@@ -210,18 +209,19 @@ def read_passages(given: Any, *, names: FileNamer, pages_from: int = 1) -> tuple
         given = texts if isinstance(texts, list) else named
     if not isinstance(given, list):
         raise ReplyError(f"passages are {type(given).__name__}, not a list")
-    return tuple(_make_passage(item, names, pages_from) for item in given)
+    return tuple(_make_passage(item, names, paths) for item in given)
 
 
-def _make_passage(given: Any, names: FileNamer, pages_from: int) -> Passage:
+def _make_passage(given: Any, names: FileNamer, paths: ReplyPaths) -> Passage:
     if isinstance(given, str):
         return _parse_string(given, names)
     if not isinstance(given, Mapping):
         raise ReplyError(f"a passage is {type(given).__name__}, not a string or an object")
-    fields = _flatten(given)
+    own = {name: value for name, path in paths.fields.items() if (value := search(path, given)) is not None}
+    fields = _flatten({**given, **own})
     named = [fields[key] for key in NAMES["file"] if isinstance(fields.get(key), str) and fields[key].strip()]
     stated, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
-    page = _read_page(fields, named, pages_from)
+    page = _read_page(fields, named, paths.pages_from)
     return Passage(
         text=first_of(fields, "text", str) or "",
         filename=known or stated or None,
@@ -297,11 +297,9 @@ class Parts:
 
 def find_parts(reply: Any, paths: ReplyPaths = KNOWN) -> Parts:
     fields = unwrap(reply)
-    answer = find_text(ANSWERS, fields) if paths.answer is None else find_text(paths.answer, reply)
-    if isinstance(reply, str) and paths.answer is None:
-        answer = reply if reply.strip() else None
-    source = fields if paths.passages is None else reply
-    passages = find_list(PASSAGES if paths.passages is None else paths.passages, source)
+    answers, inside = (ANSWERS, fields) if paths.answer is None else (paths.answer, reply)
+    listed, source = (PASSAGES, fields) if paths.passages is None else (paths.passages, reply)
+    answer, passages = find_text(answers, inside), find_list(listed, source)
     if paths.passages is None and isinstance(passages, str) and passages == answer:
         passages = None
     stages = {}
@@ -309,63 +307,51 @@ def find_parts(reply: Any, paths: ReplyPaths = KNOWN) -> Parts:
         value = find_list(getattr(paths, name) or (name,), source)
         # servers repeat empty lists that they never fill
         if isinstance(value, list) and value and value is not passages:
-            stages[name] = _rename(value, paths)
+            stages[name] = value
     numbers = {name: read_number(search(path, reply)) for name, path in paths.usage.items()}
     usage = {name: number for name, number in numbers.items() if number} or _read_usage(fields) or _read_usage(reply)
     confidence = _find_number(fields, "confidence")
     confidence = confidence if confidence is not None and 0 <= confidence <= 1 else None
-    named, inside = (ANSWERS, fields) if paths.answer is None else (paths.answer, reply)
-    blank = "" if answer else next(filter(None, (_find_blank(path, inside) for path in named)), "")
-    return Parts(reply, answer, _rename(passages, paths), blank, stages, usage, confidence)
+    blank = "" if answer else next(filter(None, (_find_blank(path, inside) for path in answers)), "")
+    return Parts(reply, answer, passages, blank, stages, usage, confidence)
 
 
 def _find_blank(path: str, fields: Any) -> str:
     """Return `null` if the field at a path is null, `empty` if its text is blank, and an empty text otherwise."""
     parent, _, key = path.rpartition(".")
-    inside = search(parent, fields) if parent else fields
+    inside = search(parent or "@", fields)
     if not isinstance(inside, Mapping) or key not in inside:
         return ""
     value = inside[key]
     return "null" if value is None else "empty" if isinstance(value, str) and not value.strip() else ""
 
 
-def _rename(items: Any, paths: ReplyPaths) -> Any:
-    if not isinstance(items, list) or not paths.fields:
-        return items
-    renamed = []
-    for item in items:
-        named = {name: search(path, item) for name, path in paths.fields.items()}
-        known = {name: value for name, value in named.items() if value is not None}
-        renamed.append({**item, **known} if isinstance(item, Mapping) else item)
-    return renamed
-
-
-def make_reply(parts: Parts, *, names: FileNamer, pages_from: int = 1) -> Reply:
-    passages = read_passages(parts.passages, names=names, pages_from=pages_from)
+def make_reply(parts: Parts, *, names: FileNamer, paths: ReplyPaths = KNOWN) -> Reply:
+    passages = read_passages(parts.passages, names=names, paths=paths)
     before = parts.stages.get("retrieved")
     return Reply(
         parts.answer,
         passages,
-        retrieved=None if before is None else read_passages(before, names=names, pages_from=pages_from),
-        reranked=_number_passages(parts.stages.get("reranked"), passages, names),
-        context=_number_passages(parts.stages.get("context"), passages, names),
+        retrieved=None if before is None else read_passages(before, names=names, paths=paths),
+        reranked=_number_passages(parts.stages.get("reranked"), passages, names, paths),
+        context=_number_passages(parts.stages.get("context"), passages, names, paths),
         usage=parts.usage,
         confidence=parts.confidence,
     )
 
 
-def _number_passages(given: Any, passages: Sequence[Passage], names: FileNamer) -> tuple[int, ...] | None:
+def _number_passages(
+    given: Any, passages: Sequence[Passage], names: FileNamer, paths: ReplyPaths
+) -> tuple[int, ...] | None:
     """Return the numbers, from 1, of the passages to which a list refers by number or by text."""
-    if given is None:
-        return None
     numbers = {passage.text.strip(): number for number, passage in reversed(list(enumerate(passages, 1)))}
-    try:
-        listed = [
-            item if type(item) is int else numbers.get(read_passages([item], names=names)[0].text.strip(), 0)
-            for item in given
-        ]
-    except ReplyError:
-        return None
+    listed = []
+    for item in given or ():
+        try:
+            [named] = (None,) if type(item) is int else read_passages([item], names=names, paths=paths)
+        except ReplyError:
+            return None
+        listed.append(item if named is None else numbers.get(named.text.strip(), 0))
     return tuple(number for number in listed if 1 <= number <= len(passages)) or None
 
 
@@ -408,7 +394,7 @@ def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any
         check(event, name)
         joined.raw = event if joined.raw is None else joined.raw
         values = (search(path, event) for path in answers)
-        piece = event if isinstance(event, str) else next((v for v in values if isinstance(v, str) and v), None)
+        piece = next((value for value in values if isinstance(value, str) and value), None)
         fields = event if isinstance(event, Mapping) else {}
         kind = name if name and name != "message" else first_of(fields, "event", str) or name
         if piece and _ANSWER_EVENTS.intersection(re.split(r"[\W_]", kind.casefold())):

@@ -1,20 +1,20 @@
 """The TOML file that describes a server under test, the server's settings, and its requests (docs/targets.md).
 
-`targets/*.toml` describe known servers. With `--target http` there is no file: the settings have the request and the
-paths. Without a request, the server's `openapi.json` describes the body.
+`targets/*.toml` describe known servers; `--target http` needs no file. Without a request, the server's `openapi.json`
+describes the body.
 """
 
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import jmespath
-from jmespath.exceptions import JMESPathError, JMESPathTypeError
+from jmespath.exceptions import JMESPathError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model
 
 from exhibit.runtime.secrets import HIDDEN, is_secret_name
@@ -68,12 +68,9 @@ def _format_value(values: Mapping[str, Any], match: re.Match[str]) -> str:
 
 
 def _check_path(path: str) -> str:
-    """Return a JMESPath unchanged; raise ValueError if it is invalid or nested too deeply."""
     try:
         if path:
-            jmespath.compile(path).search({})
-    except JMESPathTypeError:  # valid: a function in the path does not accept null
-        pass
+            jmespath.compile(path)
     except (JMESPathError, RecursionError) as error:
         raise ValueError(f"{path!r:.200} is not JMESPath: {str(error).partition(', for expression')[0]}") from error
     return path
@@ -90,14 +87,6 @@ class TargetSetting(BaseModel, extra="forbid", frozen=True):
     default: Any = ""
     help: str = ""
     required: bool = False
-
-
-class Ask(BaseModel, extra="forbid", frozen=True):
-    """The request that asks a question; `{question}` and the settings are filled in."""
-
-    method: str = "POST"
-    path: UrlPath = ""
-    body: Any = None
 
 
 class ReplyPaths(BaseModel, extra="forbid", frozen=True):
@@ -119,10 +108,10 @@ class ReplyPaths(BaseModel, extra="forbid", frozen=True):
 
 
 class Step(BaseModel, extra="forbid", frozen=True):
-    """A request that uploads, lists or deletes documents."""
+    """A request that asks a question, or that uploads, lists or deletes documents; settings are filled in."""
 
-    path: UrlPath
-    method: str = "GET"
+    path: UrlPath = ""
+    method: str = ""  # if empty: GET for a request without a body, else POST; questions are posted
     body: Any = None
     file: str = ""  # the form field for the file
     form: dict[str, Any] = {}
@@ -139,8 +128,7 @@ class DocumentInterface(BaseModel, extra="forbid", frozen=True):
     create: Step | None = None
     list: Step | None = None
     add: Step
-    delete_each: Step | None = None
-    delete: Step | None = None
+    delete: Step | None = None  # deletes the collection, or one file if it has `{name}`
 
 
 def _check_variable(name: str) -> str:
@@ -155,12 +143,14 @@ class System(BaseModel, extra="forbid", frozen=True):
     """The environment variable with the server's key, unless `target_key` names another variable."""
     key_header: str = "Authorization: Bearer {key}"
     settings: dict[str, TargetSetting] = {}
-    ask: Ask = Ask()
+    ask: Step = Step()
     reply: ReplyPaths = ReplyPaths()
     ingest: DocumentInterface | None = None
 
 
 def read_system(wanted: str) -> System:
+    if wanted == "http":
+        return System()
     path = _FOLDER / f"{wanted}.toml" if wanted in list_systems() else Path(wanted)
     try:
         return System.model_validate(parse_toml(read_text(path), where=path))
@@ -202,11 +192,6 @@ class ServerSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docst
     """NAME=VARIABLE: an HTTP header with its value from the environment"""
     parameters: Annotated[dict[str, Any], BeforeValidator(read_template)] = {}
     """JSON for the system's own settings, sent with every question"""
-
-
-class HttpSettings(ServerSettings, frozen=True):
-    """The settings of a server without a TOML file."""
-
     request: Annotated[Any, BeforeValidator(read_template)] = ""
     """the request body, as JSON or a JSON file, with {question}, {as_of}, {parameters}"""
     response_answer_jmespath: JmesPath | None = None
@@ -216,26 +201,21 @@ class HttpSettings(ServerSettings, frozen=True):
 
 
 def settings_of(wanted: str) -> type[ServerSettings]:
-    if wanted == "http":
-        return HttpSettings
+    """Return the model of a target's settings: those of every server, and those that its file defines."""
     fields: dict[str, Any] = {
-        name: (type(setting.default), Field(setting.default, description=setting.help))
+        name: (type(setting.default), Field(... if setting.required else setting.default, description=setting.help))
         for name, setting in read_system(wanted).settings.items()
     }
     return create_model(f"{Path(wanted).stem.title()}Settings", __base__=ServerSettings, **fields)
 
 
 def describe_system(wanted: str, settings: ServerSettings) -> System:
-    """Return the description of a server with these settings; raise an error if a required setting is missing."""
-    if isinstance(settings, HttpSettings):
-        paths = {"answer": settings.response_answer_jmespath, "passages": settings.response_context_jmespath}
-        given = {part: path for part, path in paths.items() if path is not None}
-        return System(ask=Ask(body=settings.request or None), reply=ReplyPaths.model_validate(given))
+    """Return the description of a server; the request and the paths of the settings replace those of its file."""
     system = read_system(wanted)
-    for key, declared in system.settings.items():
-        if declared.required and not getattr(settings, key):
-            raise ToolkitError(f"--target {Path(wanted).stem} needs --set target_{key}=VALUE: {declared.help}")
-    return system
+    paths = {"answer": settings.response_answer_jmespath, "passages": settings.response_context_jmespath}
+    given = {part: (path,) for part, path in paths.items() if path is not None}
+    ask = system.ask.model_copy(update={"body": settings.request} if settings.request else {})
+    return system.model_copy(update={"ask": ask, "reply": system.reply.model_copy(update=given)})
 
 
 # ---------------------------------------------------------------- the body that a server wants
@@ -302,43 +282,37 @@ def _resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def read_headers(system: System, settings: ServerSettings) -> dict[str, str]:
     """Return the HTTP headers with their values from environment variables, including the server's key."""
-    headers = _read_variables(settings.header)
-    if key_variable := settings.key or system.key:
+    headers = {name: _read_variable(variable) for name, variable in settings.header.items()}
+    if variable := settings.key or system.key:
         name, _, form = system.key_header.partition(":")
-        headers = {name: form.strip().format(key=_read_variables({name: key_variable})[name]), **headers}
+        headers = {name: form.strip().format(key=_read_variable(variable)), **headers}
     return headers
 
 
-def _read_variables(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of environment variables; an error names variables, never their values."""
-    values = {name: os.environ.get(variable, "") for name, variable in variables.items()}
-    for name, value in values.items():
-        if not value:
-            raise ToolkitError(f"target_header: the environment has no variable {variables[name]}; set it")
-        if not (value.isprintable() and value.isascii()):
-            raise ToolkitError(f"target_header: {variables[name]} must have only printable ASCII characters")
-    return values
+def _read_variable(variable: str) -> str:
+    """Return the value of an environment variable; an error never shows the value."""
+    value = os.environ.get(variable, "")
+    if not value:
+        raise ToolkitError(f"target_header: the environment has no variable {variable}; set it")
+    if not (value.isprintable() and value.isascii()):
+        raise ToolkitError(f"target_header: {variable} must have only printable ASCII characters")
+    return value
 
 
-def list_secrets(value: Any, name: str = "") -> Iterator[str]:
-    """Yield the values of the settings whose names mark a secret."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from list_secrets(inner, str(key))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from list_secrets(inner, name)
-    elif isinstance(value, str) and is_secret_name(name):
-        yield value
+def hide_secrets(value: Any, name: str = "", *, hidden: list[str] | None = None) -> Any:
+    """Return settings with their secrets hidden, and addresses without password and query.
 
-
-def hide_secrets(value: Any, name: str = "") -> Any:
-    """Return settings with their secrets hidden, and addresses without password and query."""
+    The secrets are added to the list `hidden`.
+    """
     if isinstance(value, Mapping):
         # a header is stored as the name of the variable that holds its value
-        return {key: inner if key == "header" else hide_secrets(inner, str(key)) for key, inner in value.items()}
+        return {
+            key: inner if key == "header" else hide_secrets(inner, str(key), hidden=hidden)
+            for key, inner in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [hide_secrets(inner, name) for inner in value]
+        return [hide_secrets(inner, name, hidden=hidden) for inner in value]
     if isinstance(value, str) and is_secret_name(name):
+        (hidden if hidden is not None else []).append(value)
         return HIDDEN
     return strip_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value

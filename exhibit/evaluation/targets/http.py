@@ -8,7 +8,8 @@ import json
 import re
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -22,7 +23,7 @@ from exhibit.engine import track
 from exhibit.evaluation import replies, server_files
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.replies import FileNamer, Parts, ReplyError, search
+from exhibit.evaluation.replies import Parts, ReplyError, search
 from exhibit.evaluation.server_files import DocumentInterface, ServerSettings, Step, fill, fill_path
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, choose_probed, count_only
 from exhibit.evaluation.targets.builtin import renumber
@@ -58,11 +59,10 @@ class Server:
         headers = server_files.read_headers(system, settings)
         if url.userinfo:
             headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
-        hidden = [url.username, url.password, *url.params.values()]
-        hidden += server_files.list_secrets(settings.model_dump(mode="json", exclude={"header", "key"}))
-        secrets = http.Secrets([*headers.values(), *hidden])
-        self.client = http.HttpClient(headers, connections=options.threads, secrets=secrets)
-        self._method = "GET" if "{question}" in self.url else system.ask.method
+        hidden = [*headers.values(), url.username, url.password, *url.params.values()]
+        server_files.hide_secrets(settings.model_dump(mode="json", exclude={"header", "key"}), hidden=hidden)
+        self.client = http.HttpClient(headers, connections=options.threads, secrets=http.Secrets(hidden))
+        self._method = "GET" if "{question}" in self.url else system.ask.method or "POST"
         self.add_answer: Callable[[Case, Reply], Reply] | None = None
         """Adds a language model's answer to the passages of a search server; None for other servers."""
         if options.answers and options.config.llm != "none" and self.paths.answer == ("",):
@@ -71,8 +71,8 @@ class Server:
         known = system.ask.body is not None or self._method == "GET"
         self._bodies: list[Any] = [system.ask.body] if known else []
         """The possible request bodies: none while they are unknown, several while they are tried, then one."""
-        self._probed = self._marks_end = self._answers = False
-        """Whether the server was probed, and whether a reply has had an end mark of a stream and an answer."""
+        self._marks_end = False  # whether a stream has had an end mark
+        self._answers: bool | None = None  # whether the probe's reply has an answer; None before the probe
         uploads = options.ingest in ("auto", "fresh")
         if uploads and not system.ingest:
             raise ToolkitError(f"{self._place}: the target has no upload of documents; remove --ingest")
@@ -83,9 +83,10 @@ class Server:
 
     # ---------------------------------------------------------------- one question
 
-    def _exchange(self, case: Case, body: Any, deadline: Deadline, collection: str) -> Parts:
-        """Ask a question once and return the parts of the reply; raise an error if there is no valid reply."""
-        values = {**self.values, "question": case.question, "as_of": case.labels.get("as_of"), "collection": collection}
+    def _exchange(self, case: Case, body: Any, deadline: Deadline, dataset: Dataset) -> tuple[Parts, Reply]:
+        """Ask a question once and return the reply, also by parts; raise an error if there is no valid reply."""
+        collection, labels = self.collection(dataset), case.labels
+        values = {**self.values, "question": case.question, "as_of": labels.get("as_of"), "collection": collection}
         path, url = fill_path(self.system.ask.path, values), fill_path(self.url, values)
         sent = None if self._method == "GET" else fill(body, values)
         kind, data = self._send(path, sent, deadline=deadline, method=self._method, url=url)
@@ -98,12 +99,12 @@ class Server:
         if parts.ended is False and self._marks_end:
             raise HttpError("the stream of the reply ended before its end mark", transient=True)
         if parts.blank and self._answers:  # the system answered other questions, but not this one
-            return replace(parts, answer="")
+            parts = replace(parts, answer="")
         only_passages = parts.passages and not self._answers and not self.paths.answer
         if parts.answer is None and self.paths.answer != ("",) and not only_passages:
             expected_keys = f" at {' or '.join(self.paths.answer)}" if self.paths.answer else ""
             raise ReplyError(f"no answer in the reply{expected_keys}; its form is {replies.describe(parts.raw)}")
-        return parts
+        return parts, replies.make_reply(parts, names=dataset.documents.named, paths=self.paths)
 
     def _parse(self, data: bytes) -> Any:
         try:
@@ -122,12 +123,10 @@ class Server:
             raise HttpError(f"the server reports an error: {text}", transient=bool(stated))
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        names, collection = dataset.documents.named, self.collection(dataset)
         body = (self._bodies or self._list_common_bodies())[0]
 
         def ask_once(case: Case, deadline: Deadline) -> Reply:
-            parts = self._exchange(case, body, deadline, collection)
-            reply = replies.make_reply(parts, names=names, pages_from=self.paths.pages_from)
+            _, reply = self._exchange(case, body, deadline, dataset)
             if self.add_answer:
                 return self.add_answer(case, reply)
             selected = len(reply.passages) if self.paths.selected and reply.answer else None
@@ -142,9 +141,8 @@ class Server:
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Ask a few questions, once per run; if documents must be uploaded first, `ingest` asks them instead."""
-        if self._probed or self._options.ingest in ("auto", "fresh"):
+        if self._answers is not None or self._options.ingest in ("auto", "fresh"):
             return []
-        self._probed = True
         return self._ask_some(dataset, cases)
 
     def _ask_some(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
@@ -153,12 +151,11 @@ class Server:
         if not self._bodies:
             described, paths = self._read_description()
             self._bodies = [described] if described else self._list_common_bodies()
-        tried, errors, answered = self._bodies, list[HttpError](), list[Parts]()
+        tried, errors, answered = self._bodies, list[HttpError](), list[tuple[Parts, Reply]]()
         for case in choose_probed(cases):
             # only the first question waits for a busy server: if the server stays busy, waiting again would not help
-            parts = self._try_bodies(case, self.collection(dataset), 0 if errors else self._options.retries, errors)
-            answered += [parts] if parts else []
-            if answered and (answered[-1].passages or self.paths.passages == ("",) or len(answered) > 1):
+            answered += self._try_bodies(case, dataset, 0 if errors else self._options.retries, errors)
+            if answered and (answered[-1][1].passages or self.paths.passages == ("",) or len(answered) > 1):
                 break
         if not answered:
             raise ToolkitError(self._explain(errors, paths)) from errors[0]
@@ -168,35 +165,37 @@ class Server:
             notes.append(f"the request follows the server's /openapi.json: {_shorten(body)}")
         elif tried[0] != body:
             notes.append(f"the server answers requests of the form {_shorten(body)}")
-        best = next((parts for parts in answered if parts.passages), answered[-1])
-        self._answers = best.answer is not None
-        if self.paths.answer is None and best.ended is None:
-            notes.append(replies.describe_parts(best.raw))
-        if best.answer is None:
+        parts, reply = next((pair for pair in answered if pair[1].passages), answered[-1])
+        self._answers = parts.answer is not None
+        if self.paths.answer is None and parts.ended is None:
+            notes.append(replies.describe_parts(parts.raw))
+        if parts.answer is None:
             notes.append("the replies have passages but no answer: only retrieval is measured")
-        return [f"{self._place}: {note}" for note in (*notes, *self._check_passages(best, dataset.documents.named))]
+        return [f"{self._place}: {note}" for note in (*notes, *self._check_passages(parts, reply, dataset))]
 
-    def _try_bodies(self, case: Case, collection: str, times: int, errors: list[HttpError]) -> Parts | None:
+    def _try_bodies(
+        self, case: Case, dataset: Dataset, times: int, errors: list[HttpError]
+    ) -> list[tuple[Parts, Reply]]:
         """Ask a question with each body that the server may accept, and store the first body that it answers."""
         deadline = Deadline(self._options.timeout, flag="--timeout")
         for body in self._bodies:
 
-            def exchange(body: Any = body) -> Parts:
+            def exchange(body: Any = body) -> tuple[Parts, Reply]:
                 try:
-                    return self._exchange(case, body, deadline, collection)
+                    return self._exchange(case, body, deadline, dataset)
                 except UnreachableError as error:
                     raise ToolkitError(f"{error}. Is the server running, and is --target-url right?") from error
 
             try:
-                parts = Retries(times, self._options.backoff)(exchange, deadline=deadline)
+                answered = [Retries(times, self._options.backoff)(exchange, deadline=deadline)]
             except HttpError as error:
                 errors.append(error)
                 if error.status in (*_REFUSED, *_ABSENT) or (error.transient and error.status != _FAULT):
                     break
             else:
                 self._bodies = [body]
-                return parts
-        return None
+                return answered
+        return []
 
     def _list_common_bodies(self) -> list[Any]:
         """Return request bodies that servers commonly accept; if parameters are set, the chat body comes first."""
@@ -228,26 +227,19 @@ class Server:
         sent = " or ".join(map(_shorten, self._bodies))
         body = '. Write the body as --set target_request=\'{"question": "{question}"}\''
         path = "the path of the answer as --set target_response_answer_jmespath=PATH"
-        advice = f"{body} and {path}" if "request" in self.values else ""
+        advice = "" if self.system.ask.path else f"{body} and {path}"
         return f"{self._place}: no question was answered. Sent: {sent}. Received: {error}{advice}"
 
-    def _check_passages(self, parts: Parts, names: FileNamer) -> list[str]:
+    def _check_passages(self, parts: Parts, reply: Reply, dataset: Dataset) -> list[str]:
         """Return notes on a reply's passages; raise an error if they have neither text nor a known file."""
-        if self.paths.passages == ("",):
+        form, path = replies.describe(parts.raw), self.values.get("response_context_jmespath")
+        if path and parts.passages is None:
+            raise ToolkitError(f"{self._place}: no passages at {path} in the reply: {form}; correct this JMESPath")
+        if self.paths.passages == ("",) or any(passage.text.strip() or passage.span for passage in reply.passages):
             return []
-        form = replies.describe(parts.raw)
-        if not parts.passages:
-            if self.values.get("response_context_jmespath") and parts.passages is None:
-                path = self.values["response_context_jmespath"]
-                raise ToolkitError(f"{self._place}: no passages at {path} in the reply: {form}; correct this JMESPath")
+        if not reply.passages:
             return [f"the reply has no passages ({form}): metrics that need passages cannot be measured"]
-        try:
-            passages = replies.read_passages(parts.passages, names=names)
-        except ReplyError:
-            return []  # every question reports this problem later
-        if any(passage.text.strip() or passage.span for passage in passages):
-            return []
-        if any(passage.filename and names(passage.filename) for passage in passages):
+        if any(passage.filename in dataset.files for passage in reply.passages):
             return [f"the passages have file names but no text ({form}): only document metrics are measured"]
         fault = f"passages without text, of the form {form}: name their fields in a target file (docs/targets.md)"
         raise ToolkitError(f"{self._place}: Sent: {_shorten(self._bodies[0])}. Received: {fault}")
@@ -303,11 +295,7 @@ def _make_answerer(options: TargetOptions) -> Callable[[Case, Reply], Reply]:
         ]  # fmt: skip
         context = assemble(hits, summaries={}, budget=config.budget_tokens)
         [answer] = answer_all([(case.question, context)], config, llm)
-        # a source may combine several passages: it gets the number of the last passage that begins before it
-        ranks = {
-            source.number: max(rank for rank, at in enumerate(starts, 1) if at <= source.span.start)
-            for source in context.sources
-        }
+        ranks = {source.number: bisect(starts, source.span.start) for source in context.sources}
         read = tuple(ranks.values())
         reply = replace(reply, usage=dict(answer.usage), selected=len(read), context=read)
         if answer.error:
@@ -329,19 +317,18 @@ class _Collection:
         url = str(_parse_url(server.values[setting], name=f"target_{setting}")) if setting else server.url
         self._fetch = partial(server.fetch, url=url)
 
-    def _call(self, step: Step | None, *, file: Path | None = None, name: str = "") -> Any:
-        """Send the request of a step, with retries, and return the reply's JSON; None without a step."""
-        if step is None:
-            return None
+    def _call(self, step: Step, *, file: Path | None = None, name: str = "") -> Any:
+        """Send the request of a step, with retries, and return the reply's JSON."""
         values = {**self._values, "name": name}
-        deadline, sent = Deadline(self._options.timeout, flag="--timeout"), dict[str, Any](method=step.method)
+        deadline, sent = Deadline(self._options.timeout, flag="--timeout"), dict[str, Any]()
         if file is not None:
             fields = {key: v if isinstance(v, str) else json.dumps(v) for key, v in fill(step.form, values).items()}
             form = httpx.Request("POST", "http://form", files={step.file: (name, file.read_bytes())}, data=fields)
             sent = {"content": form.read(), "headers": {"Content-Type": form.headers["content-type"]}}
             deadline = Deadline(_UPLOAD_SECONDS)
+        method = step.method or ("POST" if file or step.body is not None else "GET")
         path, body = fill_path(step.path, values), fill(step.body, values)
-        send = partial(self._fetch, path, body, deadline=deadline, **sent)
+        send = partial(self._fetch, path, body, deadline=deadline, method=method, **sent)
         return Retries(self._options.retries, self._options.backoff)(send, deadline=deadline)
 
     def _list_names(self, step: Step) -> set[str]:
@@ -357,27 +344,26 @@ class _Collection:
             return None
         return self._list_names(step)
 
-    def _delete(self, names: Iterable[str]) -> None:
-        delete, delete_each = self._interface.delete, self._interface.delete_each
-        if delete is None and delete_each is None:
+    def _delete(self, names: Collection[str]) -> None:
+        """Delete the collection or, if the step names a file, each of these files."""
+        step, files = self._interface.delete, self._list_files()
+        if step is None:
             raise HttpError("the system cannot delete documents; remove --ingest fresh")
-        if (files := self._list_files()) is not None:
-            for name in names if delete_each else ():
-                if name in files:
-                    self._call(delete_each, name=name)
-            self._call(delete)
+        single = "{name}" in f"{step.path} {step.body}"
+        for name in () if files is None else sorted(files.intersection(names)) if single else [""]:
+            self._call(step, name=name)
 
     def upload_missing(self) -> Ingestion:
         """Upload the missing files, unless `--ingest never` is set, and return which files the server has."""
-        dataset = self._dataset
+        dataset, interface = self._dataset, self._interface
         names = {PurePosixPath(name).name: name for name in dataset.files}
         began, refused, missing = time.monotonic(), dict[str, str](), list[str]()
         if self._options.ingest == "fresh":
             self._delete(names)
         files = self._list_files()
         if self._options.ingest != "never":
-            if files is None:
-                self._call(self._interface.create)
+            if files is None and interface.create:
+                self._call(interface.create)
             missing = [name for name in names if name not in (files or ())]
             for name in track(missing, total=len(missing), label=f"{dataset.name}: upload", unit="file"):
                 with fetch_file(dataset.files[names[name]]) as path:
