@@ -203,4 +203,4 @@ def test_recheck_needs_a_bundle_or_documents(tmp_path, capsys):
 
 def test_recheck_rejects_run_of_other_bundle(tmp_path, bundle, capsys):
     assert evaluate_rag.main([str(bundle), "--recheck", str(write_ragas_csv(tmp_path))]) == 1
-    assert "no row has a question of leases" in capsys.readouterr().err
+    assert "no row answers a question of leases" in capsys.readouterr().err

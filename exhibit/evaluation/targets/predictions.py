@@ -43,10 +43,11 @@ class Predictions:
     """A target whose replies are the rows of a file; a question without a row counts as failed, not as wrong."""
 
     exact = False
+    kind = "predictions"
     prompts = False  # whether the question of a row may be a prompt that contains the question of the bundle
 
     def __init__(self, path: Path, options: TargetOptions) -> None:
-        self.name = f"predictions:{path.name}"
+        self.name = f"{self.kind}:{path.name}"
         self._path, self._options = path, options
         self._rows: Sequence[Row] = self._read()
 

@@ -16,13 +16,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
 from exhibit.evaluation.replies import find_list, find_text, read_number, search
 from exhibit.evaluation.scoring import write_json
 from exhibit.evaluation.targets import TargetOptions
 from exhibit.evaluation.targets.predictions import Predictions, Row, read_table
-from exhibit.evidence import Document, is_readable, locate
+from exhibit.evidence import is_readable, locate
 from exhibit.evidence.read import read_within
 from exhibit.schemas.bundle import CORPUS, TRAIN, load_json
 from exhibit.schemas.errors import ToolkitError
@@ -37,13 +36,11 @@ _MAX_MEMBER_BYTES = 256 << 20  # most bytes of a sample in Inspect's archive
 def read_finished_run(path: Path) -> tuple[str, list[Row]]:
     """Return the name of the tool that made a finished run, and the run's rows in the form of `_make_row`."""
     content = _read_content(path)
-    table = _list_rows(content)
-    forms = [(tool, _list_objects(records, content), _list_marks) for tool, records in _RECORDS.items()]
-    for tool, records, list_marks in [*forms, (_TABLE, table, _list_marks), ("ragas", table, _list_ragas_marks)]:
-        scores = list(map(list_marks, records))
-        rows = [_make_row(record, marks) for record, marks in zip(records, scores, strict=True)]
-        if (rows := [row for row in rows if row["question"]]) and (tool in _RECORDS or any(scores)):
-            return tool, rows
+    named = ((tool, _list_objects(records, content)) for tool, records in _RECORDS.items())
+    tool, records = next((pair for pair in named if pair[1]), ("", _list_rows(content)))
+    rows = [row for row in map(_make_row, records) if row["question"]]
+    if rows and (tool or any(row["scores"] for row in rows)):
+        return tool or ("ragas" if any(map(_is_ragas, records)) else "Langfuse or LangSmith"), rows
     advice = "a file with a question and an answer per row is evaluated with --target predictions:FILE"
     tools = "ragas, DeepEval, promptfoo, Inspect, Langfuse or LangSmith"
     raise ToolkitError(f"{path}: not recognised as a finished run of {tools}; {advice}")
@@ -58,26 +55,12 @@ def open(argument: str | None, options: TargetOptions) -> "Recheck":
 class Recheck(Predictions):
     """A target that returns the replies of another tool's finished run; a question without a row fails."""
 
+    kind = "recheck"
     prompts = True
 
     def _read(self) -> Sequence[Row]:
         self._tool, rows = read_finished_run(self._path)
-        self.name = f"recheck:{self._path.name}"
         return rows
-
-    def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Return a note on the content of the file; raise an error if it answers no question of the dataset."""
-        held = f"{self._tool}, {len(self._rows)} rows"
-        if not self.match(dataset):
-            fault = f"no row has a question of {dataset.name}, such as {cases[0].question:.80}"
-            raise ToolkitError(f"{self._path}: a finished run ({held}), but {fault}; is the file for another bundle?")
-        return [f"{self._path.name}: {held}, {sum(bool(row['passages']) for row in self._rows)} with passages"]
-
-    def read_reply(self, row: Row, dataset: Dataset) -> Reply:
-        """Return the reply in a row; a row with no answer, no passages and no error is a refusal."""
-        if row["answer"] is None and not row["passages"] and not row["error"]:
-            return Reply(answer="")
-        return super().read_reply({key: row[key] for key in ("answer", "passages", "error")}, dataset)
 
     def write_account(self, folder: Path, datasets: Sequence[Dataset]) -> None:
         """Write the other tool's scores, and the rows that match no question.
@@ -126,38 +109,34 @@ def describe_account(folder: Path) -> list[str]:
 
 
 def make_bundle(path: Path, documents: Path | None) -> Path:
-    """Make a bundle in `datasets_out` from the run's questions and reference answers, located in the documents."""
+    """Make a bundle in `datasets_out` from the run's questions and reference answers, located in the documents.
+
+    The gold is each of a row's gold passages, or else its reference, if exactly one document contains it.
+    """
     if documents is None:
         raise ToolkitError(f"--recheck {path}: also name the bundle, or the folder of the documents with --documents")
     rows = [row for row in read_finished_run(path)[1] if row["reference"]]
     if not rows:
         raise ToolkitError(f"{path}: no row has a reference answer, so no bundle can be made; name a bundle")
-    readable = (file for file in list_files(documents) if is_readable(file) and not file.samefile(path))
-    files = {file.name: file for file in readable}
+    files = {file.name: file for file in list_files(documents) if is_readable(file) and not file.samefile(path)}
     if not files:
         raise ToolkitError(f"--documents {documents}: no readable document in this folder; name another folder")
     texts = {name: read_within(file) for name, file in files.items()}
+    questions = []
+    for number, row in enumerate(rows):
+        contexts = []
+        for quote in row["golds"] if isinstance(row["golds"], list) else [row["reference"]]:
+            holders = [name for name, document in texts.items() if isinstance(quote, str) and locate(quote, document)]
+            contexts += [{"filename": holders[0], "text": quote}] if len(holders) == 1 else []
+        question = {"id": number, "question": row["question"], "answer": row["reference"], "is_impossible": False}
+        questions.append({**question, "contexts": contexts})
     out = Path("datasets_out") / path.stem
     with replace_folder(out, force=True) as folder:
         (folder / CORPUS).mkdir()
         for name, file in files.items():
             shutil.copyfile(file, folder / CORPUS / name)
-        write_json(folder / TRAIN, [_make_question(number, row, texts) for number, row in enumerate(rows)])
+        write_json(folder / TRAIN, questions)
     return out
-
-
-def _make_question(number: int, row: Row, texts: Mapping[str, Document]) -> Row:
-    """Return a row as a question of a bundle.
-
-    Its gold is each of the row's gold passages that exactly one document contains. If the row has no list of gold
-    passages, its reference is used.
-    """
-    contexts = []
-    for quote in row["golds"] if isinstance(row["golds"], list) else [row["reference"]]:
-        holders = [name for name, document in texts.items() if isinstance(quote, str) and locate(quote, document)]
-        contexts += [{"filename": holders[0], "text": quote}] if len(holders) == 1 else []
-    question = {"id": number, "question": row["question"], "answer": row["reference"], "is_impossible": False}
-    return {**question, "contexts": contexts}
 
 
 _FIELDS = {
@@ -190,12 +169,12 @@ _LISTS = {
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # Inspect's marks: correct, partly correct, incorrect, no answer
 
 
-def _make_row(record: Row, scores: Mapping[str, Any]) -> Row:
-    return {
-        **{name: find_text(paths, record) for name, paths in _FIELDS.items()},
-        **{name: find_list(paths, record) for name, paths in _LISTS.items()},
-        "scores": {name: mark for name, value in scores.items() if (mark := _read_mark(value)) is not None},
-    }
+def _make_row(record: Row) -> Row:
+    # a quoted path is the name of a column: "inputs.question" in a table of LangSmith
+    row = {name: find_text([*paths, *map(json.dumps, paths)], record) for name, paths in _FIELDS.items()}
+    lists = {name: find_list([*paths, *map(json.dumps, paths)], record) for name, paths in _LISTS.items()}
+    scores = {name: mark for name, value in _list_marks(record) if (mark := _read_mark(value)) is not None}
+    return {**row, **lists, "answer": row["answer"] or "", "scores": scores}
 
 
 def _read_mark(value: Any) -> float | None:
@@ -204,26 +183,25 @@ def _read_mark(value: Any) -> float | None:
     return float(value) if isinstance(value, bool) else read_number(value)
 
 
-def _list_marks(record: Row) -> Row:
-    """Return a row's marks by name, in any tool's form: a list, an object, or columns such as `feedback.NAME`."""
-    listed = _list_objects("metricsData || metrics_data", record)
-    objects = [record[key] for key in ("scores", "namedScores") if isinstance(record.get(key), Mapping)]
-    pairs = ((str(name), mark) for marks in objects for name, mark in marks.items())
-    scores = {name: mark.get("value") if isinstance(mark, Mapping) else mark for name, mark in pairs}
-    parts = [(str(key).partition("."), value) for key, value in record.items()]
-    columns = {name: value for (prefix, _, name), value in parts if name and prefix in _MARK_COLUMNS}
-    marks = {str(mark["name"]): mark.get("score") for mark in listed if "name" in mark}
-    return {**({"score": record.get("score")} if "vars" in record else {}), **marks, **scores, **columns}
+def _list_marks(record: Row) -> Iterator[tuple[str, Any]]:
+    """Yield a row's marks by name, in any tool's form: a list, an object, or columns such as `feedback.NAME`."""
+    for mark in _list_objects("(metricsData || metrics_data)[?name]", record):
+        yield str(mark.get("name")), mark.get("score")
+    for key, value in record.items():
+        prefix, _, name = str(key).partition(".")
+        if key in ("scores", "namedScores") and isinstance(value, Mapping):
+            for inner, mark in value.items():
+                yield str(inner), mark.get("value") if isinstance(mark, Mapping) else mark
+        elif name and prefix in ("feedback", "score", "scores"):
+            yield name, value
+        elif (key == "score" and "vars" in record) or (_is_ragas(record) and key not in _RAGAS_FIELDS):
+            yield str(key), value
 
 
-def _list_ragas_marks(record: Row) -> Row:
-    marks = {name: value for name, value in record.items() if name not in _RAGAS_FIELDS}
-    has_question = "user_input" in record or "question" in record
-    return {name: value for name, value in marks.items() if has_question and _read_mark(value) is not None}
+def _is_ragas(record: Row) -> bool:
+    return "user_input" in record or "question" in record
 
 
-_TABLE = "Langfuse or LangSmith"
-_MARK_COLUMNS = ("feedback", "score", "scores")
 _RAGAS_FIELDS = {
     "user_input", "question", "response", "answer", "retrieved_contexts", "contexts", "reference", "ground_truth",
     "reference_contexts", "rubrics", "multi_responses", "id", "error",
@@ -257,18 +235,7 @@ def _read_content(path: Path) -> Any:
         raise ToolkitError(f"{path}: cannot be read as an Inspect log: {error}; check this file") from error
     if path.suffix.lower() == ".json":
         return load_json(path)
-    return [_nest(row) for row in read_table(path)]
-
-
-def _nest(row: Row) -> Row:
-    """Return a table's row with columns such as `inputs.question` turned into nested objects."""
-    nested = dict(row)
-    for key, value in row.items():
-        outer, dot, inner = key.partition(".")
-        if dot and outer in ("input", "inputs", "output", "outputs", "reference_outputs", "expected_output"):
-            before = nested.get(outer)
-            nested[outer] = {**(before if isinstance(before, dict) else {}), inner: value}
-    return nested
+    return read_table(path)
 
 
 def _read_inspect_archive(path: Path) -> Iterator[Row]:
