@@ -1,7 +1,5 @@
 """Check whether a reference exists in the official registers: legislation.gov.uk and Find Case Law.
 
-    checked = Register(cache_folder).check(reference)
-
 To spare the registers, requests are sent one at a time, with a pause, and only to pages that robots.txt allows.
 References that exist are cached.
 """
@@ -49,8 +47,6 @@ class _UndecidedError(Exception):
         self.lookup = Lookup(outcome, detail=detail)
 
 
-# ---------------------------------------------------------------- addresses
-
 LEGISLATION = "https://www.legislation.gov.uk"
 CASE_LAW = "https://caselaw.nationalarchives.gov.uk"
 _SERIES = {"si": "uksi", "eu regulation": "eur", "eu directive": "eudr", "eu decision": "eudn"}
@@ -58,13 +54,7 @@ _SERIES = {"si": "uksi", "eu regulation": "eur", "eu directive": "eudr", "eu dec
 _UNITS = {"act": "section", "measure": "section", "regulations": "regulation", "order": "article", "rules": "rule"}
 """The word for a provision, by the last word of the instrument's title."""
 _INSIDE = {"sch": "schedule", "part": "part", "chapter": "chapter", "annex": "annex"}
-_COURTS = frozenset({
-    "EAT", "EWCA Civ", "EWCA Crim", "EWCC", "EWCOP", "EWCOP (T1)", "EWCOP (T2)", "EWCOP (T3)", "EWCR", "EWFC",
-    "EWFC (B)", "EWHC (Admin)", "EWHC (Admlty)", "EWHC (Ch)", "EWHC (Comm)", "EWHC (Costs)", "EWHC (Fam)",
-    "EWHC (IPEC)", "EWHC (KB)", "EWHC (Mercantile)", "EWHC (Pat)", "EWHC (QB)", "EWHC (SCCO)", "EWHC (TCC)",
-    "UKFTT (GRC)", "UKFTT (PC)", "UKFTT (TC)", "UKIPTrib", "UKPC", "UKSC", "UKUT (AAC)", "UKUT (IAC)", "UKUT (LC)",
-    "UKUT (TCC)",
-})  # fmt: skip
+_COURT = re.compile(r"EAT|EWCA (Civ|Crim)|(EW(CC|COP|CR|FC|HC)|UK(FTT|IPTrib|PC|SC|UT))( \(\w+\))?")
 """The courts whose judgments Find Case Law has."""
 _COMPLETE_FROM = 2023  # Find Case Law opened in April 2022; it has only some older judgments
 _NUMBERED = re.compile(r"(?P<series>si|ssi|nisr|wsi|asp|anaw|asc|nia|eu \w+) (?P<year>\d{4})/(?P<number>\d+)")
@@ -76,17 +66,14 @@ _PATH = re.compile(r"/(?:id/)?(?P<path>[a-z]{2,5}/(?:\d{4}|[A-Za-z0-9]{2,12}/[\d
 
 def find_case_path(reference: Reference) -> str | None:
     """Return the path of a judgment, `ewca/civ/2024/123`; None if Find Case Law does not cover the court."""
-    if reference.source not in _COURTS:
+    if not _COURT.fullmatch(reference.source):
         return None
     court = re.sub(r"[ (]+", "/", reference.source.rstrip(")")).lower()
     return f"{court}/{reference.path[0]}/{reference.path[1]}"
 
 
 def find_instrument_path(source: str) -> str | None:
-    """Return the path of a numbered instrument, such as `uksi/2002/618`.
-
-    Return "" if the instrument has only a title, and None if the register does not cover it.
-    """
+    """Return the path of a numbered instrument; "" if it has only a title, None if the register does not cover it."""
     if source == "uk gdpr":
         return "eur/2016/679"
     match = _NUMBERED.fullmatch(source)
@@ -124,9 +111,6 @@ def _make_part_path(path: Sequence[str]) -> str:
         elif word == "sch":
             steps += [part] if "paragraph" in steps else ["paragraph", part]
     return "/".join(steps)
-
-
-# ---------------------------------------------------------------- looking references up
 
 
 class Register:
@@ -245,7 +229,7 @@ def _list_elements(reply: PageReply, name: str) -> list[Any]:
 
 
 def _find_title(source: str, listed: Iterable[tuple[str, str]]) -> str | None:
-    """Return the path of the first entry with the title `source`, ignoring punctuation; None if there is none."""
+    """Return the path of the first entry with the title `source`, ignoring punctuation."""
     for address, title in listed:
         named = [found for found in find_references(title) if found.kind == "statute" and not found.path]
         if len(named) == 1 and is_same_source("statute", source, named[0].source):
@@ -259,7 +243,7 @@ def _parse_path(address: str) -> str | None:
 
 
 def write_account(run: RunFolder, register: Register, *, say: Callable[[str], None]) -> None:
-    """Write each answer's legal references to `references.jsonl` beside the results; report unchecked references."""
+    """Write each answer's legal references to `references.jsonl`; report unchecked references."""
     for name in run.datasets:
         lines = []
         for row in run.rows_of(name):

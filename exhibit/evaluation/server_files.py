@@ -33,10 +33,9 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """Return a template with its placeholders replaced by values.
+    """Return a template with its placeholders replaced; a text that is only a placeholder becomes the value itself.
 
-    A text that is only a placeholder becomes the value itself, of any type; a field with the value None or {} is
-    omitted. The fields of an object under the key `...` are merged.
+    A field with the value None or {} is omitted. The fields of an object under the key `...` are merged.
     """
     if isinstance(template, str):
         whole = _PLACEHOLDER.fullmatch(template)
@@ -158,9 +157,6 @@ def read_system(wanted: str) -> System:
         raise ToolkitError(f"{path}: {format_faults(error, most=5)}") from error
 
 
-# ---------------------------------------------------------------- the settings
-
-
 def read_template(value: Any) -> Any:
     """Return a JSON template for a request, parsed from JSON or from the JSON file that `value` names."""
     if not isinstance(value, str) or value.strip() in ("", "{question}"):
@@ -218,8 +214,6 @@ def describe_system(wanted: str, settings: ServerSettings) -> System:
     return system.model_copy(update={"ask": ask, "reply": system.reply.model_copy(update=given)})
 
 
-# ---------------------------------------------------------------- the body that a server wants
-
 MESSAGES = [{"role": "user", "content": "{question}"}]
 _QUESTION_FIELDS = (
     "question", "query", "message", "q", "prompt", "input", "user_input", "user_query", "text", "search", "content",
@@ -232,23 +226,22 @@ _MAX_DEPTH = 4  # levels of nested objects that are searched for the question
 def make_body(openapi: Any, path: str) -> Any:
     """Return the request template that an OpenAPI description defines for a path; None if it has no question field."""
     steps = ("paths", path, "post", "requestBody", "content", "application/json", "schema")
-    schema = jmespath.search(".".join(map(json.dumps, steps)), openapi)
-    template = _make_template(schema, openapi) if schema else None
+    template = _make_template(jmespath.search(".".join(map(json.dumps, steps)), openapi), openapi)
     return template if isinstance(template, Mapping) else None
 
 
-def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_DEPTH) -> Any:
+def _make_template(schema: Any, root: Any, depth: int = _MAX_DEPTH) -> Any:
     schema = _resolve(schema, root)
     fields = schema.get("properties")
     if not isinstance(fields, Mapping) or not depth:
-        return "{question}" if _find_type(schema) == "string" else None
+        return "{question}" if schema["type"] == "string" else None
     inner = {name: _resolve(field, root) for name, field in fields.items()}
-    needed = schema.get("required")
-    required = {name: _choose_value(inner[name]) for name in inner if isinstance(needed, list) and name in needed}
     questions = ((name, _make_template(inner.get(name), root, depth - 1)) for name in _QUESTION_FIELDS)
-    chat = [("messages", MESSAGES)] if _find_type(inner.get("messages")) == "array" else []
+    chat = [("messages", MESSAGES)] if "messages" in inner and inner["messages"]["type"] == "array" else []
     name, body = next((pair for pair in chain(questions, chat) if pair[1] is not None), ("", None))
-    template = {**required, name: body}
+    needed = schema.get("required")
+    required = [key for key in inner if isinstance(needed, list) and key in needed]
+    template = {**{key: _choose_value(inner[key]) for key in required}, name: body}
     return None if None in template.values() else template
 
 
@@ -256,17 +249,11 @@ def _choose_value(schema: Mapping[str, Any]) -> Any:
     """Return a value for a required field: its default, constant, first listed value, example, or an empty value."""
     stated = jmespath.search("not_null(default, const, enum[0], examples[0], example)", schema)
     empty: dict[str, Any] = {"array": [], "object": {}, "boolean": False}
-    return empty.get(_find_type(schema)) if stated is None else stated
+    return empty.get(schema["type"]) if stated is None else stated
 
 
-def _find_type(schema: Any) -> str:
-    """Return a schema's type: of several types, the first that is not null; empty if it has none."""
-    kind = jmespath.search("not_null(type[?@!='null'] | [0], type)", schema)
-    return kind if isinstance(kind, str) else ""
-
-
-def _resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema with its references resolved; of alternatives, the first that is not null."""
+def _resolve(schema: Any, root: Any) -> dict[str, Any]:
+    """Return a schema with its references resolved; of alternatives and of types, the first that is not null."""
     for _ in range(_MAX_REFERENCES):
         reference = jmespath.search('"$ref"', schema)
         chosen = jmespath.search("not_null(anyOf, oneOf, allOf)[?type!='null'] | [0]", schema)
@@ -277,7 +264,8 @@ def _resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
             schema = chosen
         else:
             break
-    return schema if isinstance(schema, Mapping) else {}
+    kind = jmespath.search("not_null(type[?@!='null'] | [0], type)", schema)
+    return {**(schema if isinstance(schema, Mapping) else {}), "type": kind if isinstance(kind, str) else ""}
 
 
 def read_headers(system: System, settings: ServerSettings) -> dict[str, str]:
@@ -300,10 +288,7 @@ def _read_variable(variable: str) -> str:
 
 
 def hide_secrets(value: Any, name: str = "", *, hidden: list[str] | None = None) -> Any:
-    """Return settings with their secrets hidden, and addresses without password and query.
-
-    The secrets are added to the list `hidden`.
-    """
+    """Return settings without secrets, and addresses without password and query; add the secrets to `hidden`."""
     if isinstance(value, Mapping):
         # a header is stored as the name of the variable that holds its value
         return {

@@ -52,8 +52,17 @@ class Predictions:
         self._rows: Sequence[Row] = self._read()
 
     def _read(self) -> Sequence[Row]:
-        rows = read_rows(self._path)
-        _check_rows(self._path, rows)
+        """Return the rows; raise an error if no row is a reply, or if two rows have the same id."""
+        path, rows = self._path, read_rows(self._path)
+        if not any(row.get("error") or (parts := replies.find_parts(row)).answer or parts.passages for row in rows):
+            form = replies.describe(rows[0]) if rows else "no rows"
+            right = 'a row must be like {"id" or "question", "answer", "passages": […]}'
+            raise ToolkitError(f"{path}: not recognised as replies: {form}; {right}")
+        numbers: dict[Any, int] = {}
+        for number, row in enumerate(rows, 1):
+            key = row.get("dataset"), id_of(row), question_of(row)
+            if key[1] is not None and (first := numbers.setdefault(key, number)) != number:
+                raise ToolkitError(f"{path}: rows {first} and {number} both answer {key[1]!r}; remove one of them")
         return rows
 
     def match(self, dataset: Dataset) -> dict[int | str, int]:
@@ -90,26 +99,9 @@ class Predictions:
         for position, case in enumerate(cases):
             reply = Reply(error=f"no prediction in {self._path.name}")
             if case.id in matched:
-                reply = self.read_reply(self._rows[matched[case.id]], dataset)
+                reply = replies.read_reply(self._rows[matched[case.id]], dataset.documents.named)
+                reply = replace(reply, error=reply.error and f"{self._path.name}: {reply.error}")
             yield NumberedReply(position, reply)
-
-    def read_reply(self, row: Row, dataset: Dataset) -> Reply:
-        reply = replies.read_reply(row, dataset.documents.named)
-        return replace(reply, error=f"{self._path.name}: {reply.error}") if reply.error else reply
-
-
-def _check_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Raise an error if no row is a reply, or if two rows have the same id."""
-    known = any((parts := replies.find_parts(row)).answer or parts.passages for row in rows)
-    if not known and not any(row.get("error") for row in rows):
-        form = replies.describe(rows[0]) if rows else "no rows"
-        right = 'a row must be like {"id" or "question", "answer", "passages": […]}'
-        raise ToolkitError(f"{path}: not recognised as replies: {form}; {right}")
-    numbers: dict[Any, int] = {}
-    for number, row in enumerate(rows, 1):
-        key = row.get("dataset"), id_of(row), question_of(row)
-        if key[1] is not None and (first := numbers.setdefault(key, number)) != number:
-            raise ToolkitError(f"{path}: rows {first} and {number} both answer {key[1]!r}; remove one of them")
 
 
 def _is_copied(case: Case, row: Row) -> bool:
