@@ -19,8 +19,6 @@ from exhibit.evidence import Span
 from exhibit.law.names import split_page
 from exhibit.storage.http import Event, HttpError
 
-# ---------------------------------------------------------------- known keys
-
 ANSWERS = (
     "generated_answer", "answer", "answer.text", "answer.content", "response.response", "response", "result",
     "output_text", "choices[0].message.content", "choices[0].delta.content", "message.content", "answers[0].data",
@@ -102,9 +100,6 @@ def _list_nvidia_passages(row: Mapping[str, Any]) -> Any:
     return [{"filename": p[1], "page_number": p[2], "text": text} for p, text in zip(parts, texts, strict=True)]
 
 
-# ---------------------------------------------------------------- values
-
-
 def search(path: str, fields: Any) -> Any:
     """Return the value at a JMESPath; None if no value is there, or if the path does not fit the data."""
     try:
@@ -131,10 +126,9 @@ def _holds_any(value: Any, depth: int = 4) -> bool:
     return bool(value)
 
 
-def first_of(fields: Mapping[str, Any], name: str, kind: type | tuple[type, ...] = object) -> Any:
-    """Return the first value of type `kind` in a field whose name is a known spelling of `name`."""
-    values = (fields[key] for key in NAMES[name] if fields.get(key) is not None)
-    return next((value for value in values if isinstance(value, kind)), None)
+def first_of(fields: Mapping[str, Any], name: str) -> Any:
+    """Return the first value in a field whose name is a known spelling of `name`."""
+    return next((fields[key] for key in NAMES[name] if fields.get(key) not in (None, "")), None)
 
 
 def describe(value: Any, *, depth: int = 4) -> str:
@@ -182,8 +176,6 @@ def _read_usage(reply: Any) -> dict[str, float]:
     return {name: number for name, number in numbers.items() if number and number > 0}
 
 
-# ---------------------------------------------------------------- passages
-
 _MAX_NAME_CHARS = 255  # the limit of file systems
 _PAGE = re.compile(r"#page=(\d{1,9})$")
 
@@ -203,8 +195,6 @@ def read_passages(given: Any, *, names: FileNamer, paths: ReplyPaths = KNOWN) ->
     elif isinstance(given, Mapping):
         # both {"text": […]} and {"part-36.pdf": "…"} occur
         texts = find_list(("text", "passages", "documents"), given)
-        if not isinstance(texts, list) and all(isinstance(value, Mapping) for value in given.values()):
-            texts = list(given.values())  # {"3": {…}, "7": {…}}: passages by number
         named = [{"filename": key, "text": value} for key, value in given.items()]
         given = texts if isinstance(texts, list) else named
     if not isinstance(given, list):
@@ -223,7 +213,7 @@ def _make_passage(given: Any, names: FileNamer, paths: ReplyPaths) -> Passage:
     stated, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
     page = _read_page(fields, named, paths.pages_from)
     return Passage(
-        text=first_of(fields, "text", str) or "",
+        text=find_text(NAMES["text"], fields) or "",
         filename=known or stated or None,
         told_filename=stated,
         span=_read_span(fields) if known else None,
@@ -261,8 +251,7 @@ def _read_span(fields: Mapping[str, Any]) -> Span | None:
     ends = fields.get("span")
     if not isinstance(ends, list):
         ends = [first_of(fields, "start"), first_of(fields, "end")]
-    whole = len(ends) == 2 and all(isinstance(end, int) and not isinstance(end, bool) for end in ends)
-    return Span(*ends) if whole and 0 <= ends[0] < ends[1] else None
+    return Span(*ends) if list(map(type, ends)) == [int, int] and 0 <= ends[0] < ends[1] else None
 
 
 def _read_page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> int | None:
@@ -274,11 +263,7 @@ def _read_page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> 
         if number is not None:
             number += 1 - first if key == "page" else 0
             return number if number > 0 else None
-    match = next((match for name in named if (match := _PAGE.search(name))), None)
-    return int(match[1]) if match else None
-
-
-# ---------------------------------------------------------------- a whole reply
+    return next((int(match[1]) for name in named if (match := _PAGE.search(name))), None)
 
 
 @dataclass
@@ -396,7 +381,7 @@ def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any
         values = (search(path, event) for path in answers)
         piece = next((value for value in values if isinstance(value, str) and value), None)
         fields = event if isinstance(event, Mapping) else {}
-        kind = name if name and name != "message" else first_of(fields, "event", str) or name
+        kind = name if name and name != "message" else find_text(NAMES["event"], fields) or name
         if piece and _ANSWER_EVENTS.intersection(re.split(r"[\W_]", kind.casefold())):
             pieces.append(piece)
         parts = find_parts(event, paths)

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Validati
 
 from exhibit.runtime.secrets import HIDDEN, is_secret_name
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml, read_regular, read_text
+from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml, read_text
 from exhibit.storage.http import strip_address
 
 _FOLDER = Path(__file__).with_name("targets")
@@ -158,19 +158,13 @@ def read_system(wanted: str) -> System:
 
 
 def read_template(value: Any) -> Any:
-    """Return a JSON template for a request, parsed from JSON or from the JSON file that `value` names."""
+    """Return a JSON template for a request."""
     if not isinstance(value, str) or value.strip() in ("", "{question}"):
         return value
-    text = value
-    if not value.lstrip().startswith(("{", "[")):
-        try:
-            text = read_regular(Path(value)).decode("utf-8")
-        except OSError as error:
-            raise ValueError(f"{value}: cannot be read: {error.strerror}; give JSON, or a JSON file's name") from error
     try:
-        return json.loads(text)
+        return json.loads(value)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"the value, or the file that it names, is not valid JSON: {error}; correct it") from error
+        raise ValueError(f"the value is not valid JSON: {error}; correct it") from error
 
 
 def _parse_pairs(value: Any) -> Any:
@@ -189,7 +183,7 @@ class ServerSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docst
     parameters: Annotated[dict[str, Any], BeforeValidator(read_template)] = {}
     """JSON for the system's own settings, sent with every question"""
     request: Annotated[Any, BeforeValidator(read_template)] = ""
-    """the request body, as JSON or a JSON file, with {question}, {as_of}, {parameters}"""
+    """the request body as JSON, with {question}, {as_of}, {parameters}"""
     response_answer_jmespath: JmesPath | None = None
     """the JMESPath of the answer; '' = no answer"""
     response_context_jmespath: JmesPath | None = None

@@ -30,6 +30,7 @@ MAX_ROBOTS_BYTES = 500 << 10  # most bytes of robots.txt: RFC 9309 requires at l
 HEAD_BYTES = 1024  # bytes that show the kind of a file
 
 Kind = Literal["pdf", "html", "text"]
+NO_ADDRESS = "not a web address"
 DISALLOWED = "robots.txt forbids this page (--ignore-robots)"
 TOO_LARGE = "too large (--max-bytes)"
 _UNREADABLE = "the reply cannot be decompressed"
@@ -78,9 +79,9 @@ def flaw_of(url: str) -> str | None:
         parsed = httpx.URL(url)
         urlsplit(url).port  # noqa: B018  # the names are read with it, and it is stricter about some hosts
     except (httpx.InvalidURL, ValueError):
-        return "not a web address"
+        return NO_ADDRESS
     if parsed.scheme not in {"http", "https"} or not parsed.host:
-        return "not a web address"
+        return NO_ADDRESS
     return "a user name or password in the address" if parsed.userinfo else None
 
 

@@ -7,9 +7,11 @@ object or mapping with `answer` and `passages`, or in any form that `evaluation.
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
+
+from pydantic_core import to_jsonable_python
 
 from exhibit.evaluation import targets
 from exhibit.evaluation.cases import Case, Reply
@@ -19,8 +21,6 @@ from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions
 from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.http import Deadline, HttpError, Retries
-
-_MAX_DEPTH = 6  # the number of nested levels that are read: a passage's metadata is at the third level
 
 
 def open(_argument: str | None, options: TargetOptions) -> "Function":
@@ -64,11 +64,11 @@ class Function:
             result = self._function(case.question, **date)
             if inspect.iscoroutine(result):
                 result = self._run(result, deadline)
+            return _read_result(result, names)
         except HttpError:
             raise
-        except Exception as error:  # any exception of the function itself
+        except Exception as error:  # of the function itself, or of an object that it returns
             raise HttpError(scrub(" ".join(f"{type(error).__name__}: {error}".split()))[:300]) from error
-        return _read_result(result, names)
 
     def _run(self, coroutine: Any, deadline: Deadline) -> Any:
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
@@ -92,21 +92,13 @@ def _read_result(result: Any, names: FileNamer) -> Reply:
     if isinstance(result, str | tuple):
         answer, *passages = (result,) if isinstance(result, str) else result
         result = {"answer": answer, "passages": passages[0] if passages else []}
-    plain = _make_plain(result)
+    # other objects are read as mappings of their attributes
+    plain = to_jsonable_python(result, by_alias=False, bytes_mode="base64", fallback=_list_attributes)
     parts = find_parts(plain)
     if parts.answer is None and not parts.passages and parts.blank != "empty":
         raise HttpError(f"the function must return an answer, but returned {describe(plain)}")
     return read_reply(plain, names)
 
 
-def _make_plain(value: Any, depth: int = _MAX_DEPTH) -> Any:
-    """Return objects as mappings of their public attributes, and tuples as lists."""
-    if value is None or isinstance(value, str | int | float) or not depth:
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): _make_plain(inner, depth - 1) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_make_plain(inner, depth - 1) for inner in value]
-    names = [*getattr(value, "__dict__", ()), *getattr(value, "__slots__", ())]
-    fields = {name: getattr(value, name) for name in names if not name.startswith("_") and hasattr(value, name)}
-    return {name: _make_plain(inner, depth - 1) for name, inner in fields.items()}
+def _list_attributes(given: Any) -> dict[str, Any]:
+    return getattr(given, "__dict__", {})

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from exhibit.converters.pages.download import NO_ADDRESS, flaw_of
 from exhibit.engine import track
 from exhibit.evaluation import replies, server_files
 from exhibit.evaluation.cases import Case, Reply
@@ -63,14 +64,12 @@ class Server:
         server_files.hide_secrets(settings.model_dump(mode="json", exclude={"header", "key"}), hidden=hidden)
         self.client = http.HttpClient(headers, connections=options.threads, secrets=http.Secrets(hidden))
         self._method = "GET" if "{question}" in self.url else system.ask.method or "POST"
-        self.add_answer: Callable[[Case, Reply], Reply] | None = None
-        """Adds a language model's answer to the passages of a search server; None for other servers."""
-        if options.answers and options.config.llm != "none" and self.paths.answer == ("",):
-            self.add_answer = _make_answerer(options)
-            self.name += f" + {options.config.llm}"
-        known = system.ask.body is not None or self._method == "GET"
-        self._bodies: list[Any] = [system.ask.body] if known else []
-        """The possible request bodies: none while they are unknown, several while they are tried, then one."""
+        answers = options.answers and options.config.llm != "none" and self.paths.answer == ("",)
+        self.add_answer = _make_answerer(options) if answers else None  # for a search server
+        self.name += f" + {options.config.llm}" if answers else ""
+        self._known = system.ask.body is not None or self._method == "GET"
+        self._bodies = [system.ask.body] if self._known else _list_common_bodies(chat=bool(settings.parameters))
+        """The bodies that the server may accept; after the probe, the one that it accepts."""
         self._marks_end = False  # whether a stream has had an end mark
         self._answers: bool | None = None  # whether the probe's reply has an answer; None before the probe
         uploads = options.ingest in ("auto", "fresh")
@@ -80,8 +79,6 @@ class Server:
         # the file's own default does not count: documents and keys go only to hosts that the user has named
         if setting and (uploads or options.ingest) and setting not in settings.model_fields_set:
             raise ToolkitError(f"{self._place}: uploads go to a second server; name it with --set target_{setting}=URL")
-
-    # ---------------------------------------------------------------- one question
 
     def _exchange(self, case: Case, body: Any, deadline: Deadline, dataset: Dataset) -> tuple[Parts, Reply]:
         """Ask a question once and return the reply, also by parts; raise an error if there is no valid reply."""
@@ -123,7 +120,7 @@ class Server:
             raise HttpError(f"the server reports an error: {text}", transient=bool(stated))
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        body = (self._bodies or self._list_common_bodies())[0]
+        body = self._bodies[0]
 
         def ask_once(case: Case, deadline: Deadline) -> Reply:
             _, reply = self._exchange(case, body, deadline, dataset)
@@ -137,8 +134,6 @@ class Server:
         finally:
             self.client.close()
 
-    # ---------------------------------------------------------------- probing
-
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Ask a few questions, once per run; if documents must be uploaded first, `ingest` asks them instead."""
         if self._answers is not None or self._options.ingest in ("auto", "fresh"):
@@ -148,9 +143,9 @@ class Server:
     def _ask_some(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Ask a few questions and return notes on the replies; if no question is answered, raise one error."""
         paths: list[str] = []
-        if not self._bodies:
+        if not self._known:
             described, paths = self._read_description()
-            self._bodies = [described] if described else self._list_common_bodies()
+            self._known, self._bodies = True, [described] if described else self._bodies
         tried, errors, answered = self._bodies, list[HttpError](), list[tuple[Parts, Reply]]()
         for case in choose_probed(cases):
             # only the first question waits for a busy server: if the server stays busy, waiting again would not help
@@ -197,12 +192,6 @@ class Server:
                 return answered
         return []
 
-    def _list_common_bodies(self) -> list[Any]:
-        """Return request bodies that servers commonly accept; if parameters are set, the chat body comes first."""
-        chat = {"messages": server_files.MESSAGES, "context": "{parameters}"}
-        plain = [{field: "{question}", "...": "{parameters}"} for field in ("question", "query")]
-        return [chat, *plain] if self.values["parameters"] else [*plain, chat]
-
     def _read_description(self) -> tuple[Any, list[str]]:
         """Return the body that the server's `openapi.json` describes, if any, and the paths that the file lists."""
         parts = urlsplit(self.url)
@@ -211,10 +200,7 @@ class Server:
             openapi = self.fetch("/openapi.json", deadline=deadline, method="GET", url=url)
         except HttpError:  # a server that does not answer is reported when the questions are asked
             return None, []
-        described = search("paths", openapi)
-        methods = described if isinstance(described, Mapping) else {}
-        paths = [path for path in methods if search("post", methods[path])]
-        return server_files.make_body(openapi, parts.path.rstrip("/")), paths
+        return server_files.make_body(openapi, parts.path.rstrip("/")), search("keys(paths)", openapi) or []
 
     def _explain(self, errors: Sequence[HttpError], paths: Sequence[str]) -> str:
         error = next((error for error in errors if isinstance(error, ReplyError)), errors[0])
@@ -282,6 +268,13 @@ class Server:
         return self._parse(data) if data.strip() else None
 
 
+def _list_common_bodies(*, chat: bool) -> list[Any]:
+    """Return the bodies that servers commonly accept, with the chat body first or last."""
+    messages = {"messages": server_files.MESSAGES, "context": "{parameters}"}
+    plain = [{field: "{question}", "...": "{parameters}"} for field in ("question", "query")]
+    return [messages, *plain] if chat else [*plain, messages]
+
+
 def _make_answerer(options: TargetOptions) -> Callable[[Case, Reply], Reply]:
     """Return a function that adds the answer of the options' language model to the reply of a search server."""
     config, llm = options.config, Pipeline(options.config, cache=options.cache, llm=options.llm).llm
@@ -303,9 +296,6 @@ def _make_answerer(options: TargetOptions) -> Callable[[Case, Reply], Reply]:
         return replace(reply, answer=renumber(answer.text, ranks))
 
     return add_answer
-
-
-# ---------------------------------------------------------------- a server's documents
 
 
 class _Collection:
@@ -382,11 +372,7 @@ class _Collection:
         return Ingestion(files=count, pages=pages, pages_per_second=speed, seconds=seconds, set_aside=aside)
 
     def _upload(self, path: Path, name: str) -> str:
-        """Upload a file; return why the server refused it, or an empty text.
-
-        Raise an error if the server is unreachable or refuses the API key, because then every upload would
-        fail.
-        """
+        """Upload a file; return why the server refused it, or an empty text; raise if every upload would fail."""
         step = self._interface.add
         try:
             reply = self._call(step, file=path, name=name)
@@ -402,10 +388,6 @@ def _shorten(body: Any) -> str:
 
 
 def _parse_url(address: str, *, name: str = "--target-url") -> httpx.URL:
-    try:
-        url = httpx.URL(address)
-    except httpx.InvalidURL:
-        url = httpx.URL("")
-    if url.scheme not in ("http", "https") or not url.host:
+    if flaw_of(address) == NO_ADDRESS:
         raise ToolkitError(f"{name} {address!r} is not an address; an example is http://localhost:8000/ask")
-    return url
+    return httpx.URL(address)

@@ -153,14 +153,14 @@ def match_rows(
 
 def question_of(row: Row) -> str | None:
     """Return the normalised question of a row; None if the row has no question."""
-    question = replies.first_of(row, "question", str)
+    question = replies.find_text(replies.NAMES["question"], row)
     return None if question is None else normalise_question(question)
 
 
 def id_of(row: Row) -> str | None:
     """Return the question's id in a row; None if the row has no id."""
-    id = replies.first_of({key: value for key, value in row.items() if value != ""}, "id", (str, int))
-    return None if id is None else str(id)
+    id = replies.first_of(row, "id")
+    return str(id) if isinstance(id, str | int) else None
 
 
 def normalise_question(question: str) -> str:
