@@ -41,18 +41,15 @@ class Lookup(NamedTuple):
 
 
 class _UndecidedError(Exception):
-    """It cannot be decided whether a reference exists; the outcome is `uncovered` or `unreachable`."""
-
-    def __init__(self, outcome: Outcome, detail: str) -> None:
-        self.lookup = Lookup(outcome, detail=detail)
+    """It cannot be decided whether a reference exists; the argument is the lookup."""
 
 
 LEGISLATION = "https://www.legislation.gov.uk"
 CASE_LAW = "https://caselaw.nationalarchives.gov.uk"
 _SERIES = {"si": "uksi", "eu regulation": "eur", "eu directive": "eudr", "eu decision": "eudn"}
 """Series of instruments that have another name on legislation.gov.uk."""
+# the word for a provision, by the last word of the instrument's title
 _UNITS = {"act": "section", "measure": "section", "regulations": "regulation", "order": "article", "rules": "rule"}
-"""The word for a provision, by the last word of the instrument's title."""
 _INSIDE = {"sch": "schedule", "part": "part", "chapter": "chapter", "annex": "annex"}
 _COURT = re.compile(r"EAT|EWCA (Civ|Crim)|(EW(CC|COP|CR|FC|HC)|UK(FTT|IPTrib|PC|SC|UT))( \(\w+\))?")
 """The courts whose judgments Find Case Law has."""
@@ -141,7 +138,8 @@ class Register:
             if reference.kind == "statute":
                 return self._look_up_statute(reference)
         except _UndecidedError as error:
-            return error.lookup
+            lookup: Lookup = error.args[0]
+            return lookup
         return Lookup("uncovered", detail="court rules, directions and guides are in neither register")
 
     def _look_up_case(self, reference: Reference) -> Lookup:
@@ -202,7 +200,7 @@ class Register:
             address = urlsplit(urljoin(address, location))._replace(scheme=scheme, netloc=host).geturl()
             if reply.status == _SEE_OTHER:
                 return PageReply(address, 200, {})
-        raise _UndecidedError("unreachable", f"{url}: redirects endlessly")
+        raise _UndecidedError(Lookup("unreachable", detail=f"{url}: redirects endlessly"))
 
     def _send(self, url: str, host: str) -> PageReply:
         if host in self._gone:
@@ -213,10 +211,10 @@ class Register:
             if error.status and not error.transient:
                 return PageReply(url, error.status, {})
             if error.reason == DISALLOWED:
-                raise _UndecidedError("uncovered", f"{url}: robots.txt excludes this address") from error
+                raise _UndecidedError(Lookup("uncovered", detail=f"{url}: robots.txt excludes this address")) from error
             if error.reason == TOO_LARGE:
-                raise _UndecidedError("unreachable", f"{url}: {error.detail}") from error
-            self._gone[host] = _UndecidedError("unreachable", f"{host} cannot be queried: {error}")
+                raise _UndecidedError(Lookup("unreachable", detail=f"{url}: {error.detail}")) from error
+            self._gone[host] = _UndecidedError(Lookup("unreachable", detail=f"{host} cannot be queried: {error}"))
             raise self._gone[host] from error
 
 
@@ -249,9 +247,8 @@ def write_account(run: RunFolder, register: Register, *, say: Callable[[str], No
         for row in run.rows_of(name):
             answer = "" if row.reply.error else row.reply.answer or ""
             for reference in dict.fromkeys(find_references(answer, context=row.question)):
-                named = {"id": row.id, "reference": str(reference), "kind": reference.kind}
-                line = named | register.check(reference)._asdict()
-                lines.append(json.dumps(line, ensure_ascii=False) + "\n")
+                line = {"id": row.id, "reference": str(reference), "kind": reference.kind}
+                lines.append(json.dumps(line | register.check(reference)._asdict(), ensure_ascii=False) + "\n")
         write_whole(run.folder / name / REFERENCES, "".join(lines))
     away = [lookup.detail for lookup in register.checked.values() if lookup.outcome == "unreachable"]
     if away:

@@ -1,13 +1,13 @@
 """Reads answers and passages from servers' replies, functions' results and rows of predictions.
 
-The JMESPaths of a system's file (`ReplyPaths`) state where the parts of a reply are; by default, the known keys below
-are used.
+By default, the parts of a reply are read by the known keys below; a system's file may name other paths.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import jmespath
@@ -32,11 +32,9 @@ PASSAGES = (
     "retrieved_chunks", "retrieved_docs", "retrieved_documents", "documents", "answers[0].documents", "hits", "chunks",
     "results", "evidence", "citations", "references", "matches", "source_chunks", "supporting_passages", "retrieved",
 )  # fmt: skip
-"""The JMESPaths at which systems return the answer and the passages; the first path with a value counts."""
-EXPECTED = ("truth", "ground_truth", "reference", "expected_answer")
-"""Fields with the expected answer, which are never read as a reply."""
+"""The JMESPaths at which systems return the answer and the passages, never those of the expected answer."""
 NAMES: dict[str, tuple[str, ...]] = {
-    # fields of a row in a file of predictions
+    # a row of predictions
     "question": ("question", "query", "user_input", "input"),
     "id": ("id", "query_id", "question_id"),
     # fields of a reply: the parts with its metadata, and the metadata
@@ -65,12 +63,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "start": ("start", "start_char_idx", "start_index", "start_char", "char_start"),
     "end": ("end", "end_char_idx", "end_index", "end_char", "char_end"),
 }  # fmt: skip
-STAGE_LISTS = ("retrieved", "reranked", "context")
-"""The fields of a reply that list the passages before the reranker, after it, and in the context."""
-
+STAGE_LISTS = ("retrieved", "reranked", "context")  # passages before the reranker, after it, and in the context
 KNOWN = ReplyPaths()  # every part is read by known keys
-_REPLY_KEYS = {"answer", "message", "choices", "source_nodes"}
-"""A mapping with one of these keys is the reply itself, not a wrapper of the reply."""
+_REPLY_KEYS = {"answer", "message", "choices", "source_nodes"}  # a mapping with one of these keys is no wrapper
 
 
 def unwrap(reply: Any, depth: int = 4) -> Any:
@@ -84,20 +79,18 @@ def unwrap(reply: Any, depth: int = 4) -> Any:
         if depth and isinstance(inner, Mapping) and not _REPLY_KEYS & reply.keys():
             return unwrap(inner, depth - 1)
     if "generated_answer" in reply:  # NVIDIA's results: their `answer` and `contexts` are the expected answer and gold
-        return {**reply, "answer": None, "contexts": None, "generated_contexts": _list_nvidia_passages(reply)}
+        texts, names = reply.get("generated_contexts"), reply.get("retrieved_docs")
+        if isinstance(texts, list) and isinstance(names, list) and len(texts) == len(names):
+            parts = (
+                re.fullmatch(r"(.+?)(?:_(\d+))?", str(name)) or ("", "", None) for name in names
+            )  # a.pdf_3: page 3
+            pairs = zip(parts, texts, strict=True)
+            texts = [{"filename": part[1], "page_number": part[2], "text": text} for part, text in pairs]
+        return {**reply, "answer": None, "contexts": None, "generated_contexts": texts}
     inside = [part for part in reply.values() if isinstance(part, Mapping)]
     if any({"replies", "answers", "documents"} & part.keys() for part in inside):
         return {**reply, **{key: value for part in inside for key, value in part.items()}}
     return reply
-
-
-def _list_nvidia_passages(row: Mapping[str, Any]) -> Any:
-    """Return the passages of NVIDIA's results, which have texts and names in two lists; `a.pdf_3` is page 3."""
-    texts, names = row.get("generated_contexts"), row.get("retrieved_docs")
-    if not isinstance(texts, list) or not isinstance(names, list) or len(texts) != len(names):
-        return texts
-    parts = (re.fullmatch(r"(.+?)(?:_(\d+))?", str(name)) or ("", "", None) for name in names)
-    return [{"filename": p[1], "page_number": p[2], "text": text} for p, text in zip(parts, texts, strict=True)]
 
 
 def search(path: str, fields: Any) -> Any:
@@ -171,15 +164,11 @@ def _find_number(reply: Any, name: str, depth: int = 4) -> float | None:
     return next((number for number in (*numbers, *inner) if number is not None), None)
 
 
-def _read_usage(reply: Any) -> dict[str, float]:
-    numbers = {name: _find_number(reply, name) for name in ("tokens_in", "tokens_out", "cost")}
-    return {name: number for name, number in numbers.items() if number and number > 0}
-
-
 _MAX_NAME_CHARS = 255  # the limit of file systems
 _PAGE = re.compile(r"#page=(\d{1,9})$")
 
 FileNamer = Callable[[str], str | None]  # returns the corpus file that a name refers to; None if there is none
+PassageReader = Callable[[Any], tuple[Passage, ...]]
 
 
 class ReplyError(HttpError):
@@ -212,11 +201,14 @@ def _make_passage(given: Any, names: FileNamer, paths: ReplyPaths) -> Passage:
     named = [fields[key] for key in NAMES["file"] if isinstance(fields.get(key), str) and fields[key].strip()]
     stated, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
     page = _read_page(fields, named, paths.pages_from)
+    listed, ends = fields.get("span"), [first_of(fields, "start"), first_of(fields, "end")]
+    ends = listed if isinstance(listed, list) else ends
+    whole = list(map(type, ends)) == [int, int] and 0 <= ends[0] < ends[1]
     return Passage(
         text=find_text(NAMES["text"], fields) or "",
         filename=known or stated or None,
         told_filename=stated,
-        span=_read_span(fields) if known else None,
+        span=Span(*ends) if known and whole else None,
         score=read_number(first_of(fields, "score")),
         page=page,
         told_page=page,
@@ -245,13 +237,6 @@ def _parse_string(given: str, names: FileNamer) -> Passage:
         if name and (filename := names(name.strip(" []()*_`"))):
             return Passage("", filename, page=number, told_page=number, told_filename=text)
     return Passage(given)
-
-
-def _read_span(fields: Mapping[str, Any]) -> Span | None:
-    ends = fields.get("span")
-    if not isinstance(ends, list):
-        ends = [first_of(fields, "start"), first_of(fields, "end")]
-    return Span(*ends) if list(map(type, ends)) == [int, int] and 0 <= ends[0] < ends[1] else None
 
 
 def _read_page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> int | None:
@@ -290,11 +275,14 @@ def find_parts(reply: Any, paths: ReplyPaths = KNOWN) -> Parts:
     stages = {}
     for name in STAGE_LISTS:
         value = find_list(getattr(paths, name) or (name,), source)
-        # servers repeat empty lists that they never fill
         if isinstance(value, list) and value and value is not passages:
             stages[name] = value
-    numbers = {name: read_number(search(path, reply)) for name, path in paths.usage.items()}
-    usage = {name: number for name, number in numbers.items() if number} or _read_usage(fields) or _read_usage(reply)
+    usage = {}
+    for name in ("tokens_in", "tokens_out", "cost"):
+        stated = read_number(search(paths.usage[name], reply)) if name in paths.usage else None
+        number = stated or _find_number(fields, name) or _find_number(reply, name)
+        if number and number > 0:
+            usage[name] = number
     confidence = _find_number(fields, "confidence")
     confidence = confidence if confidence is not None and 0 <= confidence <= 1 else None
     blank = "" if answer else next(filter(None, (_find_blank(path, inside) for path in answers)), "")
@@ -312,31 +300,26 @@ def _find_blank(path: str, fields: Any) -> str:
 
 
 def make_reply(parts: Parts, *, names: FileNamer, paths: ReplyPaths = KNOWN) -> Reply:
-    passages = read_passages(parts.passages, names=names, paths=paths)
-    before = parts.stages.get("retrieved")
+    read = partial(read_passages, names=names, paths=paths)
+    passages, before = read(parts.passages), parts.stages.get("retrieved")
     return Reply(
         parts.answer,
         passages,
-        retrieved=None if before is None else read_passages(before, names=names, paths=paths),
-        reranked=_number_passages(parts.stages.get("reranked"), passages, names, paths),
-        context=_number_passages(parts.stages.get("context"), passages, names, paths),
+        retrieved=None if before is None else read(before),
+        reranked=_number_passages(parts.stages.get("reranked"), passages, read),
+        context=_number_passages(parts.stages.get("context"), passages, read),
         usage=parts.usage,
         confidence=parts.confidence,
     )
 
 
-def _number_passages(
-    given: Any, passages: Sequence[Passage], names: FileNamer, paths: ReplyPaths
-) -> tuple[int, ...] | None:
-    """Return the numbers, from 1, of the passages to which a list refers by number or by text."""
+def _number_passages(given: Any, passages: Sequence[Passage], read: PassageReader) -> tuple[int, ...] | None:
+    """Return the numbers of the passages to which a list refers by number or by text."""
     numbers = {passage.text.strip(): number for number, passage in reversed(list(enumerate(passages, 1)))}
-    listed = []
-    for item in given or ():
-        try:
-            [named] = (None,) if type(item) is int else read_passages([item], names=names, paths=paths)
-        except ReplyError:
-            return None
-        listed.append(item if named is None else numbers.get(named.text.strip(), 0))
+    try:
+        listed = [item if type(item) is int else numbers.get(read([item])[0].text.strip(), 0) for item in given or ()]
+    except ReplyError:
+        return None
     return tuple(number for number in listed if 1 <= number <= len(passages)) or None
 
 
@@ -361,10 +344,10 @@ def read_reply(row: Mapping[str, Any], names: FileNamer) -> Reply:
 
 
 _PIECES = ("delta.content", "delta.text", "delta", *ANSWERS, "token", "content", "data")
-"""The paths at which a stream's event may have a piece of the answer."""
-_ANSWER_EVENTS = frozenset(
-    {"", "answer", "chunk", "completion", "content", "data", "delta", "message", "response", "stream", "text", "token"}
-)  # the words in the names of events with a piece of the answer; other events have a status, steps or sources
+# words in the names of events with a piece of the answer; other events have a status, steps or sources
+_ANSWER_EVENTS = {
+    "", "answer", "chunk", "completion", "content", "data", "delta", "message", "response", "stream", "text", "token",
+}  # fmt: skip
 
 
 def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any, str], None]) -> Parts:
@@ -400,11 +383,8 @@ def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any
 
 
 def describe_parts(reply: Any) -> str:
-    """Describe which fields of a reply are read as the answer and the passages, and which are ignored."""
+    """Describe which fields of a reply are read as the answer and the passages."""
     fields = unwrap(reply)
     answer = next((path for path in ANSWERS if find_text([path], fields)), None)
     passages = next((path for path in PASSAGES if find_list([path], fields)), None)
-    names = (*EXPECTED, *(("answer", "contexts") if answer == "generated_answer" else ()))
-    expected = [name for name in names if isinstance(fields, Mapping) and name in fields]
-    note = f"; {', '.join(expected)} has the expected answer and is not read" if expected else ""
-    return f"{f'the answer is {answer}' if answer else 'no answer'}, the passages are {passages or 'not given'}{note}"
+    return f"{f'the answer is {answer}' if answer else 'no answer'}, the passages are {passages or 'not given'}"

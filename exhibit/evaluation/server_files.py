@@ -68,8 +68,7 @@ def _format_value(values: Mapping[str, Any], match: re.Match[str]) -> str:
 
 def _check_path(path: str) -> str:
     try:
-        if path:
-            jmespath.compile(path)
+        jmespath.compile(path or "@")
     except (JMESPathError, RecursionError) as error:
         raise ValueError(f"{path!r:.200} is not JMESPath: {str(error).partition(', for expression')[0]}") from error
     return path
@@ -78,8 +77,7 @@ def _check_path(path: str) -> str:
 JmesPath = Annotated[str, AfterValidator(_check_path)]
 Paths = Annotated[tuple[JmesPath, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
 """The first path with a value counts; an empty path means that there is no such value."""
-UrlPath = Annotated[str, Field(pattern=r"^(/|\?|$)")]
-"""The path after the server's address; the leading slash prevents a change of the host."""
+UrlPath = Annotated[str, Field(pattern=r"^(/|\?|$)")]  # the leading slash prevents a change of the host
 
 
 class TargetSetting(BaseModel, extra="forbid", frozen=True):
@@ -97,8 +95,7 @@ class ReplyPaths(BaseModel, extra="forbid", frozen=True):
     retrieved: Paths = ()
     reranked: Paths = ()
     context: Paths = ()
-    fields: dict[str, JmesPath] = {}
-    """The paths of a passage's fields (`text`, `filename`, `page`, `score` …) that have unusual names."""
+    fields: dict[str, JmesPath] = {}  # a passage's `text`, `filename`, `page`, `score` … under unusual names
     usage: dict[str, JmesPath] = {}
     pages_from: int = 1
     selected: bool = False  # whether the answer was made from exactly the passages of the reply
@@ -138,8 +135,7 @@ def _check_variable(name: str) -> str:
 
 class System(BaseModel, extra="forbid", frozen=True):
     url: str = ""
-    key: Annotated[str, AfterValidator(_check_variable)] = ""
-    """The environment variable with the server's key, unless `target_key` names another variable."""
+    key: Annotated[str, AfterValidator(_check_variable)] = ""  # the variable with the key; `target_key` overrides it
     key_header: str = "Authorization: Bearer {key}"
     settings: dict[str, TargetSetting] = {}
     ask: Step = Step()
@@ -157,8 +153,7 @@ def read_system(wanted: str) -> System:
         raise ToolkitError(f"{path}: {format_faults(error, most=5)}") from error
 
 
-def read_template(value: Any) -> Any:
-    """Return a JSON template for a request."""
+def _read_template(value: Any) -> Any:
     if not isinstance(value, str) or value.strip() in ("", "{question}"):
         return value
     try:
@@ -180,9 +175,9 @@ class ServerSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docst
     """VARIABLE of the environment that holds the server's API key"""
     header: Annotated[dict[str, str], BeforeValidator(_parse_pairs)] = {}
     """NAME=VARIABLE: an HTTP header with its value from the environment"""
-    parameters: Annotated[dict[str, Any], BeforeValidator(read_template)] = {}
+    parameters: Annotated[dict[str, Any], BeforeValidator(_read_template)] = {}
     """JSON for the system's own settings, sent with every question"""
-    request: Annotated[Any, BeforeValidator(read_template)] = ""
+    request: Annotated[Any, BeforeValidator(_read_template)] = ""
     """the request body as JSON, with {question}, {as_of}, {parameters}"""
     response_answer_jmespath: JmesPath | None = None
     """the JMESPath of the answer; '' = no answer"""
@@ -212,8 +207,7 @@ MESSAGES = [{"role": "user", "content": "{question}"}]
 _QUESTION_FIELDS = (
     "question", "query", "message", "q", "prompt", "input", "user_input", "user_query", "text", "search", "content",
 )  # fmt: skip
-# a description may refer to itself
-_MAX_REFERENCES = 8  # most references that are followed for one field
+_MAX_REFERENCES = 8  # most references that are followed for one field: a description may refer to itself
 _MAX_DEPTH = 4  # levels of nested objects that are searched for the question
 
 
@@ -281,17 +275,16 @@ def _read_variable(variable: str) -> str:
     return value
 
 
-def hide_secrets(value: Any, name: str = "", *, hidden: list[str] | None = None) -> Any:
+def hide_secrets(value: Any, name: str = "", hidden: list[str] | None = None) -> Any:
     """Return settings without secrets, and addresses without password and query; add the secrets to `hidden`."""
+    hidden = [] if hidden is None else hidden
+    if name == "header":  # it is stored as the name of the variable that holds its value
+        return value
     if isinstance(value, Mapping):
-        # a header is stored as the name of the variable that holds its value
-        return {
-            key: inner if key == "header" else hide_secrets(inner, str(key), hidden=hidden)
-            for key, inner in value.items()
-        }
+        return {key: hide_secrets(inner, str(key), hidden) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [hide_secrets(inner, name, hidden=hidden) for inner in value]
+        return [hide_secrets(inner, name, hidden) for inner in value]
     if isinstance(value, str) and is_secret_name(name):
-        (hidden if hidden is not None else []).append(value)
+        hidden.append(value)
         return HIDDEN
     return strip_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value

@@ -1,11 +1,9 @@
 """Systems under test, and how questions are asked of them.
 
-A target is a server (`http`, with TOML files for known systems beside it, or `--target my-system.toml`), the built-in
-pipeline, a Python function, or a file of predictions. A module of an installed distribution is a target if it is an
-entry point of the group `exhibit.targets`. It has a function `open(argument, options) -> Target`; if it has settings,
-`SETTINGS` is their pydantic model, and the function is `open(argument, options, settings)` (docs/extending.md).
-`probe`, `ingest` and `ask` are called in this order for each dataset. The optional methods `text(filename)` and
-`chunks(filename)` return a document's text and the spans of its chunks.
+A target is a server (`http`, or a system with a TOML file), the built-in pipeline, a Python function, a file of
+predictions, or a module of another distribution (docs/extending.md). `probe`, `ingest` and `ask` are called in this
+order for each dataset. The optional methods `text(filename)` and `chunks(filename)` return a document's text and the
+spans of its chunks.
 """
 
 import threading
@@ -46,11 +44,10 @@ class TargetOptions:
     engine: str = "local"
     jobs: int | None = None
     limits: Limits = field(default_factory=Limits)
-    timeout: float = 60.0
-    """Seconds for one question, from the connection to the last byte, including retries and pauses."""
+    timeout: float = 60.0  # seconds for one question, including retries and pauses
     retries: int = 5
     backoff: float = 0.5  # the seconds before the first retry; each later pause is twice as long
-    ingest: Literal["auto", "never", "fresh"] | None = None
+    ingest: Literal["auto", "fresh"] | None = None
     count_pages: bool = False  # whether a target without ingestion should count the pages of the corpus
     embedder: Embedder | None = None  # replaces the embedder of the config
     llm: LLM | None = None  # replaces the language model of the config
@@ -69,10 +66,7 @@ class Target(Protocol):
     exact: bool  # whether passages have spans in the documents as this project reads them, so that no search is needed
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Check the system with a few questions before any work; return notes for the user.
-
-        Raise ToolkitError, in one clear line, if no question could be answered.
-        """
+        """Ask a few questions before any work and return notes; raise ToolkitError if none could be answered."""
 
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Prepare the documents of a dataset in the system, and return a record of the files, pages and chunks."""
@@ -81,8 +75,7 @@ class Target(Protocol):
         """Yield one reply for each case as it arrives, in any order; a failure is a reply with an error."""
 
 
-MAX_PROBED = 5
-"""A system is rejected if this many questions fail in the probe; a content filter may refuse a single question."""
+MAX_PROBED = 5  # the questions of a probe; a content filter may refuse a single question
 
 
 def choose_probed(cases: Sequence[Case]) -> Sequence[Case]:
@@ -100,14 +93,9 @@ def list_targets() -> list[str]:
 
 
 def find_target(wanted: str) -> tuple[Callable[..., Target], type[BaseModel] | None]:
-    """Return the function that opens a target, by `NAME[:ARGUMENT]` or TOML file, and the model of its settings.
-
-    One module opens all servers; a server's settings depend on its TOML file.
-    """
-    name, _, argument = wanted.partition(":")
-    name = name.replace("-", "_")
-    if wanted.endswith(".toml"):
-        name, argument = wanted, ""
+    """Return the function that opens a target, by `NAME[:ARGUMENT]` or TOML file, and the model of its settings."""
+    name, _, argument = (wanted, "", "") if wanted.endswith(".toml") else wanted.partition(":")
+    name = name if wanted.endswith(".toml") else name.replace("-", "_")
     if wanted.endswith(".toml") or name in ("http", *list_systems()):
         return partial(load_plugin(__name__, "http")[0].Server, name, argument or None), settings_of(name)
     if name not in list_plugins(__name__):
@@ -137,15 +125,11 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
 
 
 AskOne = Callable[[Case, Deadline], Reply]  # ask one question once; raise HttpError if there is no reply
-_MAX_FAILED_IN_ROW = 3
-"""After this many consecutive questions have failed with all retries, later questions are asked only once."""
+_MAX_FAILED_IN_ROW = 3  # after so many questions in a row failed with all retries, later questions are asked only once
 
 
 def ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
-    """Ask a question with retries; if every attempt fails, return a reply with an error.
-
-    The reply's latency is the time of the last attempt only.
-    """
+    """Return a reply, with the time of the last attempt as its latency; with an error if every attempt fails."""
     deadline = Deadline(options.timeout, flag="--timeout")
 
     def ask_once() -> Reply:

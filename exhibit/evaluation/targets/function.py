@@ -37,10 +37,7 @@ class Function:
     def __init__(self, function: Callable[..., Any], options: TargetOptions) -> None:
         self._function, self._options = function, options
         self.name = f"function:{getattr(function, '__qualname__', type(function).__qualname__)}"
-        try:
-            self._takes_date = "as_of" in inspect.signature(function).parameters
-        except (TypeError, ValueError):  # a built-in function, or one written in C
-            self._takes_date = False
+        self._takes_date = "as_of" in inspect.signature(function).parameters
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         errors, ask = [], partial(self._ask, dataset.documents.named)
@@ -80,7 +77,7 @@ class Function:
 
     @cached_property
     def _loop(self) -> asyncio.AbstractEventLoop:
-        """One event loop for all questions, in a separate thread: an async client belongs to the loop that made it."""
+        """One event loop for all questions, because an async client belongs to the loop that made it."""
         loop = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, daemon=True).start()
         return loop
@@ -92,13 +89,10 @@ def _read_result(result: Any, names: FileNamer) -> Reply:
     if isinstance(result, str | tuple):
         answer, *passages = (result,) if isinstance(result, str) else result
         result = {"answer": answer, "passages": passages[0] if passages else []}
-    # other objects are read as mappings of their attributes
-    plain = to_jsonable_python(result, by_alias=False, bytes_mode="base64", fallback=_list_attributes)
+    plain = to_jsonable_python(
+        result, by_alias=False, bytes_mode="base64", fallback=lambda given: getattr(given, "__dict__", {})
+    )
     parts = find_parts(plain)
     if parts.answer is None and not parts.passages and parts.blank != "empty":
         raise HttpError(f"the function must return an answer, but returned {describe(plain)}")
     return read_reply(plain, names)
-
-
-def _list_attributes(given: Any) -> dict[str, Any]:
-    return getattr(given, "__dict__", {})

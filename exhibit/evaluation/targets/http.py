@@ -1,7 +1,7 @@
-"""A server under test: one request template, JMESPaths for the parts of a reply, retries, uploads.
+"""A server under test, known by its address or described by a TOML file (docs/targets.md).
 
 With only an address, the server's `openapi.json` names the field of the question; else three common bodies are tried,
-and a reply is read by known keys (`evaluation.replies`). A TOML file describes any other server: docs/targets.md.
+and a reply is read by known keys (`evaluation.replies`).
 """
 
 import json
@@ -61,23 +61,24 @@ class Server:
         if url.userinfo:
             headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
         hidden = [*headers.values(), url.username, url.password, *url.params.values()]
-        server_files.hide_secrets(settings.model_dump(mode="json", exclude={"header", "key"}), hidden=hidden)
+        server_files.hide_secrets(settings.model_dump(mode="json", exclude={"header", "key"}), "", hidden)
         self.client = http.HttpClient(headers, connections=options.threads, secrets=http.Secrets(hidden))
         self._method = "GET" if "{question}" in self.url else system.ask.method or "POST"
         answers = options.answers and options.config.llm != "none" and self.paths.answer == ("",)
         self.add_answer = _make_answerer(options) if answers else None  # for a search server
         self.name += f" + {options.config.llm}" if answers else ""
         self._known = system.ask.body is not None or self._method == "GET"
-        self._bodies = [system.ask.body] if self._known else _list_common_bodies(chat=bool(settings.parameters))
-        """The bodies that the server may accept; after the probe, the one that it accepts."""
+        chat = {"messages": server_files.MESSAGES, "context": "{parameters}"}
+        plain = [{field: "{question}", "...": "{parameters}"} for field in ("question", "query")]
+        # the bodies that the server may accept; after the probe, the one that it accepts
+        self._bodies = [system.ask.body] if self._known else [chat, *plain] if settings.parameters else [*plain, chat]
         self._marks_end = False  # whether a stream has had an end mark
         self._answers: bool | None = None  # whether the probe's reply has an answer; None before the probe
-        uploads = options.ingest in ("auto", "fresh")
-        if uploads and not system.ingest:
+        if options.ingest and not system.ingest:
             raise ToolkitError(f"{self._place}: the target has no upload of documents; remove --ingest")
-        setting = system.ingest.setting if system.ingest else ""
+        setting = system.ingest.setting if system.ingest and options.ingest else ""
         # the file's own default does not count: documents and keys go only to hosts that the user has named
-        if setting and (uploads or options.ingest) and setting not in settings.model_fields_set:
+        if setting and setting not in settings.model_fields_set:
             raise ToolkitError(f"{self._place}: uploads go to a second server; name it with --set target_{setting}=URL")
 
     def _exchange(self, case: Case, body: Any, deadline: Deadline, dataset: Dataset) -> tuple[Parts, Reply]:
@@ -136,16 +137,16 @@ class Server:
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Ask a few questions, once per run; if documents must be uploaded first, `ingest` asks them instead."""
-        if self._answers is not None or self._options.ingest in ("auto", "fresh"):
-            return []
-        return self._ask_some(dataset, cases)
+        return [] if self._answers is not None or self._options.ingest else self._ask_some(dataset, cases)
 
     def _ask_some(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Ask a few questions and return notes on the replies; if no question is answered, raise one error."""
-        paths: list[str] = []
+        notes, paths = list[str](), list[str]()
         if not self._known:
             described, paths = self._read_description()
             self._known, self._bodies = True, [described] if described else self._bodies
+            if described:
+                notes.append(f"the request follows the server's /openapi.json: {_shorten(described)}")
         tried, errors, answered = self._bodies, list[HttpError](), list[tuple[Parts, Reply]]()
         for case in choose_probed(cases):
             # only the first question waits for a busy server: if the server stays busy, waiting again would not help
@@ -154,12 +155,8 @@ class Server:
                 break
         if not answered:
             raise ToolkitError(self._explain(errors, paths)) from errors[0]
-        notes = []
-        [body] = self._bodies
-        if paths and tried == [body]:
-            notes.append(f"the request follows the server's /openapi.json: {_shorten(body)}")
-        elif tried[0] != body:
-            notes.append(f"the server answers requests of the form {_shorten(body)}")
+        if tried[0] != self._bodies[0]:
+            notes.append(f"the server answers requests of the form {_shorten(self._bodies[0])}")
         parts, reply = next((pair for pair in answered if pair[1].passages), answered[-1])
         self._answers = parts.answer is not None
         if self.paths.answer is None and parts.ended is None:
@@ -178,7 +175,7 @@ class Server:
             def exchange(body: Any = body) -> tuple[Parts, Reply]:
                 try:
                     return self._exchange(case, body, deadline, dataset)
-                except UnreachableError as error:
+                except UnreachableError as error:  # do not wait for a server that may not run
                     raise ToolkitError(f"{error}. Is the server running, and is --target-url right?") from error
 
             try:
@@ -193,7 +190,7 @@ class Server:
         return []
 
     def _read_description(self) -> tuple[Any, list[str]]:
-        """Return the body that the server's `openapi.json` describes, if any, and the paths that the file lists."""
+        """Return the body that the server's `openapi.json` describes, if any, and the paths of the server."""
         parts = urlsplit(self.url)
         deadline, url = Deadline(_DESCRIPTION_SECONDS), f"{parts.scheme}://{parts.netloc}"
         try:
@@ -211,14 +208,14 @@ class Server:
             others = f"; it has {', '.join(paths[:10])}" if paths else ""
             return f"{self._place}: no endpoint for questions at this address: {error}{others}. Check --target-url"
         sent = " or ".join(map(_shorten, self._bodies))
-        body = '. Write the body as --set target_request=\'{"question": "{question}"}\''
+        body = '--set target_request=\'{"question": "{question}"}\''
         path = "the path of the answer as --set target_response_answer_jmespath=PATH"
-        advice = "" if self.system.ask.path else f"{body} and {path}"
+        advice = "" if self.system.ask.path else f". Write the body as {body} and {path}"
         return f"{self._place}: no question was answered. Sent: {sent}. Received: {error}{advice}"
 
     def _check_passages(self, parts: Parts, reply: Reply, dataset: Dataset) -> list[str]:
         """Return notes on a reply's passages; raise an error if they have neither text nor a known file."""
-        form, path = replies.describe(parts.raw), self.values.get("response_context_jmespath")
+        form, path = replies.describe(parts.raw), self.values["response_context_jmespath"]
         if path and parts.passages is None:
             raise ToolkitError(f"{self._place}: no passages at {path} in the reply: {form}; correct this JMESPath")
         if self.paths.passages == ("",) or any(passage.text.strip() or passage.span for passage in reply.passages):
@@ -242,8 +239,7 @@ class Server:
             done = _Collection(self, interface, dataset, self._options).upload_missing()
         except HttpError as error:
             raise ToolkitError(f"{dataset.name}: its documents cannot be uploaded to the system: {error}") from error
-        notes = [] if self._options.ingest == "never" else self._ask_some(dataset, dataset.cases)
-        return done.model_copy(update={"notes": notes})
+        return done.model_copy(update={"notes": self._ask_some(dataset, dataset.cases)})
 
     def _send(
         self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", url: str, **given: Any
@@ -266,13 +262,6 @@ class Server:
         """Send a request and return the reply's JSON; None if the reply is empty."""
         _, data = self._send(path, body, **given)
         return self._parse(data) if data.strip() else None
-
-
-def _list_common_bodies(*, chat: bool) -> list[Any]:
-    """Return the bodies that servers commonly accept, with the chat body first or last."""
-    messages = {"messages": server_files.MESSAGES, "context": "{parameters}"}
-    plain = [{field: "{question}", "...": "{parameters}"} for field in ("question", "query")]
-    return [messages, *plain] if chat else [*plain, messages]
 
 
 def _make_answerer(options: TargetOptions) -> Callable[[Case, Reply], Reply]:
@@ -344,25 +333,24 @@ class _Collection:
             self._call(step, name=name)
 
     def upload_missing(self) -> Ingestion:
-        """Upload the missing files, unless `--ingest never` is set, and return which files the server has."""
+        """Upload the files that the server lacks, and return which files it has."""
         dataset, interface = self._dataset, self._interface
         names = {PurePosixPath(name).name: name for name in dataset.files}
-        began, refused, missing = time.monotonic(), dict[str, str](), list[str]()
+        began, refused = time.monotonic(), dict[str, str]()
         if self._options.ingest == "fresh":
             self._delete(names)
         files = self._list_files()
-        if self._options.ingest != "never":
-            if files is None and interface.create:
-                self._call(interface.create)
-            missing = [name for name in names if name not in (files or ())]
-            for name in track(missing, total=len(missing), label=f"{dataset.name}: upload", unit="file"):
-                with fetch_file(dataset.files[names[name]]) as path:
-                    if fault := self._upload(path, name):
-                        refused[name] = fault
-            if (files := self._list_files()) is None:  # without a list, uploaded files count as ready
-                files = set(names) - refused.keys()
+        if files is None and interface.create:
+            self._call(interface.create)
+        missing = [name for name in names if name not in (files or ())]
+        for name in track(missing, total=len(missing), label=f"{dataset.name}: upload", unit="file"):
+            with fetch_file(dataset.files[names[name]]) as path:
+                if fault := self._upload(path, name):
+                    refused[name] = fault
+        if (files := self._list_files()) is None:  # without a list, uploaded files count as ready
+            files = set(names) - refused.keys()
         absent = "not among the system's documents"
-        aside = [f"{name}: {refused.get(name, absent)}" for name in names if name not in (files or ())]
+        aside = [f"{name}: {refused.get(name, absent)}" for name in names if name not in files]
         if aside and len(aside) == len(names):
             fault = f"none of the {len(names)} files is ready in the system. The first file and the reason: {aside[0]}"
             raise ToolkitError(f"{dataset.name}: {fault}")

@@ -2,9 +2,8 @@
 
 {"id": 7, "dataset": "cuad", "question": "…", "answer": "…", "passages": ["…", {"filename": "…", "text": "…"}]}
 
-A reply is matched to its question by dataset and id, or by the text of the question. Results of NVIDIA's blueprint,
-LangChain, LlamaIndex, Haystack, ragas and evaltools, and runs of Exhibit itself, are read by their known keys
-(`evaluation.replies`). A field with the expected answer is never read as a reply.
+A reply is matched to its question by dataset and id, or by the text of the question, and read by known keys
+(`evaluation.replies`).
 """
 
 import ast
@@ -25,10 +24,8 @@ from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, 
 from exhibit.schemas.bundle import INFO, read_text
 from exhibit.schemas.errors import ToolkitError
 
-_MIN_COPIED = 3
-"""The least number of rows of a file that is refused because all are the expected answers of the bundle."""
-_MIN_CONTAINED_WORDS = 4
-"""A question of at least this many words is searched inside prompts; a shorter one may be part of another question."""
+_MIN_COPIED = 3  # least rows of a file that is refused because all are the expected answers
+_MIN_CONTAINED_WORDS = 4  # least words of a question that is searched in prompts; a shorter one may be part of another
 
 Row = Mapping[str, Any]
 
@@ -69,10 +66,7 @@ class Predictions:
         return match_rows(self._rows, dataset.cases, dataset.name, prompts=self.prompts)
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Return notes on how the file is read, and on the number of questions without a row.
-
-        Raise an error if no row fits the dataset, or if the rows answer another version of the dataset.
-        """
+        """Return notes on the file; raise an error if no row answers a question, or one of another version."""
         where = f"{self._path.name}: "
         sealed = {row["sealed"] for row in self._rows if row.get("sealed")}
         if sealed and dataset.digests.get(INFO) not in sealed:
@@ -105,7 +99,7 @@ class Predictions:
 
 
 def _is_copied(case: Case, row: Row) -> bool:
-    """Return whether a row only repeats the expected answer, and the texts of the gold passages as its contexts."""
+    """Return whether a row only repeats the expected answer and the texts of the gold passages."""
     contexts = row.get("contexts")
     if row.get("answer") != case.truth or "passages" in row or not isinstance(contexts, list):
         return False
@@ -118,10 +112,9 @@ def match_rows(
 ) -> dict[int | str, int]:
     """Return the number of the row that matches each question, by the question's id.
 
-    A row is matched by id or, if the question with its id differs, by the text of its question; rows that name the
-    dataset come first. If several questions or rows have the same text, an error is raised. With `prompts`, a row's
-    text is a prompt, which matches the longest question that it contains; the first matching row is used, and a
-    repeated question has no match.
+    A row is matched by id, else by the text of its question; rows that name the dataset come first. A text that occurs
+    twice is an error. With `prompts`, a row's text is a prompt, which matches the longest question that it contains;
+    the first matching row is used, and a repeated question has no match.
     """
     ids = {str(case.id): case for case in cases}
     texts = Counter(normalise_question(case.question) for case in cases)
@@ -152,13 +145,11 @@ def match_rows(
 
 
 def question_of(row: Row) -> str | None:
-    """Return the normalised question of a row; None if the row has no question."""
     question = replies.find_text(replies.NAMES["question"], row)
     return None if question is None else normalise_question(question)
 
 
 def id_of(row: Row) -> str | None:
-    """Return the question's id in a row; None if the row has no id."""
     id = replies.first_of(row, "id")
     return str(id) if isinstance(id, str | int) else None
 
@@ -169,9 +160,9 @@ def normalise_question(question: str) -> str:
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     rows = read_table(path)
-    bad = next((number for number, row in enumerate(rows) if id_of(row) is None and question_of(row) is None), None)
-    if bad is not None:
-        raise ToolkitError(f"{path}: row {bad} has neither an id nor a question; add one of them")
+    for number, row in enumerate(rows):
+        if id_of(row) is None and question_of(row) is None:
+            raise ToolkitError(f"{path}: row {number} has neither an id nor a question; add one of them")
     return rows
 
 
@@ -185,7 +176,7 @@ def read_table(path: Path) -> list[dict[str, Any]]:
 
 
 def _parse_cell(text: str) -> Any:
-    """Return the value of a CSV cell: the parsed list or object if the text is one in JSON or Python, else the text."""
+    """Return the list or object that a cell has in JSON or Python, else the text."""
     if text.lstrip().startswith(("[", "{")):
         for parse in (json.loads, ast.literal_eval):
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):

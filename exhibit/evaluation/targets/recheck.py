@@ -1,7 +1,6 @@
 """Replies from a finished run of ragas, DeepEval, promptfoo, Inspect, Langfuse or LangSmith: `recheck:FILE`.
 
-Rows are matched to the questions of the bundle by text. Answers and passages are scored like any target's, and shown
-beside the tool's own scores, over the tool's questions and over all questions of the bundle.
+Rows are matched to questions by text. The tool's own means are shown over its questions and over all of the bundle.
 """
 
 import io
@@ -11,6 +10,7 @@ import shutil
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from exhibit.schemas.bundle import CORPUS, TRAIN, load_json
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import list_files, replace_folder
 
-ACCOUNT = "recheck.json"  # the file in a run's folder with the other tool's scores, and the rows that match no question
+ACCOUNT = "recheck.json"  # the file in a run's folder with the other tool's scores and the unmatched rows
 _MAX_LISTED = 5  # most unmatched rows that the terminal shows; the file lists all
 _ZSTANDARD = 93  # the method's number in the ZIP format; `zipfile` reads it from Python 3.14 on
 _MAX_MEMBER_BYTES = 256 << 20  # most bytes of a sample in Inspect's archive
@@ -63,10 +63,7 @@ class Recheck(Predictions):
         return rows
 
     def write_account(self, folder: Path, datasets: Sequence[Dataset]) -> None:
-        """Write the other tool's scores, and the rows that match no question.
-
-        Each score has two means: over the tool's rows, and over all questions of the bundle.
-        """
+        """Write the means of the other tool's scores, over its rows and over all questions, and the unmatched rows."""
         matched = Counter(number for dataset in datasets for number in self.match(dataset).values())
         questions = sum(len(dataset.cases) for dataset in datasets)
         reported = []
@@ -75,20 +72,14 @@ class Recheck(Predictions):
             credited = sum(self._rows[number]["scores"].get(name, 0.0) * count for number, count in matched.items())
             mean = math.fsum(marks) / len(marks)
             reported.append({"name": name, "mean": mean, "rows": len(marks), "over_all": credited / questions})
-        account = {
-            "tool": self._tool,
-            "file": self._path.name,
-            "rows": len(self._rows),
-            "questions": questions,
-            "matched": matched.total(),
-            "reported": reported,
-            "unmatched": [row["question"] for number, row in enumerate(self._rows) if number not in matched],
-        }
+        unmatched = [row["question"] for number, row in enumerate(self._rows) if number not in matched]
+        account = {"tool": self._tool, "file": self._path.name, "rows": len(self._rows), "questions": questions}
+        account |= {"matched": matched.total(), "reported": reported, "unmatched": unmatched}
         write_json(folder / ACCOUNT, account)
 
 
 def describe_account(folder: Path) -> list[str]:
-    """Return the other tool's scores in words; empty if the run does not recheck another tool's results."""
+    """Return the other tool's scores in words; empty if the run rechecks no file."""
     if not (folder / ACCOUNT).is_file():
         return []
     account = load_json(folder / ACCOUNT)
@@ -141,9 +132,8 @@ def make_bundle(path: Path, documents: Path | None) -> Path:
 
 _FIELDS = {
     "question": (
-        "user_input", "question", "input.question", "inputs.question", "input.query", "inputs.query", "vars.question",
-        "vars.query", "query", "inputs.input", "input.input", "input", "input[?role=='user'].content | [-1]",
-        "vars.* | [0]",
+        "user_input", "question", "input.question", "inputs.question", "inputs.query", "vars.question", "vars.query",
+        "query", "inputs.input", "input.input", "input", "input[?role=='user'].content | [-1]", "vars.* | [0]",
     ),
     "answer": (
         "response", "output.answer", "outputs.answer", "answer", "actualOutput", "actual_output", "output.completion",
@@ -156,6 +146,7 @@ _FIELDS = {
     ),
     "error": ("error.message", "error"),
 }  # fmt: skip
+_TEXT_FIELDS = {"id", *chain(*_FIELDS.values())}  # columns that are no scores, even if they have a number
 _LISTS = {
     "passages": (
         "retrieved_contexts", "contexts", "retrievalContext", "retrieval_context", "output.contexts",
@@ -178,9 +169,8 @@ def _make_row(record: Row) -> Row:
 
 
 def _read_mark(value: Any) -> float | None:
-    if isinstance(value, str) and value in _LETTERS:
-        return _LETTERS[value]
-    return float(value) if isinstance(value, bool) else read_number(value)
+    mark = _LETTERS.get(value, value) if isinstance(value, str) else value
+    return float(mark) if isinstance(mark, bool) else read_number(mark)
 
 
 def _list_marks(record: Row) -> Iterator[tuple[str, Any]]:
@@ -194,7 +184,7 @@ def _list_marks(record: Row) -> Iterator[tuple[str, Any]]:
                 yield str(inner), mark.get("value") if isinstance(mark, Mapping) else mark
         elif name and prefix in ("feedback", "score", "scores"):
             yield name, value
-        elif (key == "score" and "vars" in record) or (_is_ragas(record) and key not in _RAGAS_FIELDS):
+        elif (key == "score" and "vars" in record) or (_is_ragas(record) and key not in _TEXT_FIELDS):
             yield str(key), value
 
 
@@ -202,14 +192,8 @@ def _is_ragas(record: Row) -> bool:
     return "user_input" in record or "question" in record
 
 
-_RAGAS_FIELDS = {
-    "user_input", "question", "response", "answer", "retrieved_contexts", "contexts", "reference", "ground_truth",
-    "reference_contexts", "rubrics", "multi_responses", "id", "error",
-}  # fmt: skip
-_RECORDS = {
-    "DeepEval": "testCases || test_results", "promptfoo": "results.results[?vars]", "Inspect": "samples",
-}  # fmt: skip
-"""The JMESPath of each tool's records; the other tools write tables."""
+# the JMESPath of each tool's records; the other tools write tables
+_RECORDS = {"DeepEval": "testCases || test_results", "promptfoo": "results.results[?vars]", "Inspect": "samples"}
 
 
 def _list_objects(path: str, content: Any) -> list[Row]:
