@@ -25,7 +25,7 @@ from exhibit.evaluation.settings import Settings
 from exhibit.evaluation.stages import open_prepared_files, open_target_documents
 from exhibit.evaluation.statistics import summarise_run
 from exhibit.evaluation.targets import Target, open_target
-from exhibit.evaluation.targets.recheck import Recheck
+from exhibit.evaluation.targets.predictions import Recheck
 from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.runtime.plugins import load_plugin

@@ -51,8 +51,8 @@ _SERIES = {"si": "uksi", "eu regulation": "eur", "eu directive": "eudr", "eu dec
 # the word for a provision, by the last word of the instrument's title
 _UNITS = {"act": "section", "measure": "section", "regulations": "regulation", "order": "article", "rules": "rule"}
 _INSIDE = {"sch": "schedule", "part": "part", "chapter": "chapter", "annex": "annex"}
+# the courts whose judgments Find Case Law has
 _COURT = re.compile(r"EAT|EWCA (Civ|Crim)|(EW(CC|COP|CR|FC|HC)|UK(FTT|IPTrib|PC|SC|UT))( \(\w+\))?")
-"""The courts whose judgments Find Case Law has."""
 _COMPLETE_FROM = 2023  # Find Case Law opened in April 2022; it has only some older judgments
 _NUMBERED = re.compile(r"(?P<series>si|ssi|nisr|wsi|asp|anaw|asc|nia|eu \w+) (?P<year>\d{4})/(?P<number>\d+)")
 _LAST_EUROPEAN = 2020  # later EU law is not UK law and not in the UK's register
@@ -188,7 +188,6 @@ class Register:
         return _find_title(source, [(entry.findtext("{*}id", ""), entry.findtext("{*}title", "")) for entry in entries])
 
     def _ask(self, url: str) -> PageReply:
-        """Return the reply for an address; redirects stay on the same host."""
         scheme, host = urlsplit(url)[:2]
         address = url
         for _ in range(_REDIRECTS + 1):

@@ -155,7 +155,6 @@ def _read_count(value: Any) -> int | None:
 
 
 def _find_number(reply: Any, name: str, depth: int = 4) -> float | None:
-    """Return the first number under a known name, in a reply or in its metadata."""
     if not depth or not isinstance(reply, Mapping):
         return None
     parts = [*map(reply.get, NAMES["report"]), *(find_list(("replies[:1]", "choices[:1]"), reply) or ())]
@@ -253,8 +252,6 @@ def _read_page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> 
 
 @dataclass
 class Parts:
-    """The recognised parts of a reply."""
-
     raw: Any = None  # the reply as JSON; for a stream, its first event
     answer: str | None = None
     passages: Any = None  # the passages in the system's own form; None if there are none
@@ -314,7 +311,6 @@ def make_reply(parts: Parts, *, names: FileNamer, paths: ReplyPaths = KNOWN) -> 
 
 
 def _number_passages(given: Any, passages: Sequence[Passage], read: PassageReader) -> tuple[int, ...] | None:
-    """Return the numbers of the passages to which a list refers by number or by text."""
     numbers = {passage.text.strip(): number for number, passage in reversed(list(enumerate(passages, 1)))}
     try:
         listed = [item if type(item) is int else numbers.get(read([item])[0].text.strip(), 0) for item in given or ()]
@@ -363,8 +359,7 @@ def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any
         joined.raw = event if joined.raw is None else joined.raw
         values = (search(path, event) for path in answers)
         piece = next((value for value in values if isinstance(value, str) and value), None)
-        fields = event if isinstance(event, Mapping) else {}
-        kind = name if name and name != "message" else find_text(NAMES["event"], fields) or name
+        kind = name if name and name != "message" else find_text(NAMES["event"], event) or name
         if piece and _ANSWER_EVENTS.intersection(re.split(r"[\W_]", kind.casefold())):
             pieces.append(piece)
         parts = find_parts(event, paths)

@@ -234,7 +234,6 @@ def _make_template(schema: Any, root: Any, depth: int = _MAX_DEPTH) -> Any:
 
 
 def _choose_value(schema: Mapping[str, Any]) -> Any:
-    """Return a value for a required field: its default, constant, first listed value, example, or an empty value."""
     stated = jmespath.search("not_null(default, const, enum[0], examples[0], example)", schema)
     empty: dict[str, Any] = {"array": [], "object": {}, "boolean": False}
     return empty.get(schema["type"]) if stated is None else stated
@@ -257,7 +256,6 @@ def _resolve(schema: Any, root: Any) -> dict[str, Any]:
 
 
 def read_headers(system: System, settings: ServerSettings) -> dict[str, str]:
-    """Return the HTTP headers with their values from environment variables, including the server's key."""
     headers = {name: _read_variable(variable) for name, variable in settings.header.items()}
     if variable := settings.key or system.key:
         name, _, form = system.key_header.partition(":")

@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import evaluate_rag
-from exhibit.evaluation.targets.predictions import match_rows
-from exhibit.evaluation.targets.recheck import ACCOUNT, read_finished_run
+from exhibit.evaluation.targets.predictions import ACCOUNT, match_rows, read_finished_run
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from tests.evaluation.metrics.build import case

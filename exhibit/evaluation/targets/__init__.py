@@ -6,26 +6,31 @@ order for each dataset. The optional methods `text(filename)` and `chunks(filena
 spans of its chunks.
 """
 
+import asyncio
+import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_jsonable_python
 
 from exhibit.engine import Limits
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.replies import FileNamer, describe, find_parts, read_reply
 from exhibit.evaluation.server_files import list_systems, settings_of
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
 from exhibit.runtime.plugins import list_plugins, load_plugin
+from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import format_faults
 from exhibit.schemas.run import Ingestion as Ingestion
@@ -98,8 +103,13 @@ def find_target(wanted: str) -> tuple[Callable[..., Target], type[BaseModel] | N
     name = name if wanted.endswith(".toml") else name.replace("-", "_")
     if wanted.endswith(".toml") or name in ("http", *list_systems()):
         return partial(load_plugin(__name__, "http")[0].Server, name, argument or None), settings_of(name)
+    if name == "function":
+        return Function, None
+    if name in ("predictions", "recheck"):
+        module = load_plugin(__name__, "predictions")[0]
+        return partial(module.Recheck if name == "recheck" else module.Predictions, Path(argument)), None
     if name not in list_plugins(__name__):
-        names = ", ".join(other.replace("_", "-") for other in list_targets() if other != "function")
+        names = ", ".join(other.replace("_", "-") for other in list_targets())
         raise ToolkitError(f"no target {name!r}; the targets are {names}, or a file of your own: FILE.toml")
     module = load_plugin(__name__, name)[0]
     return partial(module.open, argument or None), getattr(module, "SETTINGS", None)
@@ -163,3 +173,78 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
     finally:
         stopped.set()  # threads stop waiting for a busy server
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Function:
+    """A Python function under test, plain or async, in this process; an exception fails only its question.
+
+    The function gets a question, and `as_of` if it has a parameter with this name. It returns the answer as a text, as
+    an object or mapping with `answer` and `passages`, or in any form that `evaluation.replies` can read.
+    """
+
+    exact = False
+
+    def __init__(self, options: TargetOptions) -> None:
+        if options.function is None:
+            raise ToolkitError("--target function works from Python only: exhibit.evaluate(bundle, target=my_function)")
+        self._options, self._function = options, options.function
+        self.name = f"function:{getattr(self._function, '__qualname__', type(self._function).__qualname__)}"
+        self._takes_date = "as_of" in inspect.signature(self._function).parameters
+
+    def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
+        errors, ask = [], partial(self._ask, dataset.documents.named)
+        for case in choose_probed(cases):
+            reply = ask_with_retries(case, ask, Retries(0, 0.0), self._options)
+            if not reply.error:
+                note = f"{self.name}: the reply has no passages: metrics that need passages cannot be measured"
+                return [] if reply.passages else [note]
+            errors.append(reply.error)
+        raise ToolkitError(f"{self.name}: none of {len(errors)} questions was answered. The first error: {errors[0]}")
+
+    def ingest(self, dataset: Dataset) -> Ingestion:
+        return count_only(dataset, self._options)
+
+    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
+        yield from ask_all(cases, partial(self._ask, dataset.documents.named), self._options)
+
+    def _ask(self, names: FileNamer, case: Case, deadline: Deadline) -> Reply:
+        date = {"as_of": case.labels.get("as_of")} if self._takes_date else {}
+        try:
+            result = self._function(case.question, **date)
+            if inspect.iscoroutine(result):
+                result = self._run(result, deadline)
+            return _read_result(result, names)
+        except HttpError:
+            raise
+        except Exception as error:  # of the function itself, or of an object that it returns
+            raise HttpError(scrub(" ".join(f"{type(error).__name__}: {error}".split()))[:300]) from error
+
+    def _run(self, coroutine: Any, deadline: Deadline) -> Any:
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result(deadline.left)
+        except TimeoutError:
+            future.cancel()
+            raise deadline.make_error() from None
+
+    @cached_property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        """One event loop for all questions, because an async client belongs to the loop that made it."""
+        loop = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, daemon=True).start()
+        return loop
+
+
+def _read_result(result: Any, names: FileNamer) -> Reply:
+    if isinstance(result, Reply):
+        return result
+    if isinstance(result, str | tuple):
+        answer, *passages = (result,) if isinstance(result, str) else result
+        result = {"answer": answer, "passages": passages[0] if passages else []}
+    plain = to_jsonable_python(
+        result, by_alias=False, bytes_mode="base64", fallback=lambda given: getattr(given, "__dict__", {})
+    )
+    parts = find_parts(plain)
+    if parts.answer is None and not parts.passages and parts.blank != "empty":
+        raise HttpError(f"the function must return an answer, but returned {describe(plain)}")
+    return read_reply(plain, names)

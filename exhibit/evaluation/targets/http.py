@@ -7,7 +7,6 @@ and a reply is read by known keys (`evaluation.replies`).
 import json
 import re
 import time
-from base64 import b64encode
 from bisect import bisect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -42,6 +41,7 @@ _UPLOAD_SECONDS = 600.0  # seconds for one file: a system that parses a long fil
 _REFUSED = (401, 403, 407)  # HTTP: not authorised
 _ABSENT = (404, 405, 410)
 _FAULT = 500  # the status with which many servers answer a body of an unexpected form
+Answered = tuple[Parts, Reply]  # a reply, also by parts
 
 
 class Server:
@@ -58,8 +58,6 @@ class Server:
         self.name = f"{name}:{strip_address(self.url)}"
         self._place = self.name.removeprefix("http:") if name == "http" else self.name
         headers = server_files.read_headers(system, settings)
-        if url.userinfo:
-            headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
         hidden = [*headers.values(), url.username, url.password, *url.params.values()]
         server_files.hide_secrets(settings.model_dump(mode="json", exclude={"header", "key"}), "", hidden)
         self.client = http.HttpClient(headers, connections=options.threads, secrets=http.Secrets(hidden))
@@ -81,13 +79,13 @@ class Server:
         if setting and setting not in settings.model_fields_set:
             raise ToolkitError(f"{self._place}: uploads go to a second server; name it with --set target_{setting}=URL")
 
-    def _exchange(self, case: Case, body: Any, deadline: Deadline, dataset: Dataset) -> tuple[Parts, Reply]:
-        """Ask a question once and return the reply, also by parts; raise an error if there is no valid reply."""
+    def _exchange(self, case: Case, body: Any, deadline: Deadline, dataset: Dataset) -> Answered:
+        """Ask a question once; raise an error if there is no valid reply."""
         collection, labels = self.collection(dataset), case.labels
         values = {**self.values, "question": case.question, "as_of": labels.get("as_of"), "collection": collection}
         path, url = fill_path(self.system.ask.path, values), fill_path(self.url, values)
         sent = None if self._method == "GET" else fill(body, values)
-        kind, data = self._send(path, sent, deadline=deadline, method=self._method, url=url)
+        kind, data = self._send(self._method, url, path, sent, deadline=deadline)
         if kind in http.STREAMED or data.lstrip().startswith(b"data:"):
             lines = data.decode("utf-8", "replace").split("\n")
             parts = replies.join_events(http.read_events(lines), self.paths, self._check)
@@ -102,7 +100,9 @@ class Server:
         if parts.answer is None and self.paths.answer != ("",) and not only_passages:
             expected_keys = f" at {' or '.join(self.paths.answer)}" if self.paths.answer else ""
             raise ReplyError(f"no answer in the reply{expected_keys}; its form is {replies.describe(parts.raw)}")
-        return parts, replies.make_reply(parts, names=dataset.documents.named, paths=self.paths)
+        reply = replies.make_reply(parts, names=dataset.documents.named, paths=self.paths)
+        selected = len(reply.passages) if self.paths.selected and reply.answer else None
+        return parts, replace(reply, selected=selected)
 
     def _parse(self, data: bytes) -> Any:
         try:
@@ -114,7 +114,6 @@ class Server:
         return reply
 
     def _check(self, reply: Any, event: str = "") -> None:
-        """Raise an error if the reply, or an event of a streamed reply, reports an error."""
         stated = reply if event == "error" else search(self.paths.error, reply) if self.paths.error else None
         if error := stated or (reply.get("error") if isinstance(reply, Mapping) else None):
             text = self.client.secrets.words(error if isinstance(error, str) else json.dumps(error))
@@ -125,10 +124,7 @@ class Server:
 
         def ask_once(case: Case, deadline: Deadline) -> Reply:
             _, reply = self._exchange(case, body, deadline, dataset)
-            if self.add_answer:
-                return self.add_answer(case, reply)
-            selected = len(reply.passages) if self.paths.selected and reply.answer else None
-            return replace(reply, selected=selected)
+            return self.add_answer(case, reply) if self.add_answer else reply
 
         try:
             yield from ask_all(cases, ask_once, self._options)
@@ -147,7 +143,7 @@ class Server:
             self._known, self._bodies = True, [described] if described else self._bodies
             if described:
                 notes.append(f"the request follows the server's /openapi.json: {_shorten(described)}")
-        tried, errors, answered = self._bodies, list[HttpError](), list[tuple[Parts, Reply]]()
+        tried, errors, answered = self._bodies, list[HttpError](), list[Answered]()
         for case in choose_probed(cases):
             # only the first question waits for a busy server: if the server stays busy, waiting again would not help
             answered += self._try_bodies(case, dataset, 0 if errors else self._options.retries, errors)
@@ -165,14 +161,12 @@ class Server:
             notes.append("the replies have passages but no answer: only retrieval is measured")
         return [f"{self._place}: {note}" for note in (*notes, *self._check_passages(parts, reply, dataset))]
 
-    def _try_bodies(
-        self, case: Case, dataset: Dataset, times: int, errors: list[HttpError]
-    ) -> list[tuple[Parts, Reply]]:
+    def _try_bodies(self, case: Case, dataset: Dataset, times: int, errors: list[HttpError]) -> list[Answered]:
         """Ask a question with each body that the server may accept, and store the first body that it answers."""
         deadline = Deadline(self._options.timeout, flag="--timeout")
         for body in self._bodies:
 
-            def exchange(body: Any = body) -> tuple[Parts, Reply]:
+            def exchange(body: Any = body) -> Answered:
                 try:
                     return self._exchange(case, body, deadline, dataset)
                 except UnreachableError as error:  # do not wait for a server that may not run
@@ -190,11 +184,10 @@ class Server:
         return []
 
     def _read_description(self) -> tuple[Any, list[str]]:
-        """Return the body that the server's `openapi.json` describes, if any, and the paths of the server."""
         parts = urlsplit(self.url)
         deadline, url = Deadline(_DESCRIPTION_SECONDS), f"{parts.scheme}://{parts.netloc}"
         try:
-            openapi = self.fetch("/openapi.json", deadline=deadline, method="GET", url=url)
+            openapi = self.fetch("GET", url, "/openapi.json", deadline=deadline)
         except HttpError:  # a server that does not answer is reported when the questions are asked
             return None, []
         return server_files.make_body(openapi, parts.path.rstrip("/")), search("keys(paths)", openapi) or []
@@ -228,8 +221,7 @@ class Server:
         raise ToolkitError(f"{self._place}: Sent: {_shorten(self._bodies[0])}. Received: {fault}")
 
     def collection(self, dataset: Dataset) -> str:
-        # vector stores accept no other characters
-        return str(self.values.get("collection") or re.sub(r"\W", "_", dataset.name))
+        return str(self.values.get("collection") or re.sub(r"\W", "_", dataset.name))  # as vector stores require
 
     def ingest(self, dataset: Dataset) -> Ingestion:
         interface = self.system.ingest
@@ -241,15 +233,13 @@ class Server:
             raise ToolkitError(f"{dataset.name}: its documents cannot be uploaded to the system: {error}") from error
         return done.model_copy(update={"notes": self._ask_some(dataset, dataset.cases)})
 
-    def _send(
-        self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", url: str, **given: Any
-    ) -> tuple[str, bytes]:
+    def _send(self, method: str, url: str, path: str, body: Any = None, **given: Any) -> tuple[str, bytes]:
         """Return the content type and the body of a response; an HTTP error names the path that failed."""
         base = url.rstrip("/") if path else url
         version = re.match(r"/v\d+(?=/)", path)  # join …/v1 and /v1/x without a second /v1
         address = base + (path[version.end() :] if version and base.endswith(version[0]) else path)
         try:
-            with self.client.send(method, address, body, deadline=deadline, **given) as response:
+            with self.client.send(method, address, body, **given) as response:
                 response.check()
                 return response.kind, response.read()
         except HttpError as error:
@@ -258,9 +248,9 @@ class Server:
                 error.args = (f"{named}: {error}",)
             raise
 
-    def fetch(self, path: str, body: Any = None, **given: Any) -> Any:
+    def fetch(self, method: str, url: str, path: str, body: Any = None, **given: Any) -> Any:
         """Send a request and return the reply's JSON; None if the reply is empty."""
-        _, data = self._send(path, body, **given)
+        _, data = self._send(method, url, path, body, **given)
         return self._parse(data) if data.strip() else None
 
 
@@ -293,11 +283,10 @@ class _Collection:
     def __init__(self, server: Server, interface: DocumentInterface, dataset: Dataset, options: TargetOptions) -> None:
         self._interface, self._dataset, self._options = interface, dataset, options
         self._values, setting = {**server.values, "collection": server.collection(dataset)}, interface.setting
-        url = str(_parse_url(server.values[setting], name=f"target_{setting}")) if setting else server.url
-        self._fetch = partial(server.fetch, url=url)
+        self._url = str(_parse_url(server.values[setting], name=f"target_{setting}")) if setting else server.url
+        self._fetch = server.fetch
 
     def _call(self, step: Step, *, file: Path | None = None, name: str = "") -> Any:
-        """Send the request of a step, with retries, and return the reply's JSON."""
         values = {**self._values, "name": name}
         deadline, sent = Deadline(self._options.timeout, flag="--timeout"), dict[str, Any]()
         if file is not None:
@@ -307,7 +296,7 @@ class _Collection:
             deadline = Deadline(_UPLOAD_SECONDS)
         method = step.method or ("POST" if file or step.body is not None else "GET")
         path, body = fill_path(step.path, values), fill(step.body, values)
-        send = partial(self._fetch, path, body, deadline=deadline, method=method, **sent)
+        send = partial(self._fetch, method, self._url, path, body, deadline=deadline, **sent)
         return Retries(self._options.retries, self._options.backoff)(send, deadline=deadline)
 
     def _list_names(self, step: Step) -> set[str]:
@@ -333,7 +322,6 @@ class _Collection:
             self._call(step, name=name)
 
     def upload_missing(self) -> Ingestion:
-        """Upload the files that the server lacks, and return which files it has."""
         dataset, interface = self._dataset, self._interface
         names = {PurePosixPath(name).name: name for name in dataset.files}
         began, refused = time.monotonic(), dict[str, str]()
