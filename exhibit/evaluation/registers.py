@@ -22,11 +22,7 @@ from exhibit.storage.http import REDIRECTS
 
 REFERENCES = "references.jsonl"
 DELAY_SECONDS = 0.5  # between two requests to a host: the stricter register allows 1,000 in 5 minutes
-_SECONDS = 20.0  # timeout of one complete reply
 _LARGEST = 16 << 20  # bytes of a reply
-_REDIRECTS = 3  # the registers use one or two
-_RETRIES = 2  # most retries of a request: more would not outlast an outage
-_SEE_OTHER = 303  # the status for the identifier of an existing item; the document itself is not fetched
 
 Outcome = Literal["found", "absent", "uncovered", "unreachable"]
 """uncovered: the registers lack this kind of law, or a part of it; unreachable: a register did not answer."""
@@ -55,7 +51,6 @@ _INSIDE = {"sch": "schedule", "part": "part", "chapter": "chapter", "annex": "an
 _COURT = re.compile(r"EAT|EWCA (Civ|Crim)|(EW(CC|COP|CR|FC|HC)|UK(FTT|IPTrib|PC|SC|UT))( \(\w+\))?")
 _COMPLETE_FROM = 2023  # Find Case Law opened in April 2022; it has only some older judgments
 _NUMBERED = re.compile(r"(?P<series>si|ssi|nisr|wsi|asp|anaw|asc|nia|eu \w+) (?P<year>\d{4})/(?P<number>\d+)")
-_LAST_EUROPEAN = 2020  # later EU law is not UK law and not in the UK's register
 _TITLED = re.compile(r".+ (?P<sort>act|regulations|order|rules|measure) \d{4}")
 _PATH = re.compile(r"/(?:id/)?(?P<path>[a-z]{2,5}/(?:\d{4}|[A-Za-z0-9]{2,12}/[\d-]{1,9})/\d{1,4})(?:/|$)")
 """The path of an instrument; older Acts are filed by reign: `ukpga/Eliz2/10-11/46`."""
@@ -76,7 +71,7 @@ def find_instrument_path(source: str) -> str | None:
     match = _NUMBERED.fullmatch(source)
     if match is None:
         return "" if _TITLED.fullmatch(source) else None
-    if match["series"].startswith("eu ") and int(match["year"]) > _LAST_EUROPEAN:
+    if match["series"].startswith("eu ") and int(match["year"]) > 2020:  # later EU law is not UK law
         return None
     return f"{_SERIES.get(match['series'], match['series'])}/{match['year']}/{match['number']}"
 
@@ -116,7 +111,7 @@ class Register:
     def __init__(self, folder: Path, mirror: str = "") -> None:
         self._legislation, self._case_law = (mirror.rstrip("/") or address for address in (LEGISLATION, CASE_LAW))
         self._cache = Cache(folder / "found.sqlite")
-        policy = Policy(allow_private=bool(mirror), delay=DELAY_SECONDS, timeout=_SECONDS, retries=_RETRIES)
+        policy = Policy(allow_private=bool(mirror), delay=DELAY_SECONDS, timeout=20.0, retries=2)
         self._web = Downloader(policy)
         self._gone: dict[str, _UndecidedError] = {}  # the hosts that did not answer; they are not asked again
         self._find_instrument = cache(self._search_instrument)
@@ -143,8 +138,7 @@ class Register:
         return Lookup("uncovered", detail="court rules, directions and guides are in neither register")
 
     def _look_up_case(self, reference: Reference) -> Lookup:
-        path = find_case_path(reference)
-        if path is None:
+        if (path := find_case_path(reference)) is None:
             return Lookup("uncovered", detail=f"Find Case Law has no judgments of {reference.source}")
         url = f"{self._case_law}/{path}"
         if self._ask(f"{url}/data.xml").status == 200:
@@ -161,8 +155,7 @@ class Register:
         source = reference.source
         if find_instrument_path(source) is None:
             return Lookup("uncovered", detail=f"legislation.gov.uk does not have {source!r} by that name")
-        instrument = self._find_instrument(source)
-        if instrument is None:
+        if (instrument := self._find_instrument(source)) is None:
             return Lookup("absent", f"{self._legislation}/id?title={quote(source)}", "no such instrument")
         whole = f"{self._legislation}/{instrument}"
         paths = list_provision_paths(reference)
@@ -190,14 +183,14 @@ class Register:
     def _ask(self, url: str) -> PageReply:
         scheme, host = urlsplit(url)[:2]
         address = url
-        for _ in range(_REDIRECTS + 1):
+        for _ in range(4):  # the registers redirect once or twice
             reply = self._send(address, host)
             location = reply.headers.get("location", "")
             if not location or reply.status not in REDIRECTS:
                 return reply
             # the registers' redirects name http:// addresses; only their paths are followed
             address = urlsplit(urljoin(address, location))._replace(scheme=scheme, netloc=host).geturl()
-            if reply.status == _SEE_OTHER:
+            if reply.status == 303:  # the identifier of an existing item; the document itself is not fetched
                 return PageReply(address, 200, {})
         raise _UndecidedError(Lookup("unreachable", detail=f"{url}: redirects endlessly"))
 
@@ -249,6 +242,5 @@ def write_account(run: RunFolder, register: Register, *, say: Callable[[str], No
                 line = {"id": row.id, "reference": str(reference), "kind": reference.kind}
                 lines.append(json.dumps(line | register.check(reference)._asdict(), ensure_ascii=False) + "\n")
         write_whole(run.folder / name / REFERENCES, "".join(lines))
-    away = [lookup.detail for lookup in register.checked.values() if lookup.outcome == "unreachable"]
-    if away:
+    if away := [lookup.detail for lookup in register.checked.values() if lookup.outcome == "unreachable"]:
         say(f"{len(away)} of {len(register.checked)} references not checked: {'; '.join(dict.fromkeys(away))}")

@@ -81,9 +81,8 @@ def unwrap(reply: Any, depth: int = 4) -> Any:
     if "generated_answer" in reply:  # NVIDIA's results: their `answer` and `contexts` are the expected answer and gold
         texts, names = reply.get("generated_contexts"), reply.get("retrieved_docs")
         if isinstance(texts, list) and isinstance(names, list) and len(texts) == len(names):
-            parts = (
-                re.fullmatch(r"(.+?)(?:_(\d+))?", str(name)) or ("", "", None) for name in names
-            )  # a.pdf_3: page 3
+            # a.pdf_3: page 3
+            parts = (re.fullmatch(r"(.+?)(?:_(\d+))?", str(name)) or ("", "", None) for name in names)
             pairs = zip(parts, texts, strict=True)
             texts = [{"filename": part[1], "page_number": part[2], "text": text} for part, text in pairs]
         return {**reply, "answer": None, "contexts": None, "generated_contexts": texts}
@@ -335,8 +334,8 @@ def read_reply(row: Mapping[str, Any], names: FileNamer) -> Reply:
             return Reply(error="neither an answer nor passages")
         reply = replace(reply, answer="")
     seconds = read_number(fields.get("seconds", fields.get("latency")))
-    seconds = None if seconds is None or seconds < 0 else seconds
-    return replace(reply, selected=_read_count(fields.get("selected")), seconds=seconds)
+    valid = seconds is not None and seconds >= 0
+    return replace(reply, selected=_read_count(fields.get("selected")), seconds=seconds if valid else None)
 
 
 _PIECES = ("delta.content", "delta.text", "delta", *ANSWERS, "token", "content", "data")

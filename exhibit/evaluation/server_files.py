@@ -1,8 +1,4 @@
-"""The TOML file that describes a server under test, the server's settings, and its requests (docs/targets.md).
-
-`targets/*.toml` describe known servers; `--target http` needs no file. Without a request, the server's `openapi.json`
-describes the body.
-"""
+"""The TOML file that describes a server under test (docs/targets.md), the server's settings, and its requests."""
 
 import json
 import os
@@ -207,7 +203,6 @@ MESSAGES = [{"role": "user", "content": "{question}"}]
 _QUESTION_FIELDS = (
     "question", "query", "message", "q", "prompt", "input", "user_input", "user_query", "text", "search", "content",
 )  # fmt: skip
-_MAX_REFERENCES = 8  # most references that are followed for one field: a description may refer to itself
 _MAX_DEPTH = 4  # levels of nested objects that are searched for the question
 
 
@@ -241,7 +236,7 @@ def _choose_value(schema: Mapping[str, Any]) -> Any:
 
 def _resolve(schema: Any, root: Any) -> dict[str, Any]:
     """Return a schema with its references resolved; of alternatives and of types, the first that is not null."""
-    for _ in range(_MAX_REFERENCES):
+    for _ in range(8):  # a description may refer to itself
         reference = jmespath.search('"$ref"', schema)
         chosen = jmespath.search("not_null(anyOf, oneOf, allOf)[?type!='null'] | [0]", schema)
         if isinstance(reference, str):

@@ -80,11 +80,8 @@ class Target(Protocol):
         """Yield one reply for each case as it arrives, in any order; a failure is a reply with an error."""
 
 
-MAX_PROBED = 5  # the questions of a probe; a content filter may refuse a single question
-
-
 def choose_probed(cases: Sequence[Case]) -> Sequence[Case]:
-    return cases[:: max(1, len(cases) // MAX_PROBED)][:MAX_PROBED]
+    return cases[:: max(1, len(cases) // 5)][:5]  # five, because a content filter may refuse a single question
 
 
 def count_only(dataset: Dataset, options: TargetOptions) -> Ingestion:
@@ -106,8 +103,7 @@ def find_target(wanted: str) -> tuple[Callable[..., Target], type[BaseModel] | N
     if name == "function":
         return Function, None
     if name in ("predictions", "recheck"):
-        module = load_plugin(__name__, "predictions")[0]
-        return partial(module.Recheck if name == "recheck" else module.Predictions, Path(argument)), None
+        return partial(load_plugin(__name__, "predictions")[0].Predictions, Path(argument), kind=name), None
     if name not in list_plugins(__name__):
         names = ", ".join(other.replace("_", "-") for other in list_targets())
         raise ToolkitError(f"no target {name!r}; the targets are {names}, or a file of your own: FILE.toml")
@@ -135,7 +131,6 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
 
 
 AskOne = Callable[[Case, Deadline], Reply]  # ask one question once; raise HttpError if there is no reply
-_MAX_FAILED_IN_ROW = 3  # after so many questions in a row failed with all retries, later questions are asked only once
 
 
 def ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
@@ -156,7 +151,8 @@ def ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetO
 def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Iterator[NumberedReply]:
     """Yield replies as they arrive; `options.threads` questions are asked at the same time."""
     stopped = threading.Event()
-    retries = Retries(options.retries, options.backoff, in_vain=_MAX_FAILED_IN_ROW, stopped=stopped)
+    # after three questions in a row have failed with all retries, later questions are asked only once
+    retries = Retries(options.retries, options.backoff, in_vain=3, stopped=stopped)
     pool, waiting, asked = ThreadPoolExecutor(options.threads), enumerate(cases), dict[Future[Reply], int]()
 
     def submit(count: int) -> None:

@@ -36,8 +36,6 @@ from exhibit.storage import http
 from exhibit.storage.http import Deadline, HttpError, Retries, UnreachableError, strip_address
 from exhibit.storage.locations import fetch_file
 
-_DESCRIPTION_SECONDS = 10.0  # seconds to wait for `openapi.json`; a slower server is asked without it
-_UPLOAD_SECONDS = 600.0  # seconds for one file: a system that parses a long file before it answers takes minutes
 _REFUSED = (401, 403, 407)  # HTTP: not authorised
 _ABSENT = (404, 405, 410)
 _FAULT = 500  # the status with which many servers answer a body of an unexpected form
@@ -185,7 +183,7 @@ class Server:
 
     def _read_description(self) -> tuple[Any, list[str]]:
         parts = urlsplit(self.url)
-        deadline, url = Deadline(_DESCRIPTION_SECONDS), f"{parts.scheme}://{parts.netloc}"
+        deadline, url = Deadline(10.0), f"{parts.scheme}://{parts.netloc}"
         try:
             openapi = self.fetch("GET", url, "/openapi.json", deadline=deadline)
         except HttpError:  # a server that does not answer is reported when the questions are asked
@@ -224,8 +222,7 @@ class Server:
         return str(self.values.get("collection") or re.sub(r"\W", "_", dataset.name))  # as vector stores require
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        interface = self.system.ingest
-        if not interface or not self._options.ingest:
+        if not (interface := self.system.ingest) or not self._options.ingest:
             return count_only(dataset, self._options)
         try:
             done = _Collection(self, interface, dataset, self._options).upload_missing()
@@ -281,10 +278,9 @@ class _Collection:
     """The documents of a dataset in a server: its files are uploaded, listed and deleted."""
 
     def __init__(self, server: Server, interface: DocumentInterface, dataset: Dataset, options: TargetOptions) -> None:
-        self._interface, self._dataset, self._options = interface, dataset, options
+        self._interface, self._dataset, self._options, self._fetch = interface, dataset, options, server.fetch
         self._values, setting = {**server.values, "collection": server.collection(dataset)}, interface.setting
         self._url = str(_parse_url(server.values[setting], name=f"target_{setting}")) if setting else server.url
-        self._fetch = server.fetch
 
     def _call(self, step: Step, *, file: Path | None = None, name: str = "") -> Any:
         values = {**self._values, "name": name}
@@ -293,7 +289,7 @@ class _Collection:
             fields = {key: v if isinstance(v, str) else json.dumps(v) for key, v in fill(step.form, values).items()}
             form = httpx.Request("POST", "http://form", files={step.file: (name, file.read_bytes())}, data=fields)
             sent = {"content": form.read(), "headers": {"Content-Type": form.headers["content-type"]}}
-            deadline = Deadline(_UPLOAD_SECONDS)
+            deadline = Deadline(600.0)  # a system that parses a long file before it answers takes minutes
         method = step.method or ("POST" if file or step.body is not None else "GET")
         path, body = fill_path(step.path, values), fill(step.body, values)
         send = partial(self._fetch, method, self._url, path, body, deadline=deadline, **sent)

@@ -36,7 +36,7 @@ from exhibit.schemas.bundle import CORPUS, INFO, TRAIN, load_json, read_text
 from exhibit.schemas.errors import ToolkitError
 from exhibit.storage.atomic import list_files, replace_folder
 
-_MIN_COPIED = 3  # least rows of a file that is refused because all are the expected answers
+ACCOUNT = "recheck.json"  # the file in a run's folder with the other tool's scores and the unmatched rows
 _MIN_CONTAINED_WORDS = 4  # least words of a question that is searched in prompts; a shorter one may be part of another
 
 Row = Mapping[str, Any]
@@ -47,15 +47,14 @@ class Predictions:
     """A target whose replies are the rows of a file; a question without a row counts as failed, not as wrong."""
 
     exact = False
-    kind = "predictions"
-    prompts = False  # whether the question of a row may be a prompt that contains the question of the bundle
 
-    def __init__(self, path: Path, options: TargetOptions) -> None:
-        self.name = f"{self.kind}:{path.name}"
+    def __init__(self, path: Path, options: TargetOptions, *, kind: str = "predictions") -> None:
+        self.name = f"{kind}:{path.name}"
         self._path, self._options = path, options
-        self._rows: Sequence[Row] = self._read()
+        # the tool that made a finished run; its questions may be prompts that contain the question of the bundle
+        self.tool, self._rows = read_finished_run(path) if kind == "recheck" else ("", self._read())
 
-    def _read(self) -> Sequence[Row]:
+    def _read(self) -> list[Row]:
         """Return the rows; raise an error if no row is a reply, or if two rows have the same id."""
         path, rows = self._path, read_rows(self._path)
         if not any(row.get("error") or (parts := replies.find_parts(row)).answer or parts.passages for row in rows):
@@ -70,7 +69,7 @@ class Predictions:
         return rows
 
     def match(self, dataset: Dataset) -> Matches:
-        return match_rows(self._rows, dataset.cases, dataset.name, prompts=self.prompts)
+        return match_rows(self._rows, dataset.cases, dataset.name, prompts=bool(self.tool))
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Return notes on the file; raise an error if no row answers a question, or one of another version."""
@@ -84,7 +83,7 @@ class Predictions:
         if not rows:
             first = f"question {cases[0].id!r} ({cases[0].question:.80}); is the file for another bundle?"
             raise ToolkitError(f"{where}no row answers a question of {dataset.name}, such as {first}")
-        if len(rows) >= _MIN_COPIED and all(_is_copied(case, row) for case, row in rows):
+        if len(rows) > 2 and all(_is_copied(case, row) for case, row in rows):  # one or two answers may equal the gold
             fault = f"contains the questions of {dataset.name} with the expected answers"
             raise ToolkitError(f"{where}{fault}; give a file with the system's replies")
         notes = [f"{where}{replies.describe_parts(rows[0][1])}"]
@@ -103,6 +102,21 @@ class Predictions:
                 reply = replies.read_reply(self._rows[matched[case.id]], dataset.documents.named)
                 reply = replace(reply, error=reply.error and f"{self._path.name}: {reply.error}")
             yield NumberedReply(position, reply)
+
+    def write_account(self, folder: Path, datasets: Sequence[Dataset]) -> None:
+        """Write the means of the other tool's scores, over its rows and over all questions, and the unmatched rows."""
+        matched = Counter(number for dataset in datasets for number in self.match(dataset).values())
+        questions = sum(len(dataset.cases) for dataset in datasets)
+        reported = []
+        for name, _ in Counter(name for row in self._rows for name in row["scores"]).most_common():
+            marks = [row["scores"][name] for row in self._rows if name in row["scores"]]
+            credited = sum(self._rows[number]["scores"].get(name, 0.0) * count for number, count in matched.items())
+            mean = math.fsum(marks) / len(marks)
+            reported.append({"name": name, "mean": mean, "rows": len(marks), "over_all": credited / questions})
+        unmatched = [row["question"] for number, row in enumerate(self._rows) if number not in matched]
+        account = {"tool": self.tool, "file": self._path.name, "rows": len(self._rows), "questions": questions}
+        account |= {"matched": matched.total(), "reported": reported, "unmatched": unmatched}
+        write_json(folder / ACCOUNT, account)
 
 
 def _is_copied(case: Case, row: Row) -> bool:
@@ -162,7 +176,7 @@ def normalise_question(question: str) -> str:
     return " ".join(question.split()).casefold()
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
+def read_rows(path: Path) -> list[Row]:
     rows = read_table(path)
     for number, row in enumerate(rows):
         if id_of(row) is None and question_of(row) is None:
@@ -170,10 +184,10 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def read_table(path: Path) -> list[dict[str, Any]]:
+def read_table(path: Path) -> list[Row]:
     """Return the rows of a table in JSON, JSONL, CSV or Parquet; cells of a CSV with lists or objects are parsed."""
     data = b"" if path.suffix.lower() == ".parquet" else read_text(path).encode("utf-8", "surrogatepass")
-    rows = [record.cells for record in read_records(path, data, Tally(strict=True), accounted=False)]
+    rows: list[Row] = [record.cells for record in read_records(path, data, Tally(strict=True), accounted=False)]
     if path.suffix.lower() not in (".csv", ".tsv"):
         return rows
     return [{key: _parse_cell(cell) for key, cell in row.items() if cell} for row in rows]
@@ -191,36 +205,7 @@ def _parse_cell(text: str) -> Any:
     return text
 
 
-ACCOUNT = "recheck.json"  # the file in a run's folder with the other tool's scores and the unmatched rows
-_MAX_LISTED = 5  # most unmatched rows that the terminal shows; the file lists all
-_ZSTANDARD = 93  # the method's number in the ZIP format; `zipfile` reads it from Python 3.14 on
 _MAX_MEMBER_BYTES = 256 << 20  # most bytes of a sample in Inspect's archive
-
-
-class Recheck(Predictions):
-    """A target that returns the replies of another tool's finished run; a question without a row fails."""
-
-    kind = "recheck"
-    prompts = True
-
-    def _read(self) -> Sequence[Row]:
-        self._tool, rows = read_finished_run(self._path)
-        return rows
-
-    def write_account(self, folder: Path, datasets: Sequence[Dataset]) -> None:
-        """Write the means of the other tool's scores, over its rows and over all questions, and the unmatched rows."""
-        matched = Counter(number for dataset in datasets for number in self.match(dataset).values())
-        questions = sum(len(dataset.cases) for dataset in datasets)
-        reported = []
-        for name, _ in Counter(name for row in self._rows for name in row["scores"]).most_common():
-            marks = [row["scores"][name] for row in self._rows if name in row["scores"]]
-            credited = sum(self._rows[number]["scores"].get(name, 0.0) * count for number, count in matched.items())
-            mean = math.fsum(marks) / len(marks)
-            reported.append({"name": name, "mean": mean, "rows": len(marks), "over_all": credited / questions})
-        unmatched = [row["question"] for number, row in enumerate(self._rows) if number not in matched]
-        account = {"tool": self._tool, "file": self._path.name, "rows": len(self._rows), "questions": questions}
-        account |= {"matched": matched.total(), "reported": reported, "unmatched": unmatched}
-        write_json(folder / ACCOUNT, account)
 
 
 def describe_account(folder: Path) -> list[str]:
@@ -237,8 +222,8 @@ def describe_account(folder: Path) -> list[str]:
         lines.append(f"{tool} reported {mean}{absent}; on all {questions:,}: {reported['over_all']:.2f}")
         absent = ""
     if unmatched:
-        listed = "; ".join(f"“{question:.60}”" for question in unmatched[:_MAX_LISTED])
-        omitted = f" and {len(unmatched) - _MAX_LISTED:,} more in {ACCOUNT}" if len(unmatched) > _MAX_LISTED else ""
+        listed = "; ".join(f"“{question:.60}”" for question in unmatched[:5])
+        omitted = f" and {len(unmatched) - 5:,} more in {ACCOUNT}" if len(unmatched) > 5 else ""
         rows = "1 row of the run matches" if len(unmatched) == 1 else f"{len(unmatched):,} rows of the run match"
         lines.append(f"{rows} no question: {listed}{omitted}")
     return lines
@@ -385,7 +370,7 @@ def _read_inspect_archive(path: Path) -> Iterator[Row]:
         for member in sorted(members, key=lambda member: member.filename):
             if member.file_size > _MAX_MEMBER_BYTES:
                 raise ValueError(f"{member.filename} has {member.file_size >> 20} MiB, more than the limit")
-            if member.compress_type != _ZSTANDARD:
+            if member.compress_type != 93:  # Zstandard, which `zipfile` reads from Python 3.14 on
                 yield json.loads(archive.read(member))
                 continue
             file.seek(member.header_offset)
