@@ -174,8 +174,7 @@ def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Itera
 class Function:
     """A Python function under test, plain or async, in this process; an exception fails only its question.
 
-    The function gets a question, and `as_of` if it has a parameter with this name. It returns the answer as a text, as
-    an object or mapping with `answer` and `passages`, or in any form that `evaluation.replies` can read.
+    It gets a question, and `as_of` if it has this parameter; it returns a text, or what `evaluation.replies` can read.
     """
 
     exact = False

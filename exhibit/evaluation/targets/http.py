@@ -1,7 +1,6 @@
 """A server under test, known by its address or described by a TOML file (docs/targets.md).
 
-With only an address, the server's `openapi.json` names the field of the question; else three common bodies are tried,
-and a reply is read by known keys (`evaluation.replies`).
+With only an address, the server's `openapi.json` names the field of the question; else three common bodies are tried.
 """
 
 import json

@@ -49,6 +49,8 @@ class Predictions:
     exact = False
 
     def __init__(self, path: Path, options: TargetOptions, *, kind: str = "predictions") -> None:
+        if not path.name:
+            raise ToolkitError(f"--target {kind} needs a file: --target {kind}:FILE")
         self.name = f"{kind}:{path.name}"
         self._path, self._options = path, options
         # the tool that made a finished run; its questions may be prompts that contain the question of the bundle
