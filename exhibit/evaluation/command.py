@@ -24,7 +24,7 @@ from exhibit.evaluation.outcomes import LABELS, describe_result
 from exhibit.evaluation.runs import RunResults, make_summary_json
 from exhibit.evaluation.settings import Settings, list_settings, parse_set, parse_settings, read_config_file
 from exhibit.evaluation.targets import list_targets
-from exhibit.evaluation.targets.recheck import describe_account, make_bundle
+from exhibit.evaluation.targets.predictions import describe_account, make_bundle
 from exhibit.rag.config import DEFAULT, PLUGINS, list_presets
 from exhibit.runtime import command
 from exhibit.runtime.plugins import list_plugins
@@ -141,7 +141,7 @@ def _make_parser() -> command.Parser:
     how: dict[str, Any] = {"argument_default": argparse.SUPPRESS, "allow_abbrev": False}
     parser = command.build_parser("exhibit evaluate", __doc__, usage="%(prog)s BUNDLE … [flags]", **how)
     # available only in Python
-    targets = ", ".join(name.replace("_", "-") for name in list_targets() if name != "function")
+    targets = ", ".join(name.replace("_", "-") for name in list_targets())
     add = parser.add_argument_group("questions").add_argument
     add("bundles", nargs="*", metavar="BUNDLE", help="the bundles: folders, hf://OWNER/NAME@REVISION, s3://, gs://")
     add("--dataset-paths", nargs="+", metavar="BUNDLE", help=argparse.SUPPRESS)

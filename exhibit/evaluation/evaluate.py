@@ -25,7 +25,7 @@ from exhibit.evaluation.settings import Settings
 from exhibit.evaluation.stages import open_prepared_files, open_target_documents
 from exhibit.evaluation.statistics import summarise_run
 from exhibit.evaluation.targets import Target, open_target
-from exhibit.evaluation.targets.recheck import Recheck
+from exhibit.evaluation.targets.predictions import Predictions
 from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.runtime.plugins import load_plugin
@@ -208,7 +208,7 @@ class _Evaluation:
         write_evaltools(folder)
         if getattr(self.target, "add_answer", None):  # a search server that gives no answers
             write_direct_results(folder)
-        if isinstance(self.target, Recheck):
+        if isinstance(self.target, Predictions) and self.target.tool:
             self.target.write_account(folder, self.datasets)
         if isinstance(self.options.officials, Register):
             write_account(RunFolder(folder), self.options.officials, say=self._say)

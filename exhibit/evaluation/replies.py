@@ -1,13 +1,13 @@
 """Reads answers and passages from servers' replies, functions' results and rows of predictions.
 
-The JMESPaths of a system's file (`ReplyPaths`) state where the parts of a reply are; by default, the known keys below
-are used.
+By default, the parts of a reply are read by the known keys below; a system's file may name other paths.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import jmespath
@@ -19,13 +19,11 @@ from exhibit.evidence import Span
 from exhibit.law.names import split_page
 from exhibit.storage.http import Event, HttpError
 
-# ---------------------------------------------------------------- known keys
-
 ANSWERS = (
     "generated_answer", "answer", "answer.text", "answer.content", "response.response", "response", "result",
     "output_text", "choices[0].message.content", "choices[0].delta.content", "message.content", "answers[0].data",
     "answers[0].answer", "replies[0].content[0].text", "replies[0].content", "replies[0].text", "replies[0]", "output",
-    "reply", "final_answer", "text",
+    "reply", "final_answer", "text", "@",
 )  # fmt: skip
 PASSAGES = (
     "source_nodes", "generated_contexts", "source_documents", "citations.results",
@@ -34,11 +32,9 @@ PASSAGES = (
     "retrieved_chunks", "retrieved_docs", "retrieved_documents", "documents", "answers[0].documents", "hits", "chunks",
     "results", "evidence", "citations", "references", "matches", "source_chunks", "supporting_passages", "retrieved",
 )  # fmt: skip
-"""The JMESPaths at which systems return the answer and the passages; the first path with a value counts."""
-EXPECTED = ("truth", "ground_truth", "reference", "expected_answer")
-"""Fields with the expected answer, which are never read as a reply."""
+"""The JMESPaths at which systems return the answer and the passages, never those of the expected answer."""
 NAMES: dict[str, tuple[str, ...]] = {
-    # fields of a row in a file of predictions
+    # a row of predictions
     "question": ("question", "query", "user_input", "input"),
     "id": ("id", "query_id", "question_id"),
     # fields of a reply: the parts with its metadata, and the metadata
@@ -67,12 +63,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "start": ("start", "start_char_idx", "start_index", "start_char", "char_start"),
     "end": ("end", "end_char_idx", "end_index", "end_char", "char_end"),
 }  # fmt: skip
-STAGE_LISTS = ("retrieved", "reranked", "context")
-"""The fields of a reply that list the passages before the reranker, after it, and in the context."""
-
+STAGE_LISTS = ("retrieved", "reranked", "context")  # passages before the reranker, after it, and in the context
 KNOWN = ReplyPaths()  # every part is read by known keys
-_REPLY_KEYS = {"answer", "message", "choices", "source_nodes"}
-"""A mapping with one of these keys is the reply itself, not a wrapper of the reply."""
+_REPLY_KEYS = {"answer", "message", "choices", "source_nodes"}  # a mapping with one of these keys is no wrapper
 
 
 def unwrap(reply: Any, depth: int = 4) -> Any:
@@ -86,23 +79,17 @@ def unwrap(reply: Any, depth: int = 4) -> Any:
         if depth and isinstance(inner, Mapping) and not _REPLY_KEYS & reply.keys():
             return unwrap(inner, depth - 1)
     if "generated_answer" in reply:  # NVIDIA's results: their `answer` and `contexts` are the expected answer and gold
-        return {**reply, "answer": None, "contexts": None, "generated_contexts": _list_nvidia_passages(reply)}
+        texts, names = reply.get("generated_contexts"), reply.get("retrieved_docs")
+        if isinstance(texts, list) and isinstance(names, list) and len(texts) == len(names):
+            # a.pdf_3: page 3
+            parts = (re.fullmatch(r"(.+?)(?:_(\d+))?", str(name)) or ("", "", None) for name in names)
+            pairs = zip(parts, texts, strict=True)
+            texts = [{"filename": part[1], "page_number": part[2], "text": text} for part, text in pairs]
+        return {**reply, "answer": None, "contexts": None, "generated_contexts": texts}
     inside = [part for part in reply.values() if isinstance(part, Mapping)]
     if any({"replies", "answers", "documents"} & part.keys() for part in inside):
         return {**reply, **{key: value for part in inside for key, value in part.items()}}
     return reply
-
-
-def _list_nvidia_passages(row: Mapping[str, Any]) -> Any:
-    """Return the passages of NVIDIA's results, which have texts and names in two lists; `a.pdf_3` is page 3."""
-    texts, names = row.get("generated_contexts"), row.get("retrieved_docs")
-    if not isinstance(texts, list) or not isinstance(names, list) or len(texts) != len(names):
-        return texts
-    parts = (re.fullmatch(r"(.+?)(?:_(\d+))?", str(name)) or ("", "", None) for name in names)
-    return [{"filename": p[1], "page_number": p[2], "text": text} for p, text in zip(parts, texts, strict=True)]
-
-
-# ---------------------------------------------------------------- values
 
 
 def search(path: str, fields: Any) -> Any:
@@ -131,10 +118,9 @@ def _holds_any(value: Any, depth: int = 4) -> bool:
     return bool(value)
 
 
-def first_of(fields: Mapping[str, Any], name: str, kind: type | tuple[type, ...] = object) -> Any:
-    """Return the first value of type `kind` in a field whose name is a known spelling of `name`."""
-    values = (fields[key] for key in NAMES[name] if fields.get(key) is not None)
-    return next((value for value in values if isinstance(value, kind)), None)
+def first_of(fields: Mapping[str, Any], name: str) -> Any:
+    """Return the first value in a field whose name is a known spelling of `name`."""
+    return next((fields[key] for key in NAMES[name] if fields.get(key) not in (None, "")), None)
 
 
 def describe(value: Any, *, depth: int = 4) -> str:
@@ -162,14 +148,12 @@ def read_number(value: Any) -> float | None:
 
 
 def _read_count(value: Any) -> int | None:
-    """Return a non-negative integer, given as a number or as digits; None for anything else."""
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
-        value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """Return a non-negative integer, given as a number or as text; None for anything else."""
+    number = read_number(value)
+    return int(number) if number is not None and number >= 0 and number.is_integer() else None
 
 
 def _find_number(reply: Any, name: str, depth: int = 4) -> float | None:
-    """Return the first number under a known name, in a reply or in its metadata."""
     if not depth or not isinstance(reply, Mapping):
         return None
     parts = [*map(reply.get, NAMES["report"]), *(find_list(("replies[:1]", "choices[:1]"), reply) or ())]
@@ -178,24 +162,18 @@ def _find_number(reply: Any, name: str, depth: int = 4) -> float | None:
     return next((number for number in (*numbers, *inner) if number is not None), None)
 
 
-def _read_usage(reply: Any) -> dict[str, float]:
-    numbers = {name: _find_number(reply, name) for name in ("tokens_in", "tokens_out", "cost")}
-    return {name: number for name, number in numbers.items() if number and number > 0}
-
-
-# ---------------------------------------------------------------- passages
-
 _MAX_NAME_CHARS = 255  # the limit of file systems
 _PAGE = re.compile(r"#page=(\d{1,9})$")
 
 FileNamer = Callable[[str], str | None]  # returns the corpus file that a name refers to; None if there is none
+PassageReader = Callable[[Any], tuple[Passage, ...]]
 
 
 class ReplyError(HttpError):
     """A reply, or a part of it, is missing or has an unexpected form."""
 
 
-def read_passages(given: Any, *, names: FileNamer, pages_from: int = 1) -> tuple[Passage, ...]:
+def read_passages(given: Any, *, names: FileNamer, paths: ReplyPaths = KNOWN) -> tuple[Passage, ...]:
     """Return passages in order; raise ReplyError if the value is not a list of passages."""
     if given is None:
         return ()
@@ -204,29 +182,31 @@ def read_passages(given: Any, *, names: FileNamer, pages_from: int = 1) -> tuple
     elif isinstance(given, Mapping):
         # both {"text": […]} and {"part-36.pdf": "…"} occur
         texts = find_list(("text", "passages", "documents"), given)
-        if not isinstance(texts, list) and all(isinstance(value, Mapping) for value in given.values()):
-            texts = list(given.values())  # {"3": {…}, "7": {…}}: passages by number
         named = [{"filename": key, "text": value} for key, value in given.items()]
         given = texts if isinstance(texts, list) else named
     if not isinstance(given, list):
         raise ReplyError(f"passages are {type(given).__name__}, not a list")
-    return tuple(_make_passage(item, names, pages_from) for item in given)
+    return tuple(_make_passage(item, names, paths) for item in given)
 
 
-def _make_passage(given: Any, names: FileNamer, pages_from: int) -> Passage:
+def _make_passage(given: Any, names: FileNamer, paths: ReplyPaths) -> Passage:
     if isinstance(given, str):
         return _parse_string(given, names)
     if not isinstance(given, Mapping):
         raise ReplyError(f"a passage is {type(given).__name__}, not a string or an object")
-    fields = _flatten(given)
+    own = {name: value for name, path in paths.fields.items() if (value := search(path, given)) is not None}
+    fields = _flatten({**given, **own})
     named = [fields[key] for key in NAMES["file"] if isinstance(fields.get(key), str) and fields[key].strip()]
     stated, known = next(((name, file) for name in named if (file := names(name))), (named[0] if named else "", None))
-    page = _read_page(fields, named, pages_from)
+    page = _read_page(fields, named, paths.pages_from)
+    listed, ends = fields.get("span"), [first_of(fields, "start"), first_of(fields, "end")]
+    ends = listed if isinstance(listed, list) else ends
+    whole = list(map(type, ends)) == [int, int] and 0 <= ends[0] < ends[1]
     return Passage(
-        text=first_of(fields, "text", str) or "",
+        text=find_text(NAMES["text"], fields) or "",
         filename=known or stated or None,
         told_filename=stated,
-        span=_read_span(fields) if known else None,
+        span=Span(*ends) if known and whole else None,
         score=read_number(first_of(fields, "score")),
         page=page,
         told_page=page,
@@ -257,14 +237,6 @@ def _parse_string(given: str, names: FileNamer) -> Passage:
     return Passage(given)
 
 
-def _read_span(fields: Mapping[str, Any]) -> Span | None:
-    ends = fields.get("span")
-    if not isinstance(ends, list):
-        ends = [first_of(fields, "start"), first_of(fields, "end")]
-    whole = len(ends) == 2 and all(isinstance(end, int) and not isinstance(end, bool) for end in ends)
-    return Span(*ends) if whole and 0 <= ends[0] < ends[1] else None
-
-
 def _read_page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> int | None:
     # LangChain's loaders count `page` from 0; a label is the number printed on the page
     first = 0 if "page_content" in fields else pages_from
@@ -274,17 +246,11 @@ def _read_page(fields: Mapping[str, Any], named: list[str], pages_from: int) -> 
         if number is not None:
             number += 1 - first if key == "page" else 0
             return number if number > 0 else None
-    match = next((match for name in named if (match := _PAGE.search(name))), None)
-    return int(match[1]) if match else None
-
-
-# ---------------------------------------------------------------- a whole reply
+    return next((int(match[1]) for name in named if (match := _PAGE.search(name))), None)
 
 
 @dataclass
 class Parts:
-    """The recognised parts of a reply."""
-
     raw: Any = None  # the reply as JSON; for a stream, its first event
     answer: str | None = None
     passages: Any = None  # the passages in the system's own form; None if there are none
@@ -297,73 +263,56 @@ class Parts:
 
 def find_parts(reply: Any, paths: ReplyPaths = KNOWN) -> Parts:
     fields = unwrap(reply)
-    answer = find_text(ANSWERS, fields) if paths.answer is None else find_text(paths.answer, reply)
-    if isinstance(reply, str) and paths.answer is None:
-        answer = reply if reply.strip() else None
-    source = fields if paths.passages is None else reply
-    passages = find_list(PASSAGES if paths.passages is None else paths.passages, source)
+    answers, inside = (ANSWERS, fields) if paths.answer is None else (paths.answer, reply)
+    listed, source = (PASSAGES, fields) if paths.passages is None else (paths.passages, reply)
+    answer, passages = find_text(answers, inside), find_list(listed, source)
     if paths.passages is None and isinstance(passages, str) and passages == answer:
         passages = None
     stages = {}
     for name in STAGE_LISTS:
         value = find_list(getattr(paths, name) or (name,), source)
-        # servers repeat empty lists that they never fill
         if isinstance(value, list) and value and value is not passages:
-            stages[name] = _rename(value, paths)
-    numbers = {name: read_number(search(path, reply)) for name, path in paths.usage.items()}
-    usage = {name: number for name, number in numbers.items() if number} or _read_usage(fields) or _read_usage(reply)
+            stages[name] = value
+    usage = {}
+    for name in ("tokens_in", "tokens_out", "cost"):
+        stated = read_number(search(paths.usage[name], reply)) if name in paths.usage else None
+        number = stated or _find_number(fields, name) or _find_number(reply, name)
+        if number and number > 0:
+            usage[name] = number
     confidence = _find_number(fields, "confidence")
     confidence = confidence if confidence is not None and 0 <= confidence <= 1 else None
-    named, inside = (ANSWERS, fields) if paths.answer is None else (paths.answer, reply)
-    blank = "" if answer else next(filter(None, (_find_blank(path, inside) for path in named)), "")
-    return Parts(reply, answer, _rename(passages, paths), blank, stages, usage, confidence)
+    blank = "" if answer else next(filter(None, (_find_blank(path, inside) for path in answers)), "")
+    return Parts(reply, answer, passages, blank, stages, usage, confidence)
 
 
 def _find_blank(path: str, fields: Any) -> str:
     """Return `null` if the field at a path is null, `empty` if its text is blank, and an empty text otherwise."""
     parent, _, key = path.rpartition(".")
-    inside = search(parent, fields) if parent else fields
+    inside = search(parent or "@", fields)
     if not isinstance(inside, Mapping) or key not in inside:
         return ""
     value = inside[key]
     return "null" if value is None else "empty" if isinstance(value, str) and not value.strip() else ""
 
 
-def _rename(items: Any, paths: ReplyPaths) -> Any:
-    if not isinstance(items, list) or not paths.fields:
-        return items
-    renamed = []
-    for item in items:
-        named = {name: search(path, item) for name, path in paths.fields.items()}
-        known = {name: value for name, value in named.items() if value is not None}
-        renamed.append({**item, **known} if isinstance(item, Mapping) else item)
-    return renamed
-
-
-def make_reply(parts: Parts, *, names: FileNamer, pages_from: int = 1) -> Reply:
-    passages = read_passages(parts.passages, names=names, pages_from=pages_from)
-    before = parts.stages.get("retrieved")
+def make_reply(parts: Parts, *, names: FileNamer, paths: ReplyPaths = KNOWN) -> Reply:
+    read = partial(read_passages, names=names, paths=paths)
+    passages, before = read(parts.passages), parts.stages.get("retrieved")
     return Reply(
         parts.answer,
         passages,
-        retrieved=None if before is None else read_passages(before, names=names, pages_from=pages_from),
-        reranked=_number_passages(parts.stages.get("reranked"), passages, names),
-        context=_number_passages(parts.stages.get("context"), passages, names),
+        retrieved=None if before is None else read(before),
+        reranked=_number_passages(parts.stages.get("reranked"), passages, read),
+        context=_number_passages(parts.stages.get("context"), passages, read),
         usage=parts.usage,
         confidence=parts.confidence,
     )
 
 
-def _number_passages(given: Any, passages: Sequence[Passage], names: FileNamer) -> tuple[int, ...] | None:
-    """Return the numbers, from 1, of the passages to which a list refers by number or by text."""
-    if given is None:
-        return None
+def _number_passages(given: Any, passages: Sequence[Passage], read: PassageReader) -> tuple[int, ...] | None:
     numbers = {passage.text.strip(): number for number, passage in reversed(list(enumerate(passages, 1)))}
     try:
-        listed = [
-            item if type(item) is int else numbers.get(read_passages([item], names=names)[0].text.strip(), 0)
-            for item in given
-        ]
+        listed = [item if type(item) is int else numbers.get(read([item])[0].text.strip(), 0) for item in given or ()]
     except ReplyError:
         return None
     return tuple(number for number in listed if 1 <= number <= len(passages)) or None
@@ -385,15 +334,15 @@ def read_reply(row: Mapping[str, Any], names: FileNamer) -> Reply:
             return Reply(error="neither an answer nor passages")
         reply = replace(reply, answer="")
     seconds = read_number(fields.get("seconds", fields.get("latency")))
-    seconds = None if seconds is None or seconds < 0 else seconds
-    return replace(reply, selected=_read_count(fields.get("selected")), seconds=seconds)
+    valid = seconds is not None and seconds >= 0
+    return replace(reply, selected=_read_count(fields.get("selected")), seconds=seconds if valid else None)
 
 
 _PIECES = ("delta.content", "delta.text", "delta", *ANSWERS, "token", "content", "data")
-"""The paths at which a stream's event may have a piece of the answer."""
-_ANSWER_EVENTS = frozenset(
-    {"", "answer", "chunk", "completion", "content", "data", "delta", "message", "response", "stream", "text", "token"}
-)  # the words in the names of events with a piece of the answer; other events have a status, steps or sources
+# words in the names of events with a piece of the answer; other events have a status, steps or sources
+_ANSWER_EVENTS = {
+    "", "answer", "chunk", "completion", "content", "data", "delta", "message", "response", "stream", "text", "token",
+}  # fmt: skip
 
 
 def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any, str], None]) -> Parts:
@@ -408,9 +357,8 @@ def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any
         check(event, name)
         joined.raw = event if joined.raw is None else joined.raw
         values = (search(path, event) for path in answers)
-        piece = event if isinstance(event, str) else next((v for v in values if isinstance(v, str) and v), None)
-        fields = event if isinstance(event, Mapping) else {}
-        kind = name if name and name != "message" else first_of(fields, "event", str) or name
+        piece = next((value for value in values if isinstance(value, str) and value), None)
+        kind = name if name and name != "message" else find_text(NAMES["event"], event) or name
         if piece and _ANSWER_EVENTS.intersection(re.split(r"[\W_]", kind.casefold())):
             pieces.append(piece)
         parts = find_parts(event, paths)
@@ -429,11 +377,8 @@ def join_events(events: Iterable[Event], paths: ReplyPaths, check: Callable[[Any
 
 
 def describe_parts(reply: Any) -> str:
-    """Describe which fields of a reply are read as the answer and the passages, and which are ignored."""
+    """Describe which fields of a reply are read as the answer and the passages."""
     fields = unwrap(reply)
     answer = next((path for path in ANSWERS if find_text([path], fields)), None)
     passages = next((path for path in PASSAGES if find_list([path], fields)), None)
-    names = (*EXPECTED, *(("answer", "contexts") if answer == "generated_answer" else ()))
-    expected = [name for name in names if isinstance(fields, Mapping) and name in fields]
-    note = f"; {', '.join(expected)} has the expected answer and is not read" if expected else ""
-    return f"{f'the answer is {answer}' if answer else 'no answer'}, the passages are {passages or 'not given'}{note}"
+    return f"{f'the answer is {answer}' if answer else 'no answer'}, the passages are {passages or 'not given'}"

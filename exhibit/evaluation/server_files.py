@@ -1,25 +1,21 @@
-"""The TOML file that describes a server under test, the server's settings, and its requests (docs/targets.md).
-
-`targets/*.toml` describe known servers. With `--target http` there is no file: the settings have the request and the
-paths. Without a request, the server's `openapi.json` describes the body.
-"""
+"""The TOML file that describes a server under test (docs/targets.md), the server's settings, and its requests."""
 
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import jmespath
-from jmespath.exceptions import JMESPathError, JMESPathTypeError
+from jmespath.exceptions import JMESPathError
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model
 
 from exhibit.runtime.secrets import HIDDEN, is_secret_name
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml, read_regular, read_text
+from exhibit.schemas.parsing import format_faults, parse_pair, parse_toml, read_text
 from exhibit.storage.http import strip_address
 
 _FOLDER = Path(__file__).with_name("targets")
@@ -33,10 +29,9 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """Return a template with its placeholders replaced by values.
+    """Return a template with its placeholders replaced; a text that is only a placeholder becomes the value itself.
 
-    A text that is only a placeholder becomes the value itself, of any type; a field with the value None or {} is
-    omitted. The fields of an object under the key `...` are merged.
+    A field with the value None or {} is omitted. The fields of an object under the key `...` are merged.
     """
     if isinstance(template, str):
         whole = _PLACEHOLDER.fullmatch(template)
@@ -68,12 +63,8 @@ def _format_value(values: Mapping[str, Any], match: re.Match[str]) -> str:
 
 
 def _check_path(path: str) -> str:
-    """Return a JMESPath unchanged; raise ValueError if it is invalid or nested too deeply."""
     try:
-        if path:
-            jmespath.compile(path).search({})
-    except JMESPathTypeError:  # valid: a function in the path does not accept null
-        pass
+        jmespath.compile(path or "@")
     except (JMESPathError, RecursionError) as error:
         raise ValueError(f"{path!r:.200} is not JMESPath: {str(error).partition(', for expression')[0]}") from error
     return path
@@ -82,22 +73,13 @@ def _check_path(path: str) -> str:
 JmesPath = Annotated[str, AfterValidator(_check_path)]
 Paths = Annotated[tuple[JmesPath, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
 """The first path with a value counts; an empty path means that there is no such value."""
-UrlPath = Annotated[str, Field(pattern=r"^(/|\?|$)")]
-"""The path after the server's address; the leading slash prevents a change of the host."""
+UrlPath = Annotated[str, Field(pattern=r"^(/|\?|$)")]  # the leading slash prevents a change of the host
 
 
 class TargetSetting(BaseModel, extra="forbid", frozen=True):
     default: Any = ""
     help: str = ""
     required: bool = False
-
-
-class Ask(BaseModel, extra="forbid", frozen=True):
-    """The request that asks a question; `{question}` and the settings are filled in."""
-
-    method: str = "POST"
-    path: UrlPath = ""
-    body: Any = None
 
 
 class ReplyPaths(BaseModel, extra="forbid", frozen=True):
@@ -109,8 +91,7 @@ class ReplyPaths(BaseModel, extra="forbid", frozen=True):
     retrieved: Paths = ()
     reranked: Paths = ()
     context: Paths = ()
-    fields: dict[str, JmesPath] = {}
-    """The paths of a passage's fields (`text`, `filename`, `page`, `score` …) that have unusual names."""
+    fields: dict[str, JmesPath] = {}  # a passage's `text`, `filename`, `page`, `score` … under unusual names
     usage: dict[str, JmesPath] = {}
     pages_from: int = 1
     selected: bool = False  # whether the answer was made from exactly the passages of the reply
@@ -119,10 +100,10 @@ class ReplyPaths(BaseModel, extra="forbid", frozen=True):
 
 
 class Step(BaseModel, extra="forbid", frozen=True):
-    """A request that uploads, lists or deletes documents."""
+    """A request that asks a question, or that uploads, lists or deletes documents; settings are filled in."""
 
-    path: UrlPath
-    method: str = "GET"
+    path: UrlPath = ""
+    method: str = ""  # if empty: GET for a request without a body, else POST; questions are posted
     body: Any = None
     file: str = ""  # the form field for the file
     form: dict[str, Any] = {}
@@ -139,8 +120,7 @@ class DocumentInterface(BaseModel, extra="forbid", frozen=True):
     create: Step | None = None
     list: Step | None = None
     add: Step
-    delete_each: Step | None = None
-    delete: Step | None = None
+    delete: Step | None = None  # deletes the collection, or one file if it has `{name}`
 
 
 def _check_variable(name: str) -> str:
@@ -151,16 +131,17 @@ def _check_variable(name: str) -> str:
 
 class System(BaseModel, extra="forbid", frozen=True):
     url: str = ""
-    key: Annotated[str, AfterValidator(_check_variable)] = ""
-    """The environment variable with the server's key, unless `target_key` names another variable."""
+    key: Annotated[str, AfterValidator(_check_variable)] = ""  # the variable with the key; `target_key` overrides it
     key_header: str = "Authorization: Bearer {key}"
     settings: dict[str, TargetSetting] = {}
-    ask: Ask = Ask()
+    ask: Step = Step()
     reply: ReplyPaths = ReplyPaths()
     ingest: DocumentInterface | None = None
 
 
 def read_system(wanted: str) -> System:
+    if wanted == "http":
+        return System()
     path = _FOLDER / f"{wanted}.toml" if wanted in list_systems() else Path(wanted)
     try:
         return System.model_validate(parse_toml(read_text(path), where=path))
@@ -168,23 +149,13 @@ def read_system(wanted: str) -> System:
         raise ToolkitError(f"{path}: {format_faults(error, most=5)}") from error
 
 
-# ---------------------------------------------------------------- the settings
-
-
-def read_template(value: Any) -> Any:
-    """Return a JSON template for a request, parsed from JSON or from the JSON file that `value` names."""
+def _read_template(value: Any) -> Any:
     if not isinstance(value, str) or value.strip() in ("", "{question}"):
         return value
-    text = value
-    if not value.lstrip().startswith(("{", "[")):
-        try:
-            text = read_regular(Path(value)).decode("utf-8")
-        except OSError as error:
-            raise ValueError(f"{value}: cannot be read: {error.strerror}; give JSON, or a JSON file's name") from error
     try:
-        return json.loads(text)
+        return json.loads(value)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"the value, or the file that it names, is not valid JSON: {error}; correct it") from error
+        raise ValueError(f"the value is not valid JSON: {error}; correct it") from error
 
 
 def _parse_pairs(value: Any) -> Any:
@@ -200,15 +171,10 @@ class ServerSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docst
     """VARIABLE of the environment that holds the server's API key"""
     header: Annotated[dict[str, str], BeforeValidator(_parse_pairs)] = {}
     """NAME=VARIABLE: an HTTP header with its value from the environment"""
-    parameters: Annotated[dict[str, Any], BeforeValidator(read_template)] = {}
+    parameters: Annotated[dict[str, Any], BeforeValidator(_read_template)] = {}
     """JSON for the system's own settings, sent with every question"""
-
-
-class HttpSettings(ServerSettings, frozen=True):
-    """The settings of a server without a TOML file."""
-
-    request: Annotated[Any, BeforeValidator(read_template)] = ""
-    """the request body, as JSON or a JSON file, with {question}, {as_of}, {parameters}"""
+    request: Annotated[Any, BeforeValidator(_read_template)] = ""
+    """the request body as JSON, with {question}, {as_of}, {parameters}"""
     response_answer_jmespath: JmesPath | None = None
     """the JMESPath of the answer; '' = no answer"""
     response_context_jmespath: JmesPath | None = None
@@ -216,78 +182,61 @@ class HttpSettings(ServerSettings, frozen=True):
 
 
 def settings_of(wanted: str) -> type[ServerSettings]:
-    if wanted == "http":
-        return HttpSettings
+    """Return the model of a target's settings: those of every server, and those that its file defines."""
     fields: dict[str, Any] = {
-        name: (type(setting.default), Field(setting.default, description=setting.help))
+        name: (type(setting.default), Field(... if setting.required else setting.default, description=setting.help))
         for name, setting in read_system(wanted).settings.items()
     }
     return create_model(f"{Path(wanted).stem.title()}Settings", __base__=ServerSettings, **fields)
 
 
 def describe_system(wanted: str, settings: ServerSettings) -> System:
-    """Return the description of a server with these settings; raise an error if a required setting is missing."""
-    if isinstance(settings, HttpSettings):
-        paths = {"answer": settings.response_answer_jmespath, "passages": settings.response_context_jmespath}
-        given = {part: path for part, path in paths.items() if path is not None}
-        return System(ask=Ask(body=settings.request or None), reply=ReplyPaths.model_validate(given))
+    """Return the description of a server; the request and the paths of the settings replace those of its file."""
     system = read_system(wanted)
-    for key, declared in system.settings.items():
-        if declared.required and not getattr(settings, key):
-            raise ToolkitError(f"--target {Path(wanted).stem} needs --set target_{key}=VALUE: {declared.help}")
-    return system
+    paths = {"answer": settings.response_answer_jmespath, "passages": settings.response_context_jmespath}
+    given = {part: (path,) for part, path in paths.items() if path is not None}
+    ask = system.ask.model_copy(update={"body": settings.request} if settings.request else {})
+    return system.model_copy(update={"ask": ask, "reply": system.reply.model_copy(update=given)})
 
-
-# ---------------------------------------------------------------- the body that a server wants
 
 MESSAGES = [{"role": "user", "content": "{question}"}]
 _QUESTION_FIELDS = (
     "question", "query", "message", "q", "prompt", "input", "user_input", "user_query", "text", "search", "content",
 )  # fmt: skip
-# a description may refer to itself
-_MAX_REFERENCES = 8  # most references that are followed for one field
 _MAX_DEPTH = 4  # levels of nested objects that are searched for the question
 
 
 def make_body(openapi: Any, path: str) -> Any:
     """Return the request template that an OpenAPI description defines for a path; None if it has no question field."""
     steps = ("paths", path, "post", "requestBody", "content", "application/json", "schema")
-    schema = jmespath.search(".".join(map(json.dumps, steps)), openapi)
-    template = _make_template(schema, openapi) if schema else None
+    template = _make_template(jmespath.search(".".join(map(json.dumps, steps)), openapi), openapi)
     return template if isinstance(template, Mapping) else None
 
 
-def _make_template(schema: Any, root: Mapping[str, Any], depth: int = _MAX_DEPTH) -> Any:
+def _make_template(schema: Any, root: Any, depth: int = _MAX_DEPTH) -> Any:
     schema = _resolve(schema, root)
     fields = schema.get("properties")
     if not isinstance(fields, Mapping) or not depth:
-        return "{question}" if _find_type(schema) == "string" else None
+        return "{question}" if schema["type"] == "string" else None
     inner = {name: _resolve(field, root) for name, field in fields.items()}
-    needed = schema.get("required")
-    required = {name: _choose_value(inner[name]) for name in inner if isinstance(needed, list) and name in needed}
     questions = ((name, _make_template(inner.get(name), root, depth - 1)) for name in _QUESTION_FIELDS)
-    chat = [("messages", MESSAGES)] if _find_type(inner.get("messages")) == "array" else []
+    chat = [("messages", MESSAGES)] if "messages" in inner and inner["messages"]["type"] == "array" else []
     name, body = next((pair for pair in chain(questions, chat) if pair[1] is not None), ("", None))
-    template = {**required, name: body}
+    needed = schema.get("required")
+    required = [key for key in inner if isinstance(needed, list) and key in needed]
+    template = {**{key: _choose_value(inner[key]) for key in required}, name: body}
     return None if None in template.values() else template
 
 
 def _choose_value(schema: Mapping[str, Any]) -> Any:
-    """Return a value for a required field: its default, constant, first listed value, example, or an empty value."""
     stated = jmespath.search("not_null(default, const, enum[0], examples[0], example)", schema)
     empty: dict[str, Any] = {"array": [], "object": {}, "boolean": False}
-    return empty.get(_find_type(schema)) if stated is None else stated
+    return empty.get(schema["type"]) if stated is None else stated
 
 
-def _find_type(schema: Any) -> str:
-    """Return a schema's type: of several types, the first that is not null; empty if it has none."""
-    kind = jmespath.search("not_null(type[?@!='null'] | [0], type)", schema)
-    return kind if isinstance(kind, str) else ""
-
-
-def _resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema with its references resolved; of alternatives, the first that is not null."""
-    for _ in range(_MAX_REFERENCES):
+def _resolve(schema: Any, root: Any) -> dict[str, Any]:
+    """Return a schema with its references resolved; of alternatives and of types, the first that is not null."""
+    for _ in range(8):  # a description may refer to itself
         reference = jmespath.search('"$ref"', schema)
         chosen = jmespath.search("not_null(anyOf, oneOf, allOf)[?type!='null'] | [0]", schema)
         if isinstance(reference, str):
@@ -297,48 +246,38 @@ def _resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
             schema = chosen
         else:
             break
-    return schema if isinstance(schema, Mapping) else {}
+    kind = jmespath.search("not_null(type[?@!='null'] | [0], type)", schema)
+    return {**(schema if isinstance(schema, Mapping) else {}), "type": kind if isinstance(kind, str) else ""}
 
 
 def read_headers(system: System, settings: ServerSettings) -> dict[str, str]:
-    """Return the HTTP headers with their values from environment variables, including the server's key."""
-    headers = _read_variables(settings.header)
-    if key_variable := settings.key or system.key:
+    headers = {name: _read_variable(variable) for name, variable in settings.header.items()}
+    if variable := settings.key or system.key:
         name, _, form = system.key_header.partition(":")
-        headers = {name: form.strip().format(key=_read_variables({name: key_variable})[name]), **headers}
+        headers = {name: form.strip().format(key=_read_variable(variable)), **headers}
     return headers
 
 
-def _read_variables(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of environment variables; an error names variables, never their values."""
-    values = {name: os.environ.get(variable, "") for name, variable in variables.items()}
-    for name, value in values.items():
-        if not value:
-            raise ToolkitError(f"target_header: the environment has no variable {variables[name]}; set it")
-        if not (value.isprintable() and value.isascii()):
-            raise ToolkitError(f"target_header: {variables[name]} must have only printable ASCII characters")
-    return values
+def _read_variable(variable: str) -> str:
+    """Return the value of an environment variable; an error never shows the value."""
+    value = os.environ.get(variable, "")
+    if not value:
+        raise ToolkitError(f"target_header: the environment has no variable {variable}; set it")
+    if not (value.isprintable() and value.isascii()):
+        raise ToolkitError(f"target_header: {variable} must have only printable ASCII characters")
+    return value
 
 
-def list_secrets(value: Any, name: str = "") -> Iterator[str]:
-    """Yield the values of the settings whose names mark a secret."""
+def hide_secrets(value: Any, name: str = "", hidden: list[str] | None = None) -> Any:
+    """Return settings without secrets, and addresses without password and query; add the secrets to `hidden`."""
+    hidden = [] if hidden is None else hidden
+    if name == "header":  # it is stored as the name of the variable that holds its value
+        return value
     if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from list_secrets(inner, str(key))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from list_secrets(inner, name)
-    elif isinstance(value, str) and is_secret_name(name):
-        yield value
-
-
-def hide_secrets(value: Any, name: str = "") -> Any:
-    """Return settings with their secrets hidden, and addresses without password and query."""
-    if isinstance(value, Mapping):
-        # a header is stored as the name of the variable that holds its value
-        return {key: inner if key == "header" else hide_secrets(inner, str(key)) for key, inner in value.items()}
+        return {key: hide_secrets(inner, str(key), hidden) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [hide_secrets(inner, name) for inner in value]
+        return [hide_secrets(inner, name, hidden) for inner in value]
     if isinstance(value, str) and is_secret_name(name):
+        hidden.append(value)
         return HIDDEN
     return strip_address(value) if isinstance(value, str) and re.match(r"https?://", value) else value

@@ -66,8 +66,8 @@ class Settings(Selection):
     """how many times a failing server is asked again"""
     max_failures: Annotated[float, Field(ge=0, le=1)] = 0.05
     """the share of failed questions above which the run ends with exit code 3"""
-    ingest: Literal["auto", "never", "fresh"] | None = None
-    """auto: upload the documents that the system lacks; never: upload none; fresh: delete and upload all"""
+    ingest: Literal["auto", "fresh"] | None = None
+    """auto: upload the documents that the system lacks; fresh: delete and upload all"""
     metrics: tuple[str, ...] = ()
     """the metrics, as NAME or NAME@K; none = all that apply"""
     parity: Literal["", "legalbenchrag", "seed"] = ""
@@ -143,7 +143,7 @@ class Settings(Selection):
 
     @property
     def needs_documents(self) -> bool:
-        return self.target_name == "builtin" or self.ingest in ("auto", "fresh")
+        return self.target_name == "builtin" or self.ingest is not None
 
     @property
     def limits(self) -> Limits:

@@ -12,7 +12,7 @@ from exhibit.evaluation.datasets import find_datasets, find_lone_variants
 from exhibit.evaluation.metrics import describe_metric
 from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.targets.recheck import describe_account
+from exhibit.evaluation.targets.predictions import describe_account
 from exhibit.evaluation.text_tables import read_scale
 from exhibit.runtime.command import guarded
 from exhibit.schemas.bundle import CORPUS, TRAIN

@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import evaluate_rag
-from exhibit.evaluation.targets.predictions import match_rows
-from exhibit.evaluation.targets.recheck import ACCOUNT, read_finished_run
+from exhibit.evaluation.targets.predictions import ACCOUNT, match_rows, read_finished_run
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.run_folder import RunFolder
 from tests.evaluation.metrics.build import case
@@ -203,4 +202,4 @@ def test_recheck_needs_a_bundle_or_documents(tmp_path, capsys):
 
 def test_recheck_rejects_run_of_other_bundle(tmp_path, bundle, capsys):
     assert evaluate_rag.main([str(bundle), "--recheck", str(write_ragas_csv(tmp_path))]) == 1
-    assert "no row has a question of leases" in capsys.readouterr().err
+    assert "no row answers a question of leases" in capsys.readouterr().err

@@ -1,10 +1,13 @@
 """References are looked up in public registers slowly, once, and only on request."""
 
 import json
+from threading import Lock
+from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
 
+from exhibit.converters.pages import fetch as download
 from exhibit.evaluation.metrics import Options, describe_metric
 from exhibit.evaluation.registers import Lookup, Register, find_case_path, find_instrument_path, list_provision_paths
 from exhibit.law.references import Reference, find_references
@@ -113,17 +116,27 @@ class FakeClock:
     def __init__(self) -> None:
         self.now, self.pauses = 1000.0, []
 
-    def __call__(self) -> float:
+    def monotonic(self) -> float:
         return self.now
 
-    def pause(self, seconds: float) -> None:
-        self.pauses.append(seconds)
+    def wait(self, seconds: float) -> None:
+        self.pauses += [seconds] if seconds else []
         self.now += seconds
 
+    def is_set(self) -> bool:
+        return False
 
-def register(tmp_path, registers, clock=None) -> Register:
-    clock = clock or FakeClock()
-    return Register(tmp_path / "kept", registers.url, pause=clock.pause, clock=clock)
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    clock = FakeClock()
+    monkeypatch.setattr(download, "time", clock)
+    monkeypatch.setattr(download, "threading", SimpleNamespace(Event=lambda: clock, Lock=Lock))
+    return clock
+
+
+def register(tmp_path, registers) -> Register:
+    return Register(tmp_path / "kept", registers.url)
 
 
 def find_reference(text: str) -> Reference:
@@ -191,9 +204,8 @@ def test_register_looks_up_absent_reference_again_in_next_run(tmp_path, register
     assert register(tmp_path, registers).check(reference).outcome == "found"
 
 
-def test_register_pauses_between_requests_and_sends_user_agent(tmp_path, registers):
-    clock = FakeClock()
-    register(tmp_path, registers, clock).check(find_reference("section 33 of the Limitation Act 1980"))
+def test_register_pauses_between_requests_and_sends_user_agent(tmp_path, registers, clock):
+    register(tmp_path, registers).check(find_reference("section 33 of the Limitation Act 1980"))
     # robots.txt, the title, the identifier, the section
     assert len(registers.asked) == 4 and clock.pauses == [0.5] * 3
     assert all(request.headers["User-Agent"].startswith("exhibit-rag/") for request in registers.requests)
@@ -207,20 +219,18 @@ def test_register_that_redirects_without_end_is_unreachable(tmp_path, registers,
     assert registers.asked.count("/uksc/2021/1/data.xml") == 4
 
 
-def test_register_obeys_robots_txt_disallow_and_crawl_delay(tmp_path, registers):
-    clock = FakeClock()
+def test_register_obeys_robots_txt_disallow_and_crawl_delay(tmp_path, registers, clock):
     registers.robots = "User-agent: exhibit-rag\nDisallow: /uksc\nCrawl-delay: 7\n"
-    checked = register(tmp_path, registers, clock).check(find_reference("[2021] UKSC 1"))
+    checked = register(tmp_path, registers).check(find_reference("[2021] UKSC 1"))
     assert checked.outcome == "uncovered" and "robots.txt" in checked.detail
     assert [path for path in registers.asked if "uksc" in path] == []
-    register(tmp_path, registers, clock).check(find_reference("[2024] EWCA Civ 123"))
-    assert 7 in clock.pauses
+    register(tmp_path, registers).check(find_reference("[2024] EWCA Civ 99999"))
+    assert clock.pauses[-1] == 7
 
 
-def test_lookup_waits_for_the_time_that_a_busy_register_requests(tmp_path, registers):
-    clock = FakeClock()
+def test_lookup_waits_for_the_time_that_a_busy_register_requests(tmp_path, registers, clock):
     registers.busy = 1
-    assert register(tmp_path, registers, clock).check(find_reference("[2021] UKSC 1")).outcome == "found"
+    assert register(tmp_path, registers).check(find_reference("[2021] UKSC 1")).outcome == "found"
     assert clock.pauses[-1] == pytest.approx(3, abs=0.1)
 
 
@@ -280,8 +290,7 @@ def flags(tmp_path, url: str) -> list[object]:
     return [bundle(tmp_path), "--target", f"predictions:{tmp_path / 'replies.jsonl'}", "--registers-url", url]
 
 
-def test_check_references_writes_scores_and_lookup_results(run_command, tmp_path, registers, monkeypatch):
-    monkeypatch.setattr("exhibit.evaluation.registers.DELAY_SECONDS", 0.0)
+def test_check_references_writes_scores_and_lookup_results(run_command, tmp_path, registers):
     assert run_command(*flags(tmp_path, registers.url), "--check-references") == 0
     place = tmp_path / "results" / "r" / "limits"
     rows = rows_of(place / "eval_results.jsonl")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exhibit.evaluation.targets.recheck import read_finished_run
+from exhibit.evaluation.targets.predictions import read_finished_run
 from exhibit.hub import publish
 from exhibit.hub.exports import export
 from tests.hub.conftest import connected, hub, hub_env  # noqa: F401

@@ -160,14 +160,6 @@ def test_ingest_skips_and_reports_unreadable_file(imitation, dataset, name):
             open_system_target(name, system.url, ingest="auto", retries=1).ingest(dataset)
 
 
-def test_files_that_the_system_lacks_are_listed_when_ingest_is_set_to_never(imitation, dataset):
-    with imitation("nvidia") as system:
-        system.exists, system.files = True, {"alder.txt": "read"}
-        ingestion = open_system_target("nvidia", system.url, ingest="never").ingest(dataset)
-    missing = [f"{name}: not among the system's documents" for name in ("birch.txt", "cedar.txt")]
-    assert (ingestion.files, ingestion.set_aside) == (1, missing)
-
-
 @pytest.mark.parametrize("ingest", ["auto", "fresh"])
 def test_ingest_is_rejected_for_system_without_uploads(imitation, dataset, ingest):
     with imitation("azure index") as system:

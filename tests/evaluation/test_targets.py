@@ -17,7 +17,7 @@ from exhibit.evidence import Span
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.rag.config import Config
 from exhibit.rag.ingest import Preparation
-from exhibit.schemas.errors import BundleError, LimitError, ToolkitError
+from exhibit.schemas.errors import LimitError, ToolkitError
 from tests.evaluation.loopback import SECRET, chat
 
 
@@ -64,7 +64,7 @@ def test_builtin_target_reuses_index_until_settings_or_documents_change(builtin,
     ingestion = first.ingest(dataset)
     folder = first.index_folder(dataset)
     before = (folder / "manifest.json").stat().st_mtime_ns
-    again = builtin(ingest="never").ingest(dataset)
+    again = builtin().ingest(dataset)
     assert (again.files, again.pages, again.chunks) == (ingestion.files, ingestion.pages, ingestion.chunks)
     assert again.seconds is again.pages_per_second is None and not again.set_aside
     assert (folder / "manifest.json").stat().st_mtime_ns == before
@@ -74,8 +74,6 @@ def test_builtin_target_reuses_index_until_settings_or_documents_change(builtin,
     assert builtin(embedder=Hashing(64)).index_folder(dataset) != folder
     dataset.files["birch.txt"].write_text("LEASE\n\nNow quite another document.", encoding="utf-8")
     assert builtin().index_folder(dataset) != folder
-    with pytest.raises(BundleError, match="use --ingest auto"):
-        builtin(ingest="never").ingest(dataset)
 
 
 def test_builtin_target_retries_documents_that_exceeded_a_limit(builtin, dataset, monkeypatch):
@@ -91,10 +89,9 @@ def test_builtin_target_retries_documents_that_exceeded_a_limit(builtin, dataset
         for _ in range(2):  # the index is built in the first run and opened in the second: both are too slow
             [reason] = builtin(engine="serial").ingest(dataset).set_aside
             assert reason == "birch.txt: left out, because it took more than 120 s; raise --item-timeout"
-    assert builtin(ingest="never").ingest(dataset).set_aside
     whole = builtin()
     assert not whole.ingest(dataset).set_aside and whole.text("birch.txt")
-    assert not builtin(ingest="never").ingest(dataset).set_aside
+    assert not builtin().ingest(dataset).set_aside
 
 
 def test_builtin_target_names_unreadable_document_but_not_its_folder(builtin, dataset, tmp_path):

@@ -1,32 +1,36 @@
 """Systems under test, and how questions are asked of them.
 
-A target is a server (`http`, with TOML files for known systems beside it, or `--target my-system.toml`), the built-in
-pipeline, a Python function, or a file of predictions. A module of an installed distribution is a target if it is an
-entry point of the group `exhibit.targets`. It has a function `open(argument, options) -> Target`; if it has settings,
-`SETTINGS` is their pydantic model, and the function is `open(argument, options, settings)` (docs/extending.md).
-`probe`, `ingest` and `ask` are called in this order for each dataset. The optional methods `text(filename)` and
-`chunks(filename)` return a document's text and the spans of its chunks.
+A target is a server (`http`, or a system with a TOML file), the built-in pipeline, a Python function, a file of
+predictions, or a module of another distribution (docs/extending.md). `probe`, `ingest` and `ask` are called in this
+order for each dataset. The optional methods `text(filename)` and `chunks(filename)` return a document's text and the
+spans of its chunks.
 """
 
-import queue
+import asyncio
+import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_jsonable_python
 
 from exhibit.engine import Limits
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
+from exhibit.evaluation.replies import FileNamer, describe, find_parts, read_reply
 from exhibit.evaluation.server_files import list_systems, settings_of
 from exhibit.models.llms import LLM
 from exhibit.models.protocols import Embedder
 from exhibit.rag.config import Config
 from exhibit.runtime.plugins import list_plugins, load_plugin
+from exhibit.runtime.secrets import scrub
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import format_faults
 from exhibit.schemas.run import Ingestion as Ingestion
@@ -45,11 +49,10 @@ class TargetOptions:
     engine: str = "local"
     jobs: int | None = None
     limits: Limits = field(default_factory=Limits)
-    timeout: float = 60.0
-    """Seconds for one question, from the connection to the last byte, including retries and pauses."""
+    timeout: float = 60.0  # seconds for one question, including retries and pauses
     retries: int = 5
     backoff: float = 0.5  # the seconds before the first retry; each later pause is twice as long
-    ingest: Literal["auto", "never", "fresh"] | None = None
+    ingest: Literal["auto", "fresh"] | None = None
     count_pages: bool = False  # whether a target without ingestion should count the pages of the corpus
     embedder: Embedder | None = None  # replaces the embedder of the config
     llm: LLM | None = None  # replaces the language model of the config
@@ -68,10 +71,7 @@ class Target(Protocol):
     exact: bool  # whether passages have spans in the documents as this project reads them, so that no search is needed
 
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-        """Check the system with a few questions before any work; return notes for the user.
-
-        Raise ToolkitError, in one clear line, if no question could be answered.
-        """
+        """Ask a few questions before any work and return notes; raise ToolkitError if none could be answered."""
 
     def ingest(self, dataset: Dataset) -> Ingestion:
         """Prepare the documents of a dataset in the system, and return a record of the files, pages and chunks."""
@@ -80,12 +80,8 @@ class Target(Protocol):
         """Yield one reply for each case as it arrives, in any order; a failure is a reply with an error."""
 
 
-MAX_PROBED = 5
-"""A system is rejected if this many questions fail in the probe; a content filter may refuse a single question."""
-
-
 def choose_probed(cases: Sequence[Case]) -> Sequence[Case]:
-    return cases[:: max(1, len(cases) // MAX_PROBED)][:MAX_PROBED]
+    return cases[:: max(1, len(cases) // 5)][:5]  # five, because a content filter may refuse a single question
 
 
 def count_only(dataset: Dataset, options: TargetOptions) -> Ingestion:
@@ -99,18 +95,17 @@ def list_targets() -> list[str]:
 
 
 def find_target(wanted: str) -> tuple[Callable[..., Target], type[BaseModel] | None]:
-    """Return the function that opens a target, by `NAME[:ARGUMENT]` or TOML file, and the model of its settings.
-
-    One module opens all servers; a server's settings depend on its TOML file.
-    """
-    name, _, argument = wanted.partition(":")
-    name = name.replace("-", "_")
-    if wanted.endswith(".toml"):
-        name, argument = wanted, ""
+    """Return the function that opens a target, by `NAME[:ARGUMENT]` or TOML file, and the model of its settings."""
+    name, _, argument = (wanted, "", "") if wanted.endswith(".toml") else wanted.partition(":")
+    name = name if wanted.endswith(".toml") else name.replace("-", "_")
     if wanted.endswith(".toml") or name in ("http", *list_systems()):
         return partial(load_plugin(__name__, "http")[0].Server, name, argument or None), settings_of(name)
+    if name == "function":
+        return Function, None
+    if name in ("predictions", "recheck"):
+        return partial(load_plugin(__name__, "predictions")[0].Predictions, Path(argument), kind=name), None
     if name not in list_plugins(__name__):
-        names = ", ".join(other.replace("_", "-") for other in list_targets() if other != "function")
+        names = ", ".join(other.replace("_", "-") for other in list_targets())
         raise ToolkitError(f"no target {name!r}; the targets are {names}, or a file of your own: FILE.toml")
     module = load_plugin(__name__, name)[0]
     return partial(module.open, argument or None), getattr(module, "SETTINGS", None)
@@ -136,15 +131,10 @@ def read_target_settings(wanted: str, given: Mapping[str, Any]) -> BaseModel | N
 
 
 AskOne = Callable[[Case, Deadline], Reply]  # ask one question once; raise HttpError if there is no reply
-_MAX_FAILED_IN_ROW = 3
-"""After this many consecutive questions have failed with all retries, later questions are asked only once."""
 
 
-def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
-    """Ask a question with retries; if every attempt fails, return a reply with an error.
-
-    The reply's latency is the time of the last attempt only.
-    """
+def ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: TargetOptions) -> Reply:
+    """Return a reply, with the time of the last attempt as its latency; with an error if every attempt fails."""
     deadline = Deadline(options.timeout, flag="--timeout")
 
     def ask_once() -> Reply:
@@ -161,34 +151,95 @@ def _ask_with_retries(case: Case, ask: AskOne, retries: Retries, options: Target
 def ask_all(cases: Sequence[Case], ask: AskOne, options: TargetOptions) -> Iterator[NumberedReply]:
     """Yield replies as they arrive; `options.threads` questions are asked at the same time."""
     stopped = threading.Event()
-    retries = Retries(options.retries, options.backoff, in_vain=_MAX_FAILED_IN_ROW, stopped=stopped)
-    waiting = iter(list(enumerate(cases)))  # the threads share it; each takes the next question
-    # the queue is bounded, so that unread replies do not fill the memory
-    replies: queue.Queue[NumberedReply | BaseException | None] = queue.Queue(maxsize=4 * options.threads)
+    # after three questions in a row have failed with all retries, later questions are asked only once
+    retries = Retries(options.retries, options.backoff, in_vain=3, stopped=stopped)
+    pool, waiting, asked = ThreadPoolExecutor(options.threads), enumerate(cases), dict[Future[Reply], int]()
 
-    def ask_waiting() -> None:
-        try:
-            for position, case in waiting:
-                if stopped.is_set():
-                    return
-                replies.put(NumberedReply(position, _ask_with_retries(case, ask, retries, options)))
-        except BaseException as error:  # a bug must not look like a run without questions
-            replies.put(error)
-        replies.put(None)
+    def submit(count: int) -> None:
+        for position, case in islice(waiting, count):
+            asked[pool.submit(ask_with_retries, case, ask, retries, options)] = position
 
-    running = max(1, min(options.threads, len(cases)))
-    for _ in range(running):
-        threading.Thread(target=ask_waiting, daemon=True).start()
     try:
-        while running:
-            item = replies.get()
-            if isinstance(item, BaseException):
-                raise item
-            if item is None:
-                running -= 1
-            else:
-                yield item
+        submit(2 * options.threads)  # so that each thread has its next question when a reply arrives
+        while asked:
+            done, _ = wait(asked, return_when=FIRST_COMPLETED)
+            submit(len(done))
+            for future in sorted(done, key=asked.__getitem__):
+                yield NumberedReply(asked.pop(future), future.result())
     finally:
-        stopped.set()  # threads stop waiting for a busy server; the loop below makes room in the queue
-        while not replies.empty():
-            replies.get()
+        stopped.set()  # threads stop waiting for a busy server
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Function:
+    """A Python function under test, plain or async, in this process; an exception fails only its question.
+
+    It gets a question, and `as_of` if it has this parameter; it returns a text, or what `evaluation.replies` can read.
+    """
+
+    exact = False
+
+    def __init__(self, options: TargetOptions) -> None:
+        if options.function is None:
+            raise ToolkitError("--target function works from Python only: exhibit.evaluate(bundle, target=my_function)")
+        self._options, self._function = options, options.function
+        self.name = f"function:{getattr(self._function, '__qualname__', type(self._function).__qualname__)}"
+        self._takes_date = "as_of" in inspect.signature(self._function).parameters
+
+    def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
+        errors, ask = [], partial(self._ask, dataset.documents.named)
+        for case in choose_probed(cases):
+            reply = ask_with_retries(case, ask, Retries(0, 0.0), self._options)
+            if not reply.error:
+                note = f"{self.name}: the reply has no passages: metrics that need passages cannot be measured"
+                return [] if reply.passages else [note]
+            errors.append(reply.error)
+        raise ToolkitError(f"{self.name}: none of {len(errors)} questions was answered. The first error: {errors[0]}")
+
+    def ingest(self, dataset: Dataset) -> Ingestion:
+        return count_only(dataset, self._options)
+
+    def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
+        yield from ask_all(cases, partial(self._ask, dataset.documents.named), self._options)
+
+    def _ask(self, names: FileNamer, case: Case, deadline: Deadline) -> Reply:
+        date = {"as_of": case.labels.get("as_of")} if self._takes_date else {}
+        try:
+            result = self._function(case.question, **date)
+            if inspect.iscoroutine(result):
+                result = self._run(result, deadline)
+            return _read_result(result, names)
+        except HttpError:
+            raise
+        except Exception as error:  # of the function itself, or of an object that it returns
+            raise HttpError(scrub(" ".join(f"{type(error).__name__}: {error}".split()))[:300]) from error
+
+    def _run(self, coroutine: Any, deadline: Deadline) -> Any:
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result(deadline.left)
+        except TimeoutError:
+            future.cancel()
+            raise deadline.make_error() from None
+
+    @cached_property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        """One event loop for all questions, because an async client belongs to the loop that made it."""
+        loop = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, daemon=True).start()
+        return loop
+
+
+def _read_result(result: Any, names: FileNamer) -> Reply:
+    if isinstance(result, Reply):
+        return result
+    if isinstance(result, str | tuple):
+        answer, *passages = (result,) if isinstance(result, str) else result
+        result = {"answer": answer, "passages": passages[0] if passages else []}
+    plain = to_jsonable_python(
+        result, by_alias=False, bytes_mode="base64", fallback=lambda given: getattr(given, "__dict__", {})
+    )
+    parts = find_parts(plain)
+    if parts.answer is None and not parts.passages and parts.blank != "empty":
+        raise HttpError(f"the function must return an answer, but returned {describe(plain)}")
+    return read_reply(plain, names)

@@ -1,14 +1,13 @@
-"""A server under test: one request template, JMESPaths for the parts of a reply, retries, uploads.
+"""A server under test, known by its address or described by a TOML file (docs/targets.md).
 
-With only an address, the server's `openapi.json` names the field of the question; else three common bodies are tried,
-and a reply is read by known keys (`evaluation.replies`). A TOML file describes any other server: docs/targets.md.
+With only an address, the server's `openapi.json` names the field of the question; else three common bodies are tried.
 """
 
 import json
 import re
 import time
-from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
@@ -18,11 +17,12 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from exhibit.converters.pages.fetch import NO_ADDRESS, flaw_of
 from exhibit.engine import track
 from exhibit.evaluation import replies, server_files
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import Dataset
-from exhibit.evaluation.replies import FileNamer, Parts, ReplyError, search
+from exhibit.evaluation.replies import Parts, ReplyError, search
 from exhibit.evaluation.server_files import DocumentInterface, ServerSettings, Step, fill, fill_path
 from exhibit.evaluation.targets import Ingestion, NumberedReply, TargetOptions, ask_all, choose_probed, count_only
 from exhibit.evaluation.targets.builtin import renumber
@@ -35,11 +35,10 @@ from exhibit.storage import http
 from exhibit.storage.http import Deadline, HttpError, Retries, UnreachableError, strip_address
 from exhibit.storage.locations import fetch_file
 
-_DESCRIPTION_SECONDS = 10.0  # seconds to wait for `openapi.json`; a slower server is asked without it
-_UPLOAD_SECONDS = 600.0  # seconds for one file: a system that parses a long file before it answers takes minutes
 _REFUSED = (401, 403, 407)  # HTTP: not authorised
 _ABSENT = (404, 405, 410)
 _FAULT = 500  # the status with which many servers answer a body of an unexpected form
+Answered = tuple[Parts, Reply]  # a reply, also by parts
 
 
 class Server:
@@ -56,39 +55,34 @@ class Server:
         self.name = f"{name}:{strip_address(self.url)}"
         self._place = self.name.removeprefix("http:") if name == "http" else self.name
         headers = server_files.read_headers(system, settings)
-        if url.userinfo:
-            headers = {"Authorization": f"Basic {b64encode(url.userinfo).decode('ascii')}", **headers}
-        hidden = [url.username, url.password, *url.params.values()]
-        hidden += server_files.list_secrets(settings.model_dump(mode="json", exclude={"header", "key"}))
-        secrets = http.Secrets([*headers.values(), *hidden])
-        self.client = http.HttpClient(headers, connections=options.threads, secrets=secrets)
-        self._method = "GET" if "{question}" in self.url else system.ask.method
-        self.add_answer: Callable[[Case, Reply], Reply] | None = None
-        """Adds a language model's answer to the passages of a search server; None for other servers."""
-        if options.answers and options.config.llm != "none" and self.paths.answer == ("",):
-            self.add_answer = _make_answerer(options)
-            self.name += f" + {options.config.llm}"
-        known = system.ask.body is not None or self._method == "GET"
-        self._bodies: list[Any] = [system.ask.body] if known else []
-        """The possible request bodies: none while they are unknown, several while they are tried, then one."""
-        self._probed = self._marks_end = self._answers = False
-        """Whether the server was probed, and whether a reply has had an end mark of a stream and an answer."""
-        uploads = options.ingest in ("auto", "fresh")
-        if uploads and not system.ingest:
+        hidden = [*headers.values(), url.username, url.password, *url.params.values()]
+        server_files.hide_secrets(settings.model_dump(mode="json", exclude={"header", "key"}), "", hidden)
+        self.client = http.HttpClient(headers, connections=options.threads, secrets=http.Secrets(hidden))
+        self._method = "GET" if "{question}" in self.url else system.ask.method or "POST"
+        answers = options.answers and options.config.llm != "none" and self.paths.answer == ("",)
+        self.add_answer = _make_answerer(options) if answers else None  # for a search server
+        self.name += f" + {options.config.llm}" if answers else ""
+        self._known = system.ask.body is not None or self._method == "GET"
+        chat = {"messages": server_files.MESSAGES, "context": "{parameters}"}
+        plain = [{field: "{question}", "...": "{parameters}"} for field in ("question", "query")]
+        # the bodies that the server may accept; after the probe, the one that it accepts
+        self._bodies = [system.ask.body] if self._known else [chat, *plain] if settings.parameters else [*plain, chat]
+        self._marks_end = False  # whether a stream has had an end mark
+        self._answers: bool | None = None  # whether the probe's reply has an answer; None before the probe
+        if options.ingest and not system.ingest:
             raise ToolkitError(f"{self._place}: the target has no upload of documents; remove --ingest")
-        setting = system.ingest.setting if system.ingest else ""
+        setting = system.ingest.setting if system.ingest and options.ingest else ""
         # the file's own default does not count: documents and keys go only to hosts that the user has named
-        if setting and (uploads or options.ingest) and setting not in settings.model_fields_set:
+        if setting and setting not in settings.model_fields_set:
             raise ToolkitError(f"{self._place}: uploads go to a second server; name it with --set target_{setting}=URL")
 
-    # ---------------------------------------------------------------- one question
-
-    def _exchange(self, case: Case, body: Any, deadline: Deadline, collection: str) -> Parts:
-        """Ask a question once and return the parts of the reply; raise an error if there is no valid reply."""
-        values = {**self.values, "question": case.question, "as_of": case.labels.get("as_of"), "collection": collection}
+    def _exchange(self, case: Case, body: Any, deadline: Deadline, dataset: Dataset) -> Answered:
+        """Ask a question once; raise an error if there is no valid reply."""
+        collection, labels = self.collection(dataset), case.labels
+        values = {**self.values, "question": case.question, "as_of": labels.get("as_of"), "collection": collection}
         path, url = fill_path(self.system.ask.path, values), fill_path(self.url, values)
         sent = None if self._method == "GET" else fill(body, values)
-        kind, data = self._send(path, sent, deadline=deadline, method=self._method, url=url)
+        kind, data = self._send(self._method, url, path, sent, deadline=deadline)
         if kind in http.STREAMED or data.lstrip().startswith(b"data:"):
             lines = data.decode("utf-8", "replace").split("\n")
             parts = replies.join_events(http.read_events(lines), self.paths, self._check)
@@ -98,12 +92,14 @@ class Server:
         if parts.ended is False and self._marks_end:
             raise HttpError("the stream of the reply ended before its end mark", transient=True)
         if parts.blank and self._answers:  # the system answered other questions, but not this one
-            return replace(parts, answer="")
+            parts = replace(parts, answer="")
         only_passages = parts.passages and not self._answers and not self.paths.answer
         if parts.answer is None and self.paths.answer != ("",) and not only_passages:
             expected_keys = f" at {' or '.join(self.paths.answer)}" if self.paths.answer else ""
             raise ReplyError(f"no answer in the reply{expected_keys}; its form is {replies.describe(parts.raw)}")
-        return parts
+        reply = replies.make_reply(parts, names=dataset.documents.named, paths=self.paths)
+        selected = len(reply.passages) if self.paths.selected and reply.answer else None
+        return parts, replace(reply, selected=selected)
 
     def _parse(self, data: bytes) -> Any:
         try:
@@ -115,107 +111,83 @@ class Server:
         return reply
 
     def _check(self, reply: Any, event: str = "") -> None:
-        """Raise an error if the reply, or an event of a streamed reply, reports an error."""
         stated = reply if event == "error" else search(self.paths.error, reply) if self.paths.error else None
         if error := stated or (reply.get("error") if isinstance(reply, Mapping) else None):
             text = self.client.secrets.words(error if isinstance(error, str) else json.dumps(error))
             raise HttpError(f"the server reports an error: {text}", transient=bool(stated))
 
     def ask(self, dataset: Dataset, cases: Sequence[Case]) -> Iterator[NumberedReply]:
-        names, collection = dataset.documents.named, self.collection(dataset)
-        body = (self._bodies or self._list_common_bodies())[0]
+        body = self._bodies[0]
 
         def ask_once(case: Case, deadline: Deadline) -> Reply:
-            parts = self._exchange(case, body, deadline, collection)
-            reply = replies.make_reply(parts, names=names, pages_from=self.paths.pages_from)
-            if self.add_answer:
-                return self.add_answer(case, reply)
-            selected = len(reply.passages) if self.paths.selected and reply.answer else None
-            return replace(reply, selected=selected)
+            _, reply = self._exchange(case, body, deadline, dataset)
+            return self.add_answer(case, reply) if self.add_answer else reply
 
         try:
             yield from ask_all(cases, ask_once, self._options)
         finally:
             self.client.close()
 
-    # ---------------------------------------------------------------- probing
-
     def probe(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Ask a few questions, once per run; if documents must be uploaded first, `ingest` asks them instead."""
-        if self._probed or self._options.ingest in ("auto", "fresh"):
-            return []
-        self._probed = True
-        return self._ask_some(dataset, cases)
+        return [] if self._answers is not None or self._options.ingest else self._ask_some(dataset, cases)
 
     def _ask_some(self, dataset: Dataset, cases: Sequence[Case]) -> list[str]:
         """Ask a few questions and return notes on the replies; if no question is answered, raise one error."""
-        paths: list[str] = []
-        if not self._bodies:
+        notes, paths = list[str](), list[str]()
+        if not self._known:
             described, paths = self._read_description()
-            self._bodies = [described] if described else self._list_common_bodies()
-        tried, errors, answered = self._bodies, list[HttpError](), list[Parts]()
+            self._known, self._bodies = True, [described] if described else self._bodies
+            if described:
+                notes.append(f"the request follows the server's /openapi.json: {_shorten(described)}")
+        tried, errors, answered = self._bodies, list[HttpError](), list[Answered]()
         for case in choose_probed(cases):
             # only the first question waits for a busy server: if the server stays busy, waiting again would not help
-            parts = self._try_bodies(case, self.collection(dataset), 0 if errors else self._options.retries, errors)
-            answered += [parts] if parts else []
-            if answered and (answered[-1].passages or self.paths.passages == ("",) or len(answered) > 1):
+            answered += self._try_bodies(case, dataset, 0 if errors else self._options.retries, errors)
+            if answered and (answered[-1][1].passages or self.paths.passages == ("",) or len(answered) > 1):
                 break
         if not answered:
             raise ToolkitError(self._explain(errors, paths)) from errors[0]
-        notes = []
-        [body] = self._bodies
-        if paths and tried == [body]:
-            notes.append(f"the request follows the server's /openapi.json: {_shorten(body)}")
-        elif tried[0] != body:
-            notes.append(f"the server answers requests of the form {_shorten(body)}")
-        best = next((parts for parts in answered if parts.passages), answered[-1])
-        self._answers = best.answer is not None
-        if self.paths.answer is None and best.ended is None:
-            notes.append(replies.describe_parts(best.raw))
-        if best.answer is None:
+        if tried[0] != self._bodies[0]:
+            notes.append(f"the server answers requests of the form {_shorten(self._bodies[0])}")
+        parts, reply = next((pair for pair in answered if pair[1].passages), answered[-1])
+        self._answers = parts.answer is not None
+        if self.paths.answer is None and parts.ended is None:
+            notes.append(replies.describe_parts(parts.raw))
+        if parts.answer is None:
             notes.append("the replies have passages but no answer: only retrieval is measured")
-        return [f"{self._place}: {note}" for note in (*notes, *self._check_passages(best, dataset.documents.named))]
+        return [f"{self._place}: {note}" for note in (*notes, *self._check_passages(parts, reply, dataset))]
 
-    def _try_bodies(self, case: Case, collection: str, times: int, errors: list[HttpError]) -> Parts | None:
+    def _try_bodies(self, case: Case, dataset: Dataset, times: int, errors: list[HttpError]) -> list[Answered]:
         """Ask a question with each body that the server may accept, and store the first body that it answers."""
         deadline = Deadline(self._options.timeout, flag="--timeout")
         for body in self._bodies:
 
-            def exchange(body: Any = body) -> Parts:
+            def exchange(body: Any = body) -> Answered:
                 try:
-                    return self._exchange(case, body, deadline, collection)
-                except UnreachableError as error:
+                    return self._exchange(case, body, deadline, dataset)
+                except UnreachableError as error:  # do not wait for a server that may not run
                     raise ToolkitError(f"{error}. Is the server running, and is --target-url right?") from error
 
             try:
-                parts = Retries(times, self._options.backoff)(exchange, deadline=deadline)
+                answered = [Retries(times, self._options.backoff)(exchange, deadline=deadline)]
             except HttpError as error:
                 errors.append(error)
                 if error.status in (*_REFUSED, *_ABSENT) or (error.transient and error.status != _FAULT):
                     break
             else:
                 self._bodies = [body]
-                return parts
-        return None
-
-    def _list_common_bodies(self) -> list[Any]:
-        """Return request bodies that servers commonly accept; if parameters are set, the chat body comes first."""
-        chat = {"messages": server_files.MESSAGES, "context": "{parameters}"}
-        plain = [{field: "{question}", "...": "{parameters}"} for field in ("question", "query")]
-        return [chat, *plain] if self.values["parameters"] else [*plain, chat]
+                return answered
+        return []
 
     def _read_description(self) -> tuple[Any, list[str]]:
-        """Return the body that the server's `openapi.json` describes, if any, and the paths that the file lists."""
         parts = urlsplit(self.url)
-        deadline, url = Deadline(_DESCRIPTION_SECONDS), f"{parts.scheme}://{parts.netloc}"
+        deadline, url = Deadline(10.0), f"{parts.scheme}://{parts.netloc}"
         try:
-            openapi = self.fetch("/openapi.json", deadline=deadline, method="GET", url=url)
+            openapi = self.fetch("GET", url, "/openapi.json", deadline=deadline)
         except HttpError:  # a server that does not answer is reported when the questions are asked
             return None, []
-        described = search("paths", openapi)
-        methods = described if isinstance(described, Mapping) else {}
-        paths = [path for path in methods if search("post", methods[path])]
-        return server_files.make_body(openapi, parts.path.rstrip("/")), paths
+        return server_files.make_body(openapi, parts.path.rstrip("/")), search("keys(paths)", openapi) or []
 
     def _explain(self, errors: Sequence[HttpError], paths: Sequence[str]) -> str:
         error = next((error for error in errors if isinstance(error, ReplyError)), errors[0])
@@ -226,56 +198,44 @@ class Server:
             others = f"; it has {', '.join(paths[:10])}" if paths else ""
             return f"{self._place}: no endpoint for questions at this address: {error}{others}. Check --target-url"
         sent = " or ".join(map(_shorten, self._bodies))
-        body = '. Write the body as --set target_request=\'{"question": "{question}"}\''
+        body = '--set target_request=\'{"question": "{question}"}\''
         path = "the path of the answer as --set target_response_answer_jmespath=PATH"
-        advice = f"{body} and {path}" if "request" in self.values else ""
+        advice = "" if self.system.ask.path else f". Write the body as {body} and {path}"
         return f"{self._place}: no question was answered. Sent: {sent}. Received: {error}{advice}"
 
-    def _check_passages(self, parts: Parts, names: FileNamer) -> list[str]:
+    def _check_passages(self, parts: Parts, reply: Reply, dataset: Dataset) -> list[str]:
         """Return notes on a reply's passages; raise an error if they have neither text nor a known file."""
-        if self.paths.passages == ("",):
+        form, path = replies.describe(parts.raw), self.values["response_context_jmespath"]
+        if path and parts.passages is None:
+            raise ToolkitError(f"{self._place}: no passages at {path} in the reply: {form}; correct this JMESPath")
+        if self.paths.passages == ("",) or any(passage.text.strip() or passage.span for passage in reply.passages):
             return []
-        form = replies.describe(parts.raw)
-        if not parts.passages:
-            if self.values.get("response_context_jmespath") and parts.passages is None:
-                path = self.values["response_context_jmespath"]
-                raise ToolkitError(f"{self._place}: no passages at {path} in the reply: {form}; correct this JMESPath")
+        if not reply.passages:
             return [f"the reply has no passages ({form}): metrics that need passages cannot be measured"]
-        try:
-            passages = replies.read_passages(parts.passages, names=names)
-        except ReplyError:
-            return []  # every question reports this problem later
-        if any(passage.text.strip() or passage.span for passage in passages):
-            return []
-        if any(passage.filename and names(passage.filename) for passage in passages):
+        if any(passage.filename in dataset.files for passage in reply.passages):
             return [f"the passages have file names but no text ({form}): only document metrics are measured"]
         fault = f"passages without text, of the form {form}: name their fields in a target file (docs/targets.md)"
         raise ToolkitError(f"{self._place}: Sent: {_shorten(self._bodies[0])}. Received: {fault}")
 
     def collection(self, dataset: Dataset) -> str:
-        # vector stores accept no other characters
-        return str(self.values.get("collection") or re.sub(r"\W", "_", dataset.name))
+        return str(self.values.get("collection") or re.sub(r"\W", "_", dataset.name))  # as vector stores require
 
     def ingest(self, dataset: Dataset) -> Ingestion:
-        interface = self.system.ingest
-        if not interface or not self._options.ingest:
+        if not (interface := self.system.ingest) or not self._options.ingest:
             return count_only(dataset, self._options)
         try:
             done = _Collection(self, interface, dataset, self._options).upload_missing()
         except HttpError as error:
             raise ToolkitError(f"{dataset.name}: its documents cannot be uploaded to the system: {error}") from error
-        notes = [] if self._options.ingest == "never" else self._ask_some(dataset, dataset.cases)
-        return done.model_copy(update={"notes": notes})
+        return done.model_copy(update={"notes": self._ask_some(dataset, dataset.cases)})
 
-    def _send(
-        self, path: str, body: Any = None, *, deadline: Deadline, method: str = "POST", url: str, **given: Any
-    ) -> tuple[str, bytes]:
+    def _send(self, method: str, url: str, path: str, body: Any = None, **given: Any) -> tuple[str, bytes]:
         """Return the content type and the body of a response; an HTTP error names the path that failed."""
         base = url.rstrip("/") if path else url
         version = re.match(r"/v\d+(?=/)", path)  # join …/v1 and /v1/x without a second /v1
         address = base + (path[version.end() :] if version and base.endswith(version[0]) else path)
         try:
-            with self.client.send(method, address, body, deadline=deadline, **given) as response:
+            with self.client.send(method, address, body, **given) as response:
                 response.check()
                 return response.kind, response.read()
         except HttpError as error:
@@ -284,9 +244,9 @@ class Server:
                 error.args = (f"{named}: {error}",)
             raise
 
-    def fetch(self, path: str, body: Any = None, **given: Any) -> Any:
+    def fetch(self, method: str, url: str, path: str, body: Any = None, **given: Any) -> Any:
         """Send a request and return the reply's JSON; None if the reply is empty."""
-        _, data = self._send(path, body, **given)
+        _, data = self._send(method, url, path, body, **given)
         return self._parse(data) if data.strip() else None
 
 
@@ -303,11 +263,7 @@ def _make_answerer(options: TargetOptions) -> Callable[[Case, Reply], Reply]:
         ]  # fmt: skip
         context = assemble(hits, summaries={}, budget=config.budget_tokens)
         [answer] = answer_all([(case.question, context)], config, llm)
-        # a source may combine several passages: it gets the number of the last passage that begins before it
-        ranks = {
-            source.number: max(rank for rank, at in enumerate(starts, 1) if at <= source.span.start)
-            for source in context.sources
-        }
+        ranks = {source.number: bisect(starts, source.span.start) for source in context.sources}
         read = tuple(ranks.values())
         reply = replace(reply, usage=dict(answer.usage), selected=len(read), context=read)
         if answer.error:
@@ -317,31 +273,25 @@ def _make_answerer(options: TargetOptions) -> Callable[[Case, Reply], Reply]:
     return add_answer
 
 
-# ---------------------------------------------------------------- a server's documents
-
-
 class _Collection:
     """The documents of a dataset in a server: its files are uploaded, listed and deleted."""
 
     def __init__(self, server: Server, interface: DocumentInterface, dataset: Dataset, options: TargetOptions) -> None:
-        self._interface, self._dataset, self._options = interface, dataset, options
+        self._interface, self._dataset, self._options, self._fetch = interface, dataset, options, server.fetch
         self._values, setting = {**server.values, "collection": server.collection(dataset)}, interface.setting
-        url = str(_parse_url(server.values[setting], name=f"target_{setting}")) if setting else server.url
-        self._fetch = partial(server.fetch, url=url)
+        self._url = str(_parse_url(server.values[setting], name=f"target_{setting}")) if setting else server.url
 
-    def _call(self, step: Step | None, *, file: Path | None = None, name: str = "") -> Any:
-        """Send the request of a step, with retries, and return the reply's JSON; None without a step."""
-        if step is None:
-            return None
+    def _call(self, step: Step, *, file: Path | None = None, name: str = "") -> Any:
         values = {**self._values, "name": name}
-        deadline, sent = Deadline(self._options.timeout, flag="--timeout"), dict[str, Any](method=step.method)
+        deadline, sent = Deadline(self._options.timeout, flag="--timeout"), dict[str, Any]()
         if file is not None:
             fields = {key: v if isinstance(v, str) else json.dumps(v) for key, v in fill(step.form, values).items()}
             form = httpx.Request("POST", "http://form", files={step.file: (name, file.read_bytes())}, data=fields)
             sent = {"content": form.read(), "headers": {"Content-Type": form.headers["content-type"]}}
-            deadline = Deadline(_UPLOAD_SECONDS)
+            deadline = Deadline(600.0)  # a system that parses a long file before it answers takes minutes
+        method = step.method or ("POST" if file or step.body is not None else "GET")
         path, body = fill_path(step.path, values), fill(step.body, values)
-        send = partial(self._fetch, path, body, deadline=deadline, **sent)
+        send = partial(self._fetch, method, self._url, path, body, deadline=deadline, **sent)
         return Retries(self._options.retries, self._options.backoff)(send, deadline=deadline)
 
     def _list_names(self, step: Step) -> set[str]:
@@ -357,36 +307,33 @@ class _Collection:
             return None
         return self._list_names(step)
 
-    def _delete(self, names: Iterable[str]) -> None:
-        delete, delete_each = self._interface.delete, self._interface.delete_each
-        if delete is None and delete_each is None:
+    def _delete(self, names: Collection[str]) -> None:
+        """Delete the collection or, if the step names a file, each of these files."""
+        step, files = self._interface.delete, self._list_files()
+        if step is None:
             raise HttpError("the system cannot delete documents; remove --ingest fresh")
-        if (files := self._list_files()) is not None:
-            for name in names if delete_each else ():
-                if name in files:
-                    self._call(delete_each, name=name)
-            self._call(delete)
+        single = "{name}" in f"{step.path} {step.body}"
+        for name in () if files is None else sorted(files.intersection(names)) if single else [""]:
+            self._call(step, name=name)
 
     def upload_missing(self) -> Ingestion:
-        """Upload the missing files, unless `--ingest never` is set, and return which files the server has."""
-        dataset = self._dataset
+        dataset, interface = self._dataset, self._interface
         names = {PurePosixPath(name).name: name for name in dataset.files}
-        began, refused, missing = time.monotonic(), dict[str, str](), list[str]()
+        began, refused = time.monotonic(), dict[str, str]()
         if self._options.ingest == "fresh":
             self._delete(names)
         files = self._list_files()
-        if self._options.ingest != "never":
-            if files is None:
-                self._call(self._interface.create)
-            missing = [name for name in names if name not in (files or ())]
-            for name in track(missing, total=len(missing), label=f"{dataset.name}: upload", unit="file"):
-                with fetch_file(dataset.files[names[name]]) as path:
-                    if fault := self._upload(path, name):
-                        refused[name] = fault
-            if (files := self._list_files()) is None:  # without a list, uploaded files count as ready
-                files = set(names) - refused.keys()
+        if files is None and interface.create:
+            self._call(interface.create)
+        missing = [name for name in names if name not in (files or ())]
+        for name in track(missing, total=len(missing), label=f"{dataset.name}: upload", unit="file"):
+            with fetch_file(dataset.files[names[name]]) as path:
+                if fault := self._upload(path, name):
+                    refused[name] = fault
+        if (files := self._list_files()) is None:  # without a list, uploaded files count as ready
+            files = set(names) - refused.keys()
         absent = "not among the system's documents"
-        aside = [f"{name}: {refused.get(name, absent)}" for name in names if name not in (files or ())]
+        aside = [f"{name}: {refused.get(name, absent)}" for name in names if name not in files]
         if aside and len(aside) == len(names):
             fault = f"none of the {len(names)} files is ready in the system. The first file and the reason: {aside[0]}"
             raise ToolkitError(f"{dataset.name}: {fault}")
@@ -396,11 +343,7 @@ class _Collection:
         return Ingestion(files=count, pages=pages, pages_per_second=speed, seconds=seconds, set_aside=aside)
 
     def _upload(self, path: Path, name: str) -> str:
-        """Upload a file; return why the server refused it, or an empty text.
-
-        Raise an error if the server is unreachable or refuses the API key, because then every upload would
-        fail.
-        """
+        """Upload a file; return why the server refused it, or an empty text; raise if every upload would fail."""
         step = self._interface.add
         try:
             reply = self._call(step, file=path, name=name)
@@ -416,10 +359,6 @@ def _shorten(body: Any) -> str:
 
 
 def _parse_url(address: str, *, name: str = "--target-url") -> httpx.URL:
-    try:
-        url = httpx.URL(address)
-    except httpx.InvalidURL:
-        url = httpx.URL("")
-    if url.scheme not in ("http", "https") or not url.host:
+    if flaw_of(address) == NO_ADDRESS:
         raise ToolkitError(f"{name} {address!r} is not an address; an example is http://localhost:8000/ask")
-    return url
+    return httpx.URL(address)
