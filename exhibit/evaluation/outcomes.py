@@ -1,8 +1,6 @@
 """The outcome of each question with its reason, and the shares that follow from the outcomes.
 
-Report, comparison, trend, review, exports, gates and exit codes use these outcomes and `lost_at` (`evaluation.stages`).
-The judge's mark or, if the question requires a label, the chosen label decides; otherwise the kernel of rules decides
-(`evaluation.judging.kernel`).
+The judge's mark or, if the question requires a label, the chosen label decides; otherwise the kernel of rules decides.
 """
 
 import re
@@ -21,8 +19,7 @@ from exhibit.law.refusals import is_refusal
 from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST, Outcome
 
 MARK = "answer_correctness"  # the metric with the judge's marks of answers
-GOOD_MARK = 4.0  # the judge's 4 means that only details are missing; 3, that something important is missing
-"""An answer with at least this mark from the judge is right."""
+GOOD_MARK = 4.0  # the least mark of a right answer: only details are missing; 3 means that something important is
 GOOD = frozenset({Outcome.RIGHT, Outcome.RIGHTLY_REFUSED, Outcome.FOUND})
 BAD = frozenset({Outcome.INVENTED, Outcome.WRONG, Outcome.WRONGLY_REFUSED, Outcome.FAILED, Outcome.MISSED})
 
@@ -33,11 +30,7 @@ class Finding(NamedTuple):
 
 
 def find_outcome(case: Case, *, mark: float | None = None, answers: bool = True) -> Finding:
-    """Return the outcome of a question.
-
-    `mark` is the judge's mark of the answer. `answers` is whether the system answers at all: if it does, a missing
-    answer is a refusal; if it never does, only its passages are judged.
-    """
+    """Return the outcome of a question; without `answers`, the system never answers: only its passages are judged."""
     reply = case.reply
     if reply.error:
         return Finding(Outcome.FAILED, reply.error)
@@ -48,9 +41,9 @@ def find_outcome(case: Case, *, mark: float | None = None, answers: bool = True)
         return _judge_label(case, answer)
     refused = not answer.strip() or is_refusal(answer)
     words = "The reply refuses." if answer.strip() else "The reply is empty."
+    if case.is_impossible and refused:
+        return Finding(Outcome.RIGHTLY_REFUSED, words)
     if case.is_impossible:
-        if refused:
-            return Finding(Outcome.RIGHTLY_REFUSED, words)
         return Finding(Outcome.INVENTED, "The reply gives an answer.")
     if mark is not None and (mark >= GOOD_MARK or not refused):
         outcome = Outcome.RIGHT if mark >= GOOD_MARK else Outcome.WRONG
@@ -82,8 +75,7 @@ def _judge_passages(case: Case) -> Finding:
     if not any(gold.worded for gold in case.gold):
         return Finding(Outcome.NOT_JUDGED, "The gold has no words to compare with the passages.")
     numbers = range(1, min(K, len(passages)) + 1)
-    first = find_first_gold(case, numbers)
-    if first is not None:
+    if (first := find_first_gold(case, numbers)) is not None:
         return Finding(Outcome.FOUND, f"The passages up to number {first} contain at least half of a gold passage.")
     if passages and not any(passage.has_content for passage in passages):
         return Finding(Outcome.NOT_JUDGED, "The words of the retrieved passages are in no document.")
@@ -100,18 +92,15 @@ def find_cited(case: Case) -> list[int]:
 
 
 def find_support(case: Case) -> bool | None:
-    """Return whether the passages that support an answer contain gold.
+    """Return whether a cited passage overlaps gold or, without citations, the used passages contain half of a gold.
 
-    If the answer has citations, one of the cited passages must overlap gold; otherwise, the passages that the answer
-    used must contain half of a gold passage. None if the question is impossible, or if the content of its gold or
-    its passages is unknown.
+    None if the question is impossible, or if the content of its gold or its passages is unknown.
     """
     golds = [gold for gold in case.gold if gold.worded]
     passages = case.reply.passages
     if case.reply.error or case.is_impossible or not golds or not any(passage.has_content for passage in passages):
         return None
-    cited = find_cited(case)
-    if cited:
+    if cited := find_cited(case):
         return any(_touches(passages[number - 1], gold) for number in cited for gold in golds)
     return find_first_gold(case, case.reply.list_numbers_read(K)) is not None
 
@@ -134,10 +123,9 @@ Chosen = tuple[str, str, str]
 
 def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
     """Return the first label that a reply names; if the reply is a refusal, the label for "not mentioned"."""
-    text = _normalise_label(answer)
-    offsets = {choice: f" {text} ".find(f" {_normalise_label(choice)} ") for choice in choices}
-    named = [choice for choice in choices if offsets[choice] >= 0]
-    if named:
+    text = f" {_normalise_label(answer)} "
+    offsets = {choice: text.find(f" {_normalise_label(choice)} ") for choice in choices}
+    if named := [choice for choice in choices if offsets[choice] >= 0]:
         return min(named, key=lambda choice: offsets[choice])
     nothing = (choice for choice in choices if _NOWHERE.fullmatch(_normalise_label(choice)))
     return next(nothing, None) if is_refusal(answer) else None
@@ -177,11 +165,7 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
 
 
 def score_outcome(outcome: Outcome, *, impossible: bool) -> dict[str, float | None]:
-    """Return a question's value, 0 or 1, for each share of outcomes; None if a share does not apply to the question.
-
-    `answered_rightly` and `answered_rightly_at_most` have a value for every question that the documents answer,
-    even if the reply failed, so that no system gains by not replying.
-    """
+    """Return a question's value, 0 or 1, for each share of outcomes; None if a share does not apply to the question."""
     replied = outcome is not Outcome.FAILED
     return {  # a failed reply to an answerable question counts, so that no system gains by not replying
         ANSWERED_RIGHTLY: None if impossible else float(outcome is Outcome.RIGHT),
@@ -201,8 +185,7 @@ def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]
 def describe_result(tables: Iterable[Table]) -> str:
     """Return a run's result in words, such as `153 to 198 of 243 answered correctly, 63 to 81%`.
 
-    The first number counts the answers that are certainly right; the second number adds the answers that are not
-    judged. For a system without answers, the result is how often it found the gold.
+    The second number adds the answers that are not judged. A system without answers is judged by the gold it found.
     """
     counts = Counter[Outcome]()
     for table in tables:

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 KS = (1, 2, 4, 8, 16, 32, 64)  # the cutoffs at which retrieval is measured; each is a prefix of one ranking
 K = 10  # the cutoff of recall@K, nDCG@K and the chunk economy
-OTHER_NAMES = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
-"""Names that other tools have for our metrics."""
+MAX_CACHED = 256  # cases whose intermediate results are kept, because several metrics need them
+OTHER_NAMES = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}  # other tools' names for our metrics
 CEILING = "ceiling_"  # the prefix of metrics that measure how much gold is left after a stage
 OUTCOME = "outcome: "  # the prefix of the shares of questions with an unfavourable outcome, in comparisons of runs
 
@@ -71,9 +71,6 @@ class Options:
     judge: LLM | None = None
     flag_below: float | None = None  # the confidence below which an answer is flagged for review
     prices: tuple[float, float] | None = None  # the price of a million input tokens and of a million output tokens
-
-
-# ---------------------------------------------------------------- a metric
 
 
 @dataclass(frozen=True)
@@ -151,22 +148,18 @@ class Metric:
         offered = {"options": options, "k": k}
         function = partial(self.function, **{name: offered[name] for name in _list_parameters(self.function)})
         try:
-            values = function(cases) if self.prompt_version else map(function, cases)
-            return [self._check(value, case) for value, case in zip(values, cases, strict=True)]
+            values = list(function(cases) if self.prompt_version else map(function, cases))
         except ToolkitError:
             raise
         except Exception as error:
             if self.function.__module__.startswith(f"{__name__}."):
                 raise
             raise ToolkitError(f"the metric {self.where} failed: {type(error).__name__}: {error}") from error
-
-    def _check(self, value: Any, case: Case) -> float | None:
-        if value is None:
-            return None
-        if not isinstance(value, int | float) or not abs(value) <= MAX_SCORE:  # NaN fails this comparison, too
-            right = f"it must return a finite number of at most {MAX_SCORE:g}, or None where it does not apply"
-            raise ToolkitError(f"the metric {self.where} returned {value!r} for the question {case.id!r}; {right}")
-        return float(value)
+        for value, case in zip(values, cases, strict=True):
+            if value is not None and not (isinstance(value, int | float) and abs(value) <= MAX_SCORE):  # NaN fails, too
+                right = f"it must return a finite number of at most {MAX_SCORE:g}, or None where it does not apply"
+                raise ToolkitError(f"the metric {self.where} returned {value!r} for the question {case.id!r}; {right}")
+        return [None if value is None else float(value) for value in values]
 
     @property
     def where(self) -> str:
@@ -181,7 +174,6 @@ def _list_parameters(function: Callable[..., Any]) -> set[str]:
 
 _registered: dict[str, Metric] = {}
 Function = TypeVar("Function", bound=Callable[..., Any])
-Result = TypeVar("Result")
 
 
 def metric(title: str, meaning: str, **about: Any) -> Callable[[Function], Function]:
@@ -242,7 +234,7 @@ STAGE_TITLES = {
 
 
 def describe_metric(name: str) -> Metric:
-    """Return the description of a metric; an unknown name gets a description in which neither direction is better."""
+    """Return the description of a metric; for an unknown name, neither direction is better."""
     family = name.partition("@")[0]
     if known := import_metrics().get(family):
         return known
@@ -265,8 +257,6 @@ def find_needing(names: Iterable[str], need: str) -> list[str]:
     return [name for name in names if need in describe_metric(name).needs]
 
 
-# ---------------------------------------------------------------- the metrics that tables show
-
 _HEADLINES = (
     "answered_rightly", "read_value", "remembered", "in_force", "superseded", "canary_followed", "label_accuracy",
     "groundedness", "abstention_accuracy", "false_refusal_rate", f"recall@{K}", "statute_citation_accuracy",
@@ -283,10 +273,7 @@ def choose_headlines(names: Iterable[str]) -> list[str]:
 
 
 def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list[str]:
-    """Return the metrics of a short table, sorted by group, each at the cutoffs of its description.
-
-    With `all_families`, metrics that a short table normally omits are included.
-    """
+    """Return the metrics of a table, sorted by group, each at the cutoffs of its description."""
     names = list(names)
     families = map(describe_metric, dict.fromkeys(name.partition("@")[0] for name in names))
     chosen = [about for about in families if all_families or about.short]
@@ -304,19 +291,13 @@ def _choose_nearest(names: Sequence[str], wanted: Iterable[tuple[str, Sequence[i
     return list(chosen)
 
 
-# ---------------------------------------------------------------- measuring
-
-
 def split_requests(text: str) -> list[str]:
     """Return the metrics of a comma-separated list; `answer-f1`, as in the help text, becomes `answer_f1`."""
     return [part.strip().replace("-", "_") for part in text.split(",") if part.strip()]
 
 
 def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Metric, int | None]]:
-    """Return the requested metrics (`ndcg`, `ndcg@20`) with their cutoffs, or all metrics if `names` is empty.
-
-    Raise an error for an unknown name.
-    """
+    """Return the requested metrics (`ndcg`, `ndcg@20`) with their cutoffs, or all metrics if `names` is empty."""
     known, names = import_metrics(), [name.replace("-", "_") for name in names]
     figures: dict[str, tuple[Metric, int | None]] = {}
     for name in names or known:
@@ -340,19 +321,13 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
     """Return the values of the named metrics, or of all; a value is None if its case lacks data for the metric."""
     options = options or Options()
     figures = choose_figures(names, options)
-    columns: dict[str, Values] = {figure: [] for figure in figures}
     every_needs = {definition.needs for definition, _ in figures.values()}
-    limited = [{needs: limit_gold(case, needs, options) for needs in every_needs} for case in cases]
-    for known in limited:  # case by case, because several metrics of a case share a computation
-        for figure, (definition, k) in figures.items():
-            if not definition.prompt_version:
-                case = known[definition.needs]
-                columns[figure] += [None] if case is None else definition.compute([case], options, k)
-    for figure, (definition, _) in figures.items():
-        if definition.prompt_version:
-            eligible = [case for known in limited if (case := known[definition.needs]) is not None]
-            marks = iter(definition.compute(eligible, options))
-            columns[figure] = [None if known[definition.needs] is None else next(marks) for known in limited]
+    limited = {needs: [limit_gold(case, needs, options) for case in cases] for needs in every_needs}
+    columns: dict[str, Values] = {}
+    for figure, (definition, k) in figures.items():
+        known = limited[definition.needs]
+        values = iter(definition.compute([case for case in known if case is not None], options, k))
+        columns[figure] = [None if case is None else next(values) for case in known]
     return columns
 
 
@@ -373,10 +348,7 @@ _USABLE: dict[Need, Callable[[GoldPassage], bool]] = {
 
 
 def limit_gold(case: Case, needs: Collection[Need], options: Options) -> Case | None:
-    """Return a case with only the gold that a metric may use.
-
-    Return None if the reply failed, or if the case or the options lack data that the metric needs.
-    """
+    """Return a case with only the gold that a metric may use; None if it failed, or data that the metric needs lack."""
     if case.reply.error or not all(_KNOWN[need](case) for need in needs if need in _KNOWN):
         return None
     if any(getattr(options, name) is None for need, name in _OF_RUN.items() if need in needs):
@@ -384,9 +356,6 @@ def limit_gold(case: Case, needs: Collection[Need], options: Options) -> Case | 
     rules = [rule for need, rule in _USABLE.items() if need in needs]
     usable = tuple(gold for gold in case.gold if all(rule(gold) for rule in rules))
     return case if len(usable) == len(case.gold) else replace(case, gold=usable)
-
-
-# ---------------------------------------------------------------- what several metrics ask of a case
 
 
 def list_gold_texts(case: Case) -> list[str]:
@@ -397,15 +366,3 @@ def list_gold_texts(case: Case) -> list[str]:
 def list_gold_files(case: Case) -> frozenset[str]:
     """Return the names of the files with gold; an empty set for an impossible question."""
     return frozenset() if case.is_impossible else frozenset(gold.filename for gold in case.gold if gold.filename)
-
-
-def once_per_case(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Store a function's last result, so that several metrics of one case share one computation."""
-    last: list[tuple[Case, tuple[Any, ...], Result]] = []
-
-    def call(case: Case, *given: Any) -> Result:
-        if not last or last[0][0] is not case or last[0][1] != given:
-            last[:] = [(case, given, function(case, *given))]
-        return last[0][2]
-
-    return call
