@@ -24,8 +24,6 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import format_faults, read_text
 from exhibit.storage.atomic import write_whole
 
-RULE = "=" * 26
-
 
 class _Prediction(BaseModel):
     query: str
@@ -67,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.output:
         write_whole(options.output, json.dumps(results, indent=2) + "\n")
     figures = [f"{name}: {value:.4f}" for name, value in results.items()]
-    print_results(results, "\n".join(["Evaluation Results:", RULE, *figures, RULE]), as_json=options.json)
+    print_results(results, "\n".join(["Evaluation Results:", "=" * 26, *figures, "=" * 26]), as_json=options.json)
     return 0
 
 
@@ -95,12 +93,11 @@ def _pair_cases(predictions: Path, gold: Path) -> list[Case]:
         for number, (reply, golds) in enumerate(paired)
         if golds is not None
     ]
+    if not cases:
+        raise ToolkitError(f"{predictions}: none of its queries is in {gold}; is this the right gold file?")
     if unknown := [reply.query for reply, golds in paired if golds is None]:
-        first = f"(the first: {unknown[0][:80]!r})"
-        if not cases:
-            raise ToolkitError(f"{predictions}: none of its queries is in {gold} {first}; is this the right gold file?")
-        where = f"{predictions}: {len(unknown)} of {len(predicted)} queries are not in {gold} {first}"
-        print_note(f"{where} and are not counted (a gold file does not list impossible questions)")
+        where = f"{len(unknown)} of {len(predicted)} queries are not in {gold} (the first: {unknown[0][:80]!r})"
+        print_note(f"{predictions}: {where} and are not counted (a gold file does not list impossible questions)")
     if len(tests) > len(cases):
         print_note(f"{len(tests) - len(cases)} of {len(tests)} tests in {gold} have no prediction and are not counted")
     return cases

@@ -1,8 +1,8 @@
 """Decides whether a reply refuses, which means that it gives no answer.
 
-A reply is split into clauses. Each word of an English clause becomes the letter of its class (`_CLASSES`), and the
-clause refuses if the letters match `_REFUSAL`: "The lease does not mention a cap" is `DNVx`. For other languages,
-`law/systems` has phrases and word classes. A reply refuses if a clause refuses and no clause answers.
+A reply is split into clauses. Each word of an English clause becomes the letter of its class (`x` without a class), and
+the clause refuses if the letters match `_REFUSAL`: "The lease does not mention a cap" is `DNVx`. `law/systems` has the
+words of each class, and for other languages phrases and words. A reply refuses if a clause refuses and none answers.
 """
 
 import json
@@ -18,36 +18,6 @@ from exhibit.law.language import load_systems, stem
 from exhibit.law.sentences import split_sentences
 
 MAX_READ_CHARS = 4000  # refusals are in the first sentences of a reply, and a longer reply is an answer
-_CLASSES = {
-    "": "is are was were be been being has have had having do does did can could will would am m re ve ll s to a an "
-    "the appear seem also simply explicitly expressly specifically directly clearly actually further itself however "
-    "really so any all either of and such relevant specific explicit express clear direct enough sufficient given "
-    "provided let me us retrieved available supplied requested needed both two three my your our these those only just "
-    "here present obvious evident possible able at as by into for with sorry unfortunately some",
-    "A": "about on regarding concerning",
-    "P": "in within from anywhere based",
-    "N": "not no none neither nothing never nowhere unable insufficient fail failed lack lacking impossible without "
-    "missing absent",
-    "S": "silent mute quiet unspecified unstated unknown undisclosed unanswerable unclear uncertain unanswered empty",
-    "O": "outside beyond open short",
-    "C": "closest nearest concern relate focus pertain stop end",
-    "D": "agreement contract lease licence license document documentation text context passage excerpt extract source "
-    "material policy policies handbook snippet paper file statute act law rules search result guide directive chunk "
-    "page article schedule content corpus conditions nda deed msa memorandum",
-    "I": "information detail data provision clause indication answer answered answerable evidence term scope language "
-    "section figure hint basis anything something question reference point topic",
-    "V": "specify mention mentioned state address disclose define identify reveal find found locate know known "
-    "determine verify confirm establish indicate apparent regulate spell spot record resolve",
-    "B": "contain say said provide include cover describe discuss give list name explain make deal speak tell touch go "
-    "set see help dealt aware sure certain settle",
-    "M": "i we one",
-    "Y": "you please",
-    "H": "there",
-    "T": "this that it they",
-    "Q": "may must shall should need",
-    "W": "whether who what how which if when where why whom",
-}  # the words of each class; `x` is the class of all other words
-_INFLECTED = "VBC"  # the classes of verbs, whose words match with all their endings; a noun matches its plural
 _REFUSAL = re.compile(
     r"(?!W)[^WQ]{0,3}D[^NSWQT]{0,3}(?:N[VIT]|S|TO|C?OV|xN$|VN(?:[IVTA]|x$))"  # the lease does not say
     r"|T[DIx]?(?:[^WQN]{0,2}(?:S|O[^x]*D)|NI?[VP](?!x+T)|NDW)|TM?N[ID]"  # this is not stated, lies outside it
@@ -114,8 +84,9 @@ def _find_class(word: str) -> str:
 
 @cache
 def _list_classes() -> tuple[dict[str, str], dict[str, str]]:
-    words = {word: letter for letter, listed in _CLASSES.items() for word in listed.split()}
-    return words, {stem(word): letter for word, letter in words.items() if letter in _INFLECTED and len(word) > 2}
+    classes = next(system.data["refusing"] for system in load_systems() if "refusing" in system.data)
+    words = {word: letter.strip("_") for letter, listed in classes.items() for word in listed.split()}
+    return words, {stem(word): letter for word, letter in words.items() if letter in ("V", "B", "C") and len(word) > 2}
 
 
 def _is_foreign_refusal(clause: str) -> bool:

@@ -70,6 +70,8 @@ _LABEL = re.compile(
     r"(?P<sign>§{1,2}))\s{0,3}(?P<id>\d+[a-zA-Z]{0,2}(?:\.\d+)*(?:\s?\([^\W_]{1,4}\))*|(?-i:[A-Z]\b(?:-[A-Z\d]{1,3}\b)*)|"
     r"(?-i:[IVXL]{1,5}\b)|(?-i:[A-Z]\d\b)|\([a-z]{1,3}\))"
 )
+_PLAIN = str.maketrans("\u2010\u2011\u2012\u2212’", "----'", "*`")
+_NOUNS = {"art": "article", "para": "paragraph"}
 _PARTS = frozenset("section clause article art paragraph para § schedule part chapter rule page".split())
 """Labels of parts of a document, which a reply may add to its answer."""
 _OTHER_CURRENCY = re.compile(r"\b(HKD|NZD|SGD|BRL|ZAR|MXN|KRW|TRY|HUF|RON|RUB|THB|ILS)\s?$")
@@ -109,9 +111,7 @@ class Reading(NamedTuple):
 @lru_cache(maxsize=4096)
 def read_text(text: str) -> Reading:
     plain = unicodedata.normalize("NFKC", text)
-    for mark, usual in (*((mark, "-") for mark in "\u2010\u2011\u2012\u2212"), ("’", "'"), ("*", ""), ("`", "")):
-        plain = plain.replace(mark, usual)
-    plain = write_plain_amounts(plain)
+    plain = write_plain_amounts(plain.translate(_PLAIN))
     marks = sorted(_find_marks(plain))
     tokens: list[str] = []
     at = 0
@@ -128,15 +128,14 @@ def read_text(text: str) -> Reading:
 
 def _find_marks(plain: str) -> Iterator[tuple[int, int, str, str]]:
     """Yield the span of each label and value, its kind (such as `amount`) and its normalised form."""
-    labels = list(_LABEL.finditer(plain))
-    for match in labels:
+    labelled = set[int]()
+    for match in _LABEL.finditer(plain):
         noun = (match["noun"] or "§").lower()
-        noun = {"art": "article", "para": "paragraph"}.get(noun, noun)
-        yield *match.span(), f"label {noun}", re.sub(r"\s", "", match["id"]).casefold()
+        yield *match.span(), f"label {_NOUNS.get(noun, noun)}", re.sub(r"\s", "", match["id"]).casefold()
+        labelled.update(range(*match.span()))
     for value in find_values(plain, numbers=True):
         start, end = value.span
-        labelled = any(start < match.end() and match.start() < end for match in labels)
-        if labelled or re.match(r"\(| cents?\b|-[a-z]", plain[end:]):
+        if not labelled.isdisjoint(range(start, end)) or re.match(r"\(| cents?\b|-[a-z]", plain[end:]):
             continue
         kind, key = value.kind, value.key
         if value.unit == "hour":
@@ -156,7 +155,6 @@ def _join(tokens: Iterable[str]) -> str:
 
 
 def _find_lead(text: str) -> str:
-    """Return the yes or no at the start of a text's sentences; `both` if some begin with yes and others with no."""
     sentences = [text[span.start : span.end].lower() for span in split_sentences(text)]
     leading = filter(None, map(_LEAD.match, sentences))
     words = [match[1] for match in leading if match[2] is not None or match[1] in YES]
@@ -172,19 +170,18 @@ def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...]
     if letter and given_letter:
         same = letter[1].lower() == given_letter[1].lower()
         return Decision(same, f"The reply says {given_letter[1]}; expected: {letter[1]}.")
-    wanted, question_text = read_text(_strip(expected)), read_text(question)
-    if not wanted.tokens and not wanted.lead:
+    wanted, asked = read_text(_strip(expected)), read_text(question)
+    if not wanted.tokens:
         return Decision(None, "The question has no expected answer.")
     sentences = (answer[span.start : span.end] for span in split_sentences(answer))
     answer = " ".join(sentence for sentence in sentences if not sentence.rstrip('"” ').endswith("?"))
-    if head := _HEAD.match(answer):  # judge an answer without the passage that it quotes
-        before_quote = judge_answer(question, expected, head[1], gold)
-        if before_quote.right is not None:
-            return before_quote
+    head = _HEAD.match(answer)  # judge an answer without the passage that it quotes
+    if head and (before_quote := judge_answer(question, expected, head[1], gold)).right is not None:
+        return before_quote
     if not any(kind.startswith("label") and kind[6:] in _PARTS for kind, _ in wanted.values):
         answer, gold = _without_labels(answer), tuple(map(_without_labels, gold))
     given = read_text(answer)
-    if not given.tokens and not given.lead:
+    if not given.tokens:
         return Decision(False, "The reply repeats the question or has no words.")
     if given.tokens == wanted.tokens and given.lead == wanted.lead:
         return Decision(True, "The reply is the expected answer.")
@@ -192,8 +189,8 @@ def judge_answer(question: str, expected: str, reply: str, gold: tuple[str, ...]
     if len(given.tokens) > 3 * longest + MAX_EXTRA_WORDS:
         return Decision(None, "The reply is much longer than the expected answer.")
     sources = [read_text(text[:MAX_REPLY_CHARS]) for text in gold]
-    decision = _judge_yes_or_no(wanted, given, question_text, sources) or _judge_values(wanted, given, question_text)
-    return decision or _judge_words(wanted, given, question_text, sources)
+    decision = _judge_yes_or_no(wanted, given, asked, sources) or _judge_values(wanted, given, asked)
+    return decision or _judge_words(wanted, given, asked, sources)
 
 
 def _strip(text: str) -> str:
@@ -210,26 +207,22 @@ def _without_labels(answer: str) -> str:
 
 
 def _judge_yes_or_no(expected: Reading, reply: Reading, question: Reading, gold: Sequence[Reading]) -> Decision | None:
+    """Return a decision on a yes or no: right if no sentence outside the gold denies or limits it."""
     if not expected.lead:
         return Decision(None, f"The reply says {reply.lead}, which was not expected.") if reply.lead else None
     if reply.lead != expected.lead:
         stated = reply.lead.replace("both", "yes and no") or "neither yes nor no"
         return Decision(False if reply.lead else None, f"The reply says {stated}; expected: {expected.lead}.")
-    doubts = _has_doubts(reply, question, gold) or _find_unknown(expected, reply, question, gold)
-    reason = f"The reply says {reply.lead}, and doubts or denies it." if doubts else f"The reply says {reply.lead}."
-    return None if set(expected.words.split()) - YES - NO else Decision(None if doubts else True, reason)
-
-
-def _has_doubts(reply: Reading, question: Reading, gold: Sequence[Reading]) -> bool:
-    """Return whether a sentence that is not in the gold denies or limits the yes or no of a reply."""
-    in_question = question.count_changes().keys()
-    denies = (reply.lead == "no") != bool(in_question & _DENIALS)
+    if set(expected.words.split()) - YES - NO:
+        return None
+    asked = question.count_changes().keys()
+    denies = (reply.lead == "no") != bool(asked & _DENIALS)
+    doubtful = bool(_find_unknown(expected, reply, question, gold))
     for part in (part for part in reply.sentences if not _is_quoted(part, gold)):
         changes = part.count_changes().keys()
-        limited = changes - in_question - _DENIALS or set(part.tokens[1:]) & (YES | NO) - {reply.lead}
-        if limited or (part.tokens != reply.tokens[:1] and bool(changes & _DENIALS) != denies):
-            return True
-    return False
+        doubtful |= bool(changes - asked - _DENIALS or set(part.tokens[1:]) & (YES | NO) - {reply.lead})
+        doubtful |= part.tokens != reply.tokens[:1] and bool(changes & _DENIALS) != denies
+    return Decision(None if doubtful else True, f"The reply says {reply.lead}{', and doubts or denies it' * doubtful}.")
 
 
 def _judge_values(expected: Reading, reply: Reading, question: Reading) -> Decision | None:
