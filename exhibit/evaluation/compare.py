@@ -30,8 +30,8 @@ def compare_runs(before: Sequence[Table], after: Sequence[Table]) -> dict[str, D
     required = dict.fromkeys(name for table in before for name in table.values if _must_stay(name))
     completed = []
     for table in after:  # a required metric that the second run lacks is compared, with None for each question
-        missing = {name: [None] * len(table.ids) for name in required if name not in table.values}
-        completed.append(with_outcomes(replace(table, values={**table.values, **missing}, rounds=())))
+        missing = {name: [None] * len(table.ids) for name in required}
+        completed.append(with_outcomes(replace(table, values={**missing, **table.values}, rounds=())))
     differences = compare([*map(with_outcomes, before)], completed)
     return {name: d for name, d in differences.items() if not name.startswith(OUTCOME) or d.first or d.second}
 

@@ -39,21 +39,18 @@ def find_outcome(case: Case, *, mark: float | None = None, answers: bool = True)
     answer = reply.answer or ""
     if case.choices and case.label is not None:
         return _judge_label(case, answer)
-    refused = not answer.strip() or is_refusal(answer)
-    words = "The reply refuses." if answer.strip() else "The reply is empty."
-    if case.is_impossible and refused:
-        return Finding(Outcome.RIGHTLY_REFUSED, words)
+    refusal = "The reply is empty." if not answer.strip() else "The reply refuses." if is_refusal(answer) else ""
+    if case.is_impossible and refusal:
+        return Finding(Outcome.RIGHTLY_REFUSED, refusal)
     if case.is_impossible:
         return Finding(Outcome.INVENTED, "The reply gives an answer.")
-    if mark is not None and (mark >= GOOD_MARK or not refused):
-        outcome = Outcome.RIGHT if mark >= GOOD_MARK else Outcome.WRONG
-        return Finding(outcome, f"The judge gave {mark:g} of 5.")
-    if refused:
-        return Finding(Outcome.WRONGLY_REFUSED, words)
-    decision = judge_answer(without_choices(case), case.truth, answer, tuple(list_gold_texts(case)))
-    if decision.right is None:
-        return Finding(Outcome.NOT_JUDGED, decision.reason)
-    return Finding(Outcome.RIGHT if decision.right else Outcome.WRONG, decision.reason)
+    right: bool | None = mark is not None and mark >= GOOD_MARK
+    reason = f"The judge gave {mark:g} of 5." if mark is not None else ""
+    if refusal and not right:
+        return Finding(Outcome.WRONGLY_REFUSED, refusal)
+    if mark is None:
+        right, reason = judge_answer(without_choices(case), case.truth, answer, tuple(list_gold_texts(case)))
+    return Finding({True: Outcome.RIGHT, False: Outcome.WRONG, None: Outcome.NOT_JUDGED}[right], reason)
 
 
 def _judge_label(case: Case, answer: str) -> Finding:
@@ -79,8 +76,7 @@ def _judge_passages(case: Case) -> Finding:
         return Finding(Outcome.FOUND, f"The passages up to number {first} contain at least half of a gold passage.")
     if passages and not any(passage.has_content for passage in passages):
         return Finding(Outcome.NOT_JUDGED, "The words of the retrieved passages are in no document.")
-    version = next((n for n in numbers if has_right_version(passages[n - 1], case) is False), None)
-    if version is not None:
+    if version := next((n for n in numbers if has_right_version(passages[n - 1], case) is False), None):
         return Finding(Outcome.MISSED, f"Passage {version} is another day's version of the right paragraph.")
     return Finding(Outcome.MISSED, f"The first {len(numbers)} passages do not contain half of any gold passage.")
 
@@ -106,19 +102,16 @@ def find_support(case: Case) -> bool | None:
 
 
 def _touches(passage: Passage, gold: GoldPassage) -> bool:
-    """Return whether a passage overlaps gold or, if a location is unknown, contains at least half of its text."""
     if gold.places and passage.span is not None:
         return passage.source == gold.filename and any(touches(span, gold) for span in passage.spans)
-    return rank_found(gold, [passage]) is not None
+    return rank_found(gold, [passage]) is not None  # a location is unknown: the passage contains half of the text
 
 
 LABELS = "labels.json"
-_ABOUT = ("hypothesis", "deal_point")
-"""Labels that name the subject of a choice: each subject has a separate confusion table."""
+_ABOUT = ("hypothesis", "deal_point")  # labels that name the subject of a choice; each has its own confusion table
 _NOWHERE = re.compile(r"not ?(mentioned|found|stated)|none|unknown")
 
-Chosen = tuple[str, str, str]
-"""The subject of a question, its label, and the label that the reply chose; empty if it chose none."""
+Chosen = tuple[str, str, str]  # the subject of a question, its label, and the chosen label; empty if there is none
 
 
 def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
@@ -147,7 +140,6 @@ def list_choices(cases: Iterable[Case]) -> list[Chosen]:
 
 
 def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
-    """Compare the labels that a system chose with the right labels; return the resulting metrics by name."""
     right, chosen, hits = Counter[str](), Counter[str](), Counter[str]()
     by: dict[str, dict[str, Counter[str]]] = {}
     for about, label, choice in made:

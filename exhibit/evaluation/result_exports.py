@@ -5,7 +5,7 @@ import re
 import uuid
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
@@ -71,14 +71,13 @@ def _write_every_eval_ever(
         source |= {"source_type": "hf_dataset", "hf_repo": repository, "hf_split": "train", "samples_number": count}
     evaluation = f"exhibit-{name}/{model}/{created}"
     samples = [_describe_sample(row) | {"evaluation_id": evaluation, "model_id": model} for row in run.rows_of(name)]
-    folder = Path("data") / f"exhibit-{name}" / developer / short_name
+    folder = PurePosixPath("data") / f"exhibit-{name}" / developer / short_name
     # the same run always has the same names; the validator accepts only version 4
     stem = uuid.UUID(bytes=sha256(f"{model} {name} {run.provenance.started}".encode()).digest()[:16], version=4)
     path, samples_path = folder / f"{stem}.json", folder / f"{stem}_samples.jsonl"
     origin = {"source_type": "evaluation_run", "source_organization_name": "Exhibit"}
     unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
     means = [(metric, estimate) for metric, estimate in run.means_of(name).items() if estimate.mean is not None]
-    samples_file = {"format": "jsonl", "file_path": samples_path.as_posix(), "total_rows": len(samples)}
     record = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": evaluation,
@@ -88,7 +87,7 @@ def _write_every_eval_ever(
         "eval_library": {"name": "exhibit-rag", "version": run.provenance.version or "unknown"},
         "model_info": {"name": short_name, "id": model, "developer": developer, "additional_details": unknown},
         "evaluation_results": [_describe_metric(name, metric, estimate, source) for metric, estimate in means],
-        "detailed_evaluation_results": samples_file,
+        "detailed_evaluation_results": {"format": "jsonl", "file_path": str(samples_path), "total_rows": len(samples)},
     }
     write_json(out / path, record)
     write_whole(out / samples_path, "".join(f"{json.dumps(sample, ensure_ascii=False)}\n" for sample in samples))

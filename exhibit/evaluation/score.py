@@ -105,14 +105,14 @@ def _pair_cases(predictions: Path, gold: Path) -> list[Case]:
 
 def _read(path: Path, form: TypeAdapter[Any]) -> Any:
     try:
-        return form.validate_json(read_text(path).removeprefix("\ufeff"))
+        return form.validate_json(read_text(path))
     except ValidationError as error:
         fault = format_faults(error, most=1)
         raise ToolkitError(f"{path}: {fault}; see python score.py --help for the format") from error
 
 
 def _read_answer(snippet: _Snippet, gold: Path, where: str) -> str:
-    """Return a snippet's `answer` or, without this field, the text at its span in the corpus beside the gold file."""
+    """Return a snippet's `answer` or, without it, the text at its span in the corpus beside the gold file."""
     if snippet.answer is not None:
         return snippet.answer
     paths = [root / "corpus" / snippet.file_path for root in (gold.parent, gold.parent.parent)]

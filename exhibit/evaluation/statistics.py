@@ -99,7 +99,7 @@ def summarise_by(table: Table, label: str) -> dict[str, dict[str, Estimate]]:
 
 
 def compute_macro_mean(values: Values, keys: Sequence[str]) -> float | None:
-    """Return the mean of the means of groups; `keys` has the group of each value, such as its document."""
+    """Return the mean of the means of groups; `keys` has the group of each value."""
     groups: dict[str, list[float | None]] = defaultdict(list)
     for value, key in zip(values, keys, strict=True):
         groups[key].append(value)
@@ -144,9 +144,7 @@ class Difference:
     @property
     def chance(self) -> str:
         """The p value of the paired difference as text, such as `p 0.03` or `p < 0.001`; empty if it is unknown."""
-        if self.p is None:
-            return ""
-        return f"p {self.p:.2g}" if self.p >= 0.001 else "p < 0.001"
+        return "" if self.p is None else f"p {self.p:.2g}" if self.p >= 0.001 else "p < 0.001"
 
     @property
     def beyond_chance(self) -> bool:
@@ -199,19 +197,15 @@ class Overlap:
 
 
 def count_overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
-    pairs = _pair_by_name(first, second)
-    common = [_keep_common(old, new) for old, new in pairs]
-    failed_before, failed_after = (
-        [failed for pair in common for failed in pair[run].failed or [False] * len(pair[run].ids)] for run in (0, 1)
-    )
-    asked = len(failed_before)
+    pairs = [(old, new, rows) for old, new in _pair_by_name(first, second) for rows in _match_rows(old, new)]
+    failed = [(any(old.failed[a : a + 1]), any(new.failed[b : b + 1])) for old, new, (a, b) in pairs]
     return Overlap(
-        asked,
-        sum(failed_before),
-        sum(failed_after),
-        answered=sum(not any(replies) for replies in zip(failed_before, failed_after, strict=True)),
-        only_before=sum(len(table.ids) for table in first) - asked,
-        only_after=sum(len(table.ids) for table in second) - asked,
+        asked=len(failed),
+        failed_before=sum(before for before, _ in failed),
+        failed_after=sum(after for _, after in failed),
+        answered=failed.count((False, False)),
+        only_before=sum(len(table.ids) for table in first) - len(failed),
+        only_after=sum(len(table.ids) for table in second) - len(failed),
     )
 
 
@@ -235,10 +229,10 @@ def _match_rows(first: Table, second: Table) -> list[tuple[int, int]]:
         keys = [[labels.get("control") for labels in table.labels] for table in (first, second)]
     else:
         keys = [list(number_repeats(t.contents)) if by_content else list(t.ids) for t in (first, second)]
-    places = defaultdict[Any, list[int]](list)
+    rows = defaultdict[Any, list[int]](list)
     for row, key in enumerate(keys[1]):
-        places[key].append(row)
-    return [(row, other) for row, key in enumerate(keys[0]) for other in places.get(key, ())]
+        rows[key].append(row)
+    return [(row, other) for row, key in enumerate(keys[0]) for other in rows.get(key, ())]
 
 
 def number_repeats(contents: Iterable[Any]) -> Iterator[tuple[Any, int]]:
@@ -250,7 +244,7 @@ def number_repeats(contents: Iterable[Any]) -> Iterator[tuple[Any, int]]:
 
 
 class _Stratum(NamedTuple):
-    """A group of values that are averaged together, with the document of each value and the weight of the group."""
+    """Values that are averaged together, with the document of each value and the weight of the group."""
 
     values: list[float]
     documents: list[str]

@@ -75,7 +75,6 @@ _NOUNS = {"art": "article", "para": "paragraph"}
 _PARTS = frozenset("section clause article art paragraph para § schedule part chapter rule page".split())
 """Labels of parts of a document, which a reply may add to its answer."""
 _OTHER_CURRENCY = re.compile(r"\b(HKD|NZD|SGD|BRL|ZAR|MXN|KRW|TRY|HUF|RON|RUB|THB|ILS)\s?$")
-_SCALES = re.compile(r"\b(?:thousand|million|billion)s?\b", re.I)
 _ROLE = re.compile(r"(?:or|ee|[nrsy]er)s?$")  # a licensor is not a licensee, although both words have the same stem
 _PLACE = re.compile(
     r"\bhttps?://\S+|\bwww\.\S+|\(?\b(?:pages?|pp?\.|footnotes?|lines?)\s*\d+(?:\s*[-–,]\s*\d+)*\)?", re.I
@@ -228,7 +227,10 @@ def _judge_yes_or_no(expected: Reading, reply: Reading, question: Reading, gold:
 def _judge_values(expected: Reading, reply: Reading, question: Reading) -> Decision | None:
     """Return a decision if a reply has a value or a unit other than the expected one; otherwise return None."""
     expected_values = set(expected.values - question.values) or set(expected.values)
-    expected_counts, counts = _list_counted(expected), _list_counted(reply)
+    expected_counts, counts = (
+        [(token[7:], word) for token, word in pairwise((*reading.tokens, "")) if token.startswith("number\0")]
+        for reading in (expected, reply)
+    )  # each number without a unit, with the word after it
     for kind in sorted({kind for kind, _ in expected_values}):
         keys, stated, known = (
             {key for other, key in values if other == kind}
@@ -237,7 +239,7 @@ def _judge_values(expected: Reading, reply: Reading, question: Reading) -> Decis
         rivals = stated - keys - known
         if not keys & stated and (rivals or (stated and len(expected_values) == len(keys))):
             reason = f"The reply says {min(rivals or stated)}; expected: {', '.join(sorted(keys))}."
-            scaled = kind in ("amount", "number") and _SCALES.search(question.text)  # `in millions`
+            scaled = kind in ("amount", "number") and re.search("thousand|million|billion", question.text, re.I)
             nouns, others = ({noun for _, noun in counted} for counted in (expected_counts, counts))
             uncertain = scaled or (kind == "number" and nouns != {""} and nouns.isdisjoint(others))
             return Decision(None if uncertain else False, reason)
@@ -245,11 +247,6 @@ def _judge_values(expected: Reading, reply: Reading, question: Reading) -> Decis
         if not keys & stated and any(number in numbers and is_content(noun) for number, noun in counts):
             return Decision(False, f"The reply has the number of {min(keys)}, but another unit.")  # `5 million shares`
     return None
-
-
-def _list_counted(reading: Reading) -> list[tuple[str, str]]:
-    """Return each number without a unit, and the word after it."""
-    return [(token[7:], word) for token, word in pairwise((*reading.tokens, "")) if token.startswith("number\0")]
 
 
 def _judge_words(expected: Reading, reply: Reading, question: Reading, gold: Sequence[Reading]) -> Decision:

@@ -1,4 +1,4 @@
-"""Metrics: functions that score one question, in six modules by subject.
+"""Metrics: functions that score one question, in modules by subject.
 
     from exhibit.evaluation.metrics import metric
 
@@ -12,7 +12,6 @@ number, or None where it does not apply. It may have the parameters `options`, a
 functions that an installed distribution names as an entry point of the group `exhibit.metrics`.
 """
 
-import difflib
 import inspect
 import math
 from collections import Counter
@@ -66,9 +65,8 @@ class Options:
     parity: Parity = ""
     in_corpus: "Callable[[Reference], bool] | None" = None  # returns whether the documents contain a reference
     officials: "Register | None" = None  # the public registers of law
-    judge_faults: Counter[str] = field(default_factory=Counter, compare=False)
-    """The judge's failed and unreadable replies, by message; metrics that ask the judge add to them."""
     judge: LLM | None = None
+    judge_faults: Counter[str] = field(default_factory=Counter, compare=False)  # its failed and unreadable replies
     flag_below: float | None = None  # the confidence below which an answer is flagged for review
     prices: tuple[float, float] | None = None  # the price of a million input tokens and of a million output tokens
 
@@ -84,14 +82,11 @@ class Metric:
     unit: Unit = "share"
     higher_is_better: bool | None = True
     needs: tuple[Need, ...] = ()
-    at: tuple[int | Literal["k", "ks"], ...] = ()
-    """The cutoffs at which the metric is measured; `k` and `ks` are the options with these names."""
+    at: tuple[int | Literal["k", "ks"], ...] = ()  # its cutoffs; `k` and `ks` are the options with these names
     depths: tuple[int, ...] = (K,)  # the cutoffs that a short table shows
     short: bool = True  # whether a short table shows the metric; the files and the long table always do
-    gate: bool = True
-    """Whether a change for the worse fails `--fail-on-regression`; False for metrics that depend on the machine."""
-    prompt_version: str = ""
-    """The version of the judge's prompt, for a metric by a judge; such a metric scores all cases in one call."""
+    gate: bool = True  # whether a change for the worse fails `--fail-on-regression`; False if it depends on the machine
+    prompt_version: str = ""  # the version of the judge's prompt; then the function scores all cases in one call
     function: Callable[..., Any] | None = None
 
     @property
@@ -116,9 +111,7 @@ class Metric:
         """Return a value as text for the terminal, without its unit: a share of 12.3% as "0.123"; "–" if missing."""
         if value is None or not math.isfinite(value):
             return "–"
-        digits = _DIGITS.get(self.unit, ".2f")
-        if self.unit == "currency" and abs(value) < 0.01:
-            digits = ",.6f"
+        digits = ",.6f" if self.unit == "currency" and abs(value) < 0.01 else _DIGITS.get(self.unit, ".2f")
         return f"{value:{'+' if signed else ''}{digits}}"
 
     def in_words(self, value: float | None) -> str:
@@ -136,17 +129,12 @@ class Metric:
         ends = f", 95% interval {' to '.join(map(self.change_in_words, step.ci95))}" if step.ci95 else ""
         return f"{self.change_in_words(step.mean or 0.0)}{ends}"
 
-    def list_figures(self, options: Options) -> list[tuple[str, int | None]]:
-        """Return the names of the metric's values, each with its cutoff: `("recall@10", 10)`."""
-        named = {"k": (options.k,), "ks": options.ks}
-        depths = sorted({k for at in self.at for k in (named[at] if isinstance(at, str) else (at,))})
-        return [(f"{self.name}@{k}", k) for k in depths] or [(self.name, None)]
-
     def compute(self, cases: Sequence[Case], options: Options, k: int | None = None) -> Values:
         """Return a value for each case; raise if a value is neither None nor a finite number."""
         assert self.function is not None
         offered = {"options": options, "k": k}
-        function = partial(self.function, **{name: offered[name] for name in _list_parameters(self.function)})
+        wanted = offered.keys() & inspect.signature(self.function).parameters
+        function = partial(self.function, **{name: offered[name] for name in wanted})
         try:
             values = list(function(cases) if self.prompt_version else map(function, cases))
         except ToolkitError:
@@ -167,11 +155,6 @@ class Metric:
         return f"{self.name} ({code.co_filename})" if code else self.name
 
 
-@cache
-def _list_parameters(function: Callable[..., Any]) -> set[str]:
-    return {"options", "k"} & inspect.signature(function).parameters.keys()
-
-
 _registered: dict[str, Metric] = {}
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -190,17 +173,12 @@ def metric(title: str, meaning: str, **about: Any) -> Callable[[Function], Funct
 def registered(metrics: Iterable[str | Callable[..., Any]]) -> Iterator[list[str]]:
     """Register functions as metrics, without descriptions, until the `with` block ends; yield the metrics' names."""
     before = import_metrics()
+    known = {id(definition.function): definition for definition in before.values()}
     try:
-        yield [_register(item) if callable(item) else item for item in metrics]
+        yield [_add(known.get(id(item)) or describe_unknown(item)) if callable(item) else item for item in metrics]
     finally:
         _registered.clear()
         _registered.update(before)
-
-
-def _register(function: Callable[..., Any]) -> str:
-    known = next((definition for definition in _registered.values() if definition.function is function), None)
-    name = getattr(function, "__name__", type(function).__name__)
-    return _add(known or replace(describe_unknown(name), function=function))
 
 
 def _add(definition: Metric) -> str:
@@ -226,11 +204,10 @@ def import_metrics() -> dict[str, Metric]:
     return dict(_registered)
 
 
-STAGE_TITLES = {
+STAGE_TITLES = {  # the stages of a gold passage in order, each with a name for the gold that is left after it
     "page": "on the page", "text": "in the system's text", "chunks": "in its chunks", "retrieved": "retrieved",
     "reranked": "kept by the reranker", "context": "in the context", "cited": "cited", "answered": "answered",
 }  # fmt: skip
-"""The stages of a gold passage in order, each with a name for the gold that is left after it."""
 
 
 def describe_metric(name: str) -> Metric:
@@ -247,9 +224,11 @@ def describe_metric(name: str) -> Metric:
     return describe_unknown(family)
 
 
-def describe_unknown(name: str) -> Metric:
-    """Return a description made from the name of a metric that has no definition."""
-    return Metric(name, name.replace("_", " "), name, unit="number", higher_is_better=None)
+def describe_unknown(metric: str | Callable[..., Any]) -> Metric:
+    """Return a description made from the name of a metric, or of a function, that has no definition."""
+    name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
+    function = None if isinstance(metric, str) else metric
+    return Metric(name, name.replace("_", " "), name, unit="number", higher_is_better=None, function=function)
 
 
 def find_needing(names: Iterable[str], need: str) -> list[str]:
@@ -299,16 +278,16 @@ def split_requests(text: str) -> list[str]:
 def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Metric, int | None]]:
     """Return the requested metrics (`ndcg`, `ndcg@20`) with their cutoffs, or all metrics if `names` is empty."""
     known, names = import_metrics(), [name.replace("-", "_") for name in names]
+    named = {"k": (options.k,), "ks": options.ks}
     figures: dict[str, tuple[Metric, int | None]] = {}
     for name in names or known:
         family, _, depth = name.partition("@")
         definition = known.get(family)
         if definition is None:
-            near = difflib.get_close_matches(family, known, n=1)
-            meant = f" (did you mean {name.replace(family, near[0], 1)}?)" if near else ""
-            raise ToolkitError(f"no metric {name!r}{meant}; the metrics are {', '.join(sorted(known))}")
+            raise ToolkitError(f"no metric {name!r}; the metrics are {', '.join(sorted(known))}")
         if not depth:
-            figures |= {figure: (definition, k) for figure, k in definition.list_figures(options)}
+            depths = sorted({k for at in definition.at for k in (named[at] if isinstance(at, str) else (at,))})
+            figures |= {f"{family}@{k}": (definition, k) for k in depths} or {family: (definition, None)}
         elif not definition.at or not depth.isdecimal() or not 1 <= int(depth) <= max(options.ks):
             right = "write NAME, or NAME@K for a metric with a cutoff, such as ndcg@20"
             raise ToolkitError(f"--metrics {name}: {right}; only {max(options.ks)} passages are ranked")

@@ -1,4 +1,4 @@
-"""Answers: whether they are right, have the expected words and refuse correctly, and a judge's marks."""
+"""Answers: whether they are right, have the expected words and refuse correctly, a judge's marks, and the cost."""
 
 import json
 import re
@@ -35,12 +35,11 @@ def _add_share(name: str, title: str, meaning: str, **about: Any) -> None:
 
 _RIGHT = "answerable questions whose answer is certainly right; refused, failed and unjudged ones count as not right"
 _MOST = "answerable questions whose answer is right or is not judged"
+_REFUSED = "answerable questions that were refused"
 _add_share(ANSWERED_RIGHTLY, "Answered correctly", _RIGHT)
 _add_share(AT_MOST, "Answered correctly, at most", _MOST, short=False, gate=False)
 _add_share("abstention_accuracy", "Refused when impossible", "impossible questions that were refused")
-_add_share(
-    "false_refusal_rate", "Refused when answerable", "answerable questions that were refused", higher_is_better=False
-)
+_add_share("false_refusal_rate", "Refused when answerable", _REFUSED, higher_is_better=False)
 
 
 @metric("Labels that are right", "replies that choose the label that the source gives", needs=("answer", "label"))
@@ -75,11 +74,7 @@ def without_named(text: str) -> str:
     return BRACKETED.sub(lambda match: match.group() if _NO_NAME.fullmatch(match[1]) else " ", text)
 
 
-@on_truth(
-    "Expected words contained",
-    "replies that contain the words of the expected answer, or every number, date, amount, name and term of "
-    "it; some of these replies are wrong",
-)
+@on_truth("Expected words contained", "replies with the words or values of the expected answer; some are wrong")
 def answer_contained(case: Case) -> float | None:
     """Return whether the answer contains the expected words; None if that cannot be decided, as for a bare yes."""
     contained = states_answer(without_named(without_citations(case.truth)), case.reply.answer or "")
@@ -109,10 +104,9 @@ def answer_must_contain(case: Case) -> float | None:
 
 
 @metric(
-    "Forbidden text stated",
-    "share of the test set's forbidden words, figures and dates that the answer contains",
+    "Forbidden text stated", "share of the test set's forbidden words, figures and dates that the answer contains",
     higher_is_better=False,
-)
+)  # fmt: skip
 def answer_must_not(case: Case) -> float | None:
     return _share_stated(case, MUST_NOT_CONTAIN, strict=True)
 
@@ -216,3 +210,31 @@ def answer_correctness(case: Case) -> Texts | None:
     answer = case.reply.answer
     texts = {"QUESTION": case.question, "EXPERT'S ANSWER": case.truth, "ANSWER TO JUDGE": answer or ""}
     return texts if answer else None
+
+
+# not a gate: the time also depends on other work of the machine, and a more expensive answer may be better
+cost_metric = partial(metrics.metric, group="Cost", higher_is_better=False, gate=False)
+
+
+@cost_metric("Time to reply", "seconds from the question to the last word of the reply", unit="seconds")
+def latency(case: Case) -> float | None:
+    return case.reply.seconds
+
+
+@cost_metric("Cost of a reply", "cost of a question, reported by the system or from your prices", unit="currency")
+def cost(case: Case, options: Options) -> float | None:
+    usage = case.reply.usage
+    if "cost" in usage:
+        return float(usage["cost"])
+    if options.prices is None or not (usage.get("tokens_in") or usage.get("tokens_out")):
+        return None
+    price_in, price_out = options.prices  # of a million tokens
+    return float((usage.get("tokens_in", 0) * price_in + usage.get("tokens_out", 0) * price_out) / 1_000_000)
+
+
+@metric(
+    "Answer length", "number of characters in an answer", group="Cost", unit="characters", higher_is_better=None,
+    short=False,
+)  # fmt: skip
+def answer_length(case: Case) -> float:
+    return float(len(case.reply.answer or ""))

@@ -20,7 +20,7 @@ on_truth = partial(metric, needs=("answer", "truth"))
 
 @on_truth("Expected rules cited", "rules and statutes of the expected answer that the answer also cites")
 def statute_citation_accuracy(case: Case) -> float | None:
-    """Return the mean credit for the expected references; a coarser reference (Part 36 for rule 36.5) earns half."""
+    # a coarser reference (Part 36 for rule 36.5) earns half
     cited = find_references(without_named(case.truth), context=case.question)
     expected = dict.fromkeys(reference for reference in cited if reference.kind != "case")
     given = find_references(case.reply.answer or "", context=case.question)
@@ -37,22 +37,18 @@ def case_law_citation_accuracy(case: Case) -> float | None:
 
 
 @metric(
-    "References that exist",
-    "references of the answer that occur in the corpus",
-    needs=("answer", "corpus"),
-    short=False,
-)
+    "References that exist", "references of the answer that occur in the corpus",
+    needs=("answer", "corpus"), short=False,
+)  # fmt: skip
 def references_exist(case: Case, options: Options) -> float | None:
     given = set(find_references(case.reply.answer or "", context=case.question))
     return sum(map(options.in_corpus, given)) / len(given) if given and options.in_corpus else None
 
 
 @metric(
-    "References that exist officially",
-    "references of the answer that exist on legislation.gov.uk or in Find Case Law",
-    needs=("answer", "registers"),
-    gate=False,  # a register may be unavailable, or have grown
-)
+    "References that exist officially", "references of the answer that exist on legislation.gov.uk or in Find Case Law",
+    needs=("answer", "registers"), gate=False,  # a register may be unavailable, or have grown
+)  # fmt: skip
 def references_official(case: Case, options: Options) -> float | None:
     given = dict.fromkeys(find_references(case.reply.answer or "", context=case.question))
     outcomes = [options.officials.check(reference).outcome for reference in given] if options.officials else []
@@ -82,16 +78,13 @@ def citations_matched(case: Case) -> float | None:
     named = [_normalise_both(name) for name in find_cited_names(case.truth)]
     files = [{*map(normalise_source, _list_file_names(file))} for file in sorted(list_gold_files(case))]
     expected = [files[0] | named[0]] if len(files) == len(named) == 1 else files or named
-    cited = [*find_cited_names(case.reply.answer or ""), *_list_cited_files(case)]
-    given = {form for name in cited for form in _normalise_both(name)}
+    given = {form for name in _list_cited(case) for form in _normalise_both(name)}
     return sum(bool(names & given) for names in expected) / len(expected) if expected else None
 
 
 @on_truth("Sources matched by name", "similarity between the cited and the expected names")
 def precedent_matching(case: Case, options: Options) -> float | None:
-    given = [*find_cited_names(case.reply.answer or "")]
-    given += [name for file in _list_cited_files(case) for name in _list_file_names(file)]
-    named = find_cited_names(case.truth)
+    given, named = _list_cited(case), find_cited_names(case.truth)
     files = list(dict.fromkeys(gold.filename for gold in case.gold if gold.filename))
     # if there are as many gold files as named sources, each file name is another name of the source at its position
     others = map(_list_file_names, files) if len(files) == len(named) else [()] * len(named)
@@ -103,9 +96,11 @@ def precedent_matching(case: Case, options: Options) -> float | None:
     return sum(scores) / len(scores) if scores else None
 
 
-def _list_cited_files(case: Case) -> list[str]:
-    cited = (case.reply.passages[number - 1].filename for number in find_cited(case))
-    return [file for file in cited if file]
+def _list_cited(case: Case) -> list[str]:
+    """Return the sources that an answer cites by name, and the files of the passages that it cites by number."""
+    files = (case.reply.passages[number - 1].filename for number in find_cited(case))
+    names = [name for file in files if file for name in _list_file_names(file)]
+    return find_cited_names(case.reply.answer or "") + names
 
 
 def _list_file_names(file: str) -> tuple[str, ...]:
@@ -192,7 +187,6 @@ _US = (
     r"(?:fil|serv)\w+ (?:a|the|its|his|her|their) complaint", "bench trials?", "writs? of certiorari",
     "court docket|docket number",
 )  # fmt: skip
-_US_IN_SEED = ("lawyers?", "settlement offers?")
 _ALSO_ENGLISH = re.compile(
     r"""\bpowers?\s+of\s+attorney|\battorneys?\s+under\s+(?:a|an|the)\s+(?:lasting\s+|enduring\s+)?power
     |\battorneys?(?:[-\s]+general)\b|\b(?:patent|trade\s*mark)\s+attorneys?
@@ -218,8 +212,7 @@ def _compile_terms(terms: Iterable[str]) -> dict[str, re.Pattern[str]]:
     return {term: re.compile(rf"(?<![\w-])(?:{form})(?![\w-])", re.IGNORECASE) for term, form in spaced.items()}
 
 
-_UK_TERMS, _US_TERMS = _compile_terms(_UK), _compile_terms(_US)
-_SEED_TERMS = _US_TERMS | _compile_terms(_US_IN_SEED)
+_UK_TERMS, _US_TERMS, _SEED_TERMS = map(_compile_terms, (_UK, _US, (*_US, "lawyers?", "settlement offers?")))
 
 
 @on_truth("Terminology", "share of the expected UK terms that the answer has, reduced for each US term", short=False)

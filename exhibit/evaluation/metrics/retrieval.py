@@ -9,12 +9,12 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import product
 from typing import NamedTuple
 
 from exhibit.evaluation import metrics
-from exhibit.evaluation.metrics import MAX_CACHED, Case, Options, Passage, list_gold_files, list_gold_texts
+from exhibit.evaluation.metrics import KS, MAX_CACHED, Case, Options, Passage, list_gold_files, list_gold_texts
 from exhibit.evaluation.placement import find_gold_ranks, golds_of, touches
 from exhibit.evidence import Span
 from exhibit.evidence.document import unite_spans
@@ -38,20 +38,16 @@ def char_recall(case: Case, options: Options, k: int) -> float | None:
     return _score_characters(case, options, k)[1]
 
 
-@lru_cache(maxsize=MAX_CACHED)
-def _cache_scores(case: Case, as_published: bool) -> Callable[[int], tuple[float, float]]:
-    """Return a function of k that returns a case's scores at k, and computes them only once for each k."""
-    return cache(partial(_score_as_published if as_published else _score_union, case))
-
-
 def _score_characters(case: Case, options: Options, k: int) -> tuple[float | None, float | None]:
     """Return character precision and recall at k; None if no content of the first k passages is known."""
     passages = case.reply.passages[:k]
     if passages and not any(passage.has_content for passage in passages):
         return None, None
-    return _cache_scores(case, options.parity == "legalbenchrag")(len(passages))
+    score = _score_as_published if options.parity == "legalbenchrag" else _score_union
+    return score(case, len(passages))
 
 
+@lru_cache(maxsize=MAX_CACHED * len(KS))
 def _score_union(case: Case, k: int) -> tuple[float, float]:
     """Return character precision and recall; the first k passages are merged, so that a character counts once.
 
@@ -72,16 +68,18 @@ def _score_union(case: Case, k: int) -> tuple[float, float]:
             best[gold.filename] += places[shares.index(max(shares))]
     # overlapping gold passages share characters, which precision must count once
     inside = sum(_count_overlap(unite_spans(spans), retrieved.get(file, ())) for file, spans in best.items())
-    return _divide(inside, unplaced + sum(map(_measure_length, retrieved.values()))), _divide(credit, total)
+    characters = unplaced + sum(map(_measure_length, retrieved.values()))
+    return inside / (characters or 1), credit / (total or 1)
 
 
+@lru_cache(maxsize=MAX_CACHED * len(KS))
 def _score_as_published(case: Case, k: int) -> tuple[float, float]:
     """Return precision and recall as LegalBench-RAG publishes them: the overlaps of all pairs of spans are added up."""
     passages, unplaced = _collect_spans(case, k)
     golds = [(gold.filename or "", gold.places[0]) for gold in case.gold if gold.located]
     shared = sum(_count_overlap(place, passages.get(file, ())) for file, place in golds)
     characters = unplaced + sum(map(_measure_length, passages.values()))
-    return _divide(shared, characters), _divide(shared, sum(_measure_length(place) for _, place in golds))
+    return shared / (characters or 1), shared / (sum(_measure_length(place) for _, place in golds) or 1)
 
 
 def _collect_spans(case: Case, k: int) -> tuple[dict[str, list[Span]], int]:
@@ -104,21 +102,15 @@ def _measure_length(spans: Iterable[Span]) -> int:
     return sum(span.end - span.start for span in spans)
 
 
-def _divide(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
-
-
 @on_files("Right document found", "questions with a passage from a file with gold among the first k", depths=(1,))
 def document_hit(case: Case, k: int) -> float | None:
     return _score_hit([_is_wrong_file(passage, list_gold_files(case)) for passage in case.reply.passages[:k]], False)
 
 
 @on_files(
-    "Passages from a wrong document",
-    "share of the first k passages that are from a file without gold",
-    higher_is_better=False,
-    depths=(1, 8),
-)
+    "Passages from a wrong document", "share of the first k passages that are from a file without gold",
+    higher_is_better=False, depths=(1, 8),
+)  # fmt: skip
 def drm(case: Case, k: int) -> float | None:
     wrong, known = count_wrong_files(case, k)
     return wrong / known if known else None
@@ -240,10 +232,7 @@ def split_seed_words(text: str) -> list[str]:
 
 
 def match_seed(case: Case, k: int) -> tuple[list[list[int]], int]:
-    """Return the indexes of the golds that match each of the first k passages, and their number.
-
-    Two texts match if one contains the other, ignoring case: a single word is enough.
-    """
+    """Return the indexes of the golds that contain each of the first k passages or vice versa, and their number."""
     golds = [text.strip().lower() for text in list_gold_texts(case)]
     passages = [passage.text.strip().lower() for passage in case.reply.passages[:k]]
     return [[i for i, gold in enumerate(golds) if text in gold or gold in text] for text in passages], len(golds)
@@ -253,16 +242,14 @@ def split_words(text: str) -> list[str]:
     return list_word_runs(text.lower())
 
 
-def compare_words(answer: str, expected: str) -> float:
-    return float(split_words(answer) == split_words(expected) != [])
-
-
 @on_text("Top passage is the gold", "questions whose first passage has the same words as a gold passage", short=False)
 def exact_match(case: Case, options: Options) -> float | None:
-    def match_texts(text: str, gold: str) -> float:
-        return float(text.strip().lower() == gold.strip().lower())
+    def compare_texts(text: str, gold: str) -> float:
+        seed = options.parity == "seed"
+        first, second = (each.strip().lower() if seed else split_words(each) for each in (text, gold))
+        return float(bool(first) and first == second)
 
-    return _score_top(case, match_texts if options.parity == "seed" else compare_words)
+    return _score_top(case, compare_texts)
 
 
 @on_text("Top passage overlap (F1)", "overlap between the words of the first passage and of the gold", short=False)
