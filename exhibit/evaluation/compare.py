@@ -61,9 +61,8 @@ def explain_fall(name: str, difference: Difference, max_fall: float = MAX_FALL) 
 def measure_fall(name: str, difference: Difference) -> float:
     """Return the difference of the means, divided by the first mean unless the metric is a share."""
     change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
-    if describe_metric(name).unit == "share":
-        return change
-    return change / first if first else float(bool(change))
+    relative = change / first if first else float(bool(change))
+    return change if describe_metric(name).unit == "share" else relative
 
 
 def find_regressions(

@@ -88,10 +88,7 @@ def find_cited(case: Case) -> list[int]:
 
 
 def find_support(case: Case) -> bool | None:
-    """Return whether a cited passage overlaps gold or, without citations, the used passages contain half of a gold.
-
-    None if the question is impossible, or if the content of its gold or its passages is unknown.
-    """
+    """Return whether a cited passage overlaps gold or, without citations, the used ones do; None if unknown."""
     golds = [gold for gold in case.gold if gold.worded]
     passages = case.reply.passages
     if case.reply.error or case.is_impossible or not golds or not any(passage.has_content for passage in passages):
@@ -175,10 +172,7 @@ def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]
 
 
 def describe_result(tables: Iterable[Table]) -> str:
-    """Return a run's result in words, such as `153 to 198 of 243 answered correctly, 63 to 81%`.
-
-    The second number adds the answers that are not judged. A system without answers is judged by the gold it found.
-    """
+    """Return a run's result in words: `153 to 198 of 243 answered correctly, 63 to 81%` with 45 not judged."""
     counts = Counter[Outcome]()
     for table in tables:
         # a failed question that the documents do not answer has no value and is not counted

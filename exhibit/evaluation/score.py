@@ -46,7 +46,6 @@ class _Gold(BaseModel):
 
 
 _PREDICTIONS = TypeAdapter(Annotated[list[_Prediction], Field(min_length=1)])
-_GOLD = TypeAdapter(_Gold)
 
 
 @guarded()
@@ -78,8 +77,7 @@ def score(predictions: Path, gold: Path, *, k: int = K, parity: Literal["", "see
 
 
 def _pair_cases(predictions: Path, gold: Path) -> list[Case]:
-    """Return a case for each prediction, with the gold of the test that has the same query."""
-    predicted, tests = _read(predictions, _PREDICTIONS), _read(gold, _GOLD).tests
+    predicted, tests = _read(predictions, _PREDICTIONS), _read(gold, TypeAdapter(_Gold)).tests
     waiting: dict[str, list[tuple[GoldPassage, ...]]] = defaultdict(list)
     for number, test in enumerate(tests):
         where = f"{gold}: test {number}"

@@ -48,6 +48,8 @@ _BREAK = re.compile(
 _CONSEQUENCE = re.compile(rf"\W*(?:and\s)?(?:{_FOLLOWS})\b")
 YES = frozenset("yes ja oui sí si sim ano tak áno".split())
 NO = frozenset("no nein non não ne nie".split())
+_Silence = tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[str, ...]]  # words of the field `silence`
+_THAT = frozenset("that dass daß que že iż che".split())
 _YES_OR_NO = re.compile(rf"\W*({'|'.join(sorted(YES | NO))})(?:\s*[,.;:!–—]+\s*|\s*$)", re.I)
 
 
@@ -100,10 +102,6 @@ def _is_foreign_refusal(clause: str) -> bool:
     return bool(phrases.match(clause))
 
 
-_THAT = frozenset("that dass daß que že iż che".split())
-_Silence = tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[str, ...]]
-
-
 @cache
 def _read_foreign() -> tuple[re.Pattern[str], list[_Silence]]:
     systems = load_systems()
@@ -118,14 +116,11 @@ def _read_foreign() -> tuple[re.Pattern[str], list[_Silence]]:
 
 _THOUGHTS = re.compile(r"<(think|thinking|reasoning|scratchpad)>.*?</\1>", re.DOTALL)
 _COURTESY = re.compile(
-    r"(?:certainly|sure|of course|(?:great|good) question|(?:short )?answer)[!.:]\s+(?=\S)"
-    r"|\s{0,9}(?:q|question)\s?:\s[^\n]{1,600}\n\s{0,9}(?:a|answer)\s?:\s",
+    r"\A(?:certainly|sure|of course|(?:great|good) question|(?:short )?answer)[!.:]\s+(?=\S)"
+    r"|\A\s{0,9}(?:q|question)\s?:\s[^\n]{1,600}\n\s{0,9}(?:a|answer)\s?:\s"
+    r"|\s(?:please\s)?(?:let\sme\sknow|feel\sfree|i\shope\s(?:this|that)\shelps)\b[^.!?]{0,120}[.!?]?\s{0,4}$",
     re.I,
-)  # matches text before an answer: a polite phrase, or the question
-_OFFER = re.compile(
-    r"\s(?:please\s)?(?:let\sme\sknow|feel\sfree|i\shope\s(?:this|that)\shelps)\b[^.!?]{0,120}[.!?]?\s{0,4}$", re.I
-)
-_ANSWERS = ("answer", "response", "result", "output", "text", "content")  # JSON fields, the likeliest first
+)  # matches a polite phrase or the question before an answer, and an offer of help after it
 
 
 def strip_reply(text: str) -> str:
@@ -134,8 +129,7 @@ def strip_reply(text: str) -> str:
         text = text[3:-3].partition("\n")[2] or text
     text = without_markup(_read_json(text))
     text = with_latin_letters("".join(letter for letter in text if unicodedata.category(letter) != "Cf"))
-    courtesy = _COURTESY.match(text)
-    return _OFFER.sub("", text[courtesy.end() :] if courtesy else text)
+    return _COURTESY.sub("", text)
 
 
 def _read_json(text: str) -> str:
@@ -143,6 +137,7 @@ def _read_json(text: str) -> str:
         answer = json.loads(text) if text.startswith("{") else text
     except (ValueError, RecursionError):
         return text
+    fields = ("answer", "response", "result", "output", "text", "content")  # the likeliest first
     while isinstance(answer, dict):
-        answer = answer.get(next((name for name in _ANSWERS if name in answer), ""), text)
+        answer = answer.get(next((name for name in fields if name in answer), ""), text)
     return answer if isinstance(answer, str) else "N/A" if answer is None else text

@@ -37,7 +37,7 @@ _DENIALS = frozenset(
     "weren hasn haven false untrue incorrect wrong nicht kein keine keinen keiner nie ne pas aucun aucune jamais nunca "
     "não nem sin sem senza nikdy žádný žádná není nemůže nesmí nie".split()
 )
-_EXCEPTIONS = frozenset(
+_EXCEPTIONS = frozenset(  # words that limit or doubt a statement, or add an alternative
     "except excepting excluding unless but save besides other otherwise however although though instead rather "
     "notwithstanding despite subject if provided only solely merely partly partially half außer ohne sondern nur sauf "
     "sinon salvo excepto eccetto kromě pouze jen oprócz tylko than over least minimum exceeding more fewer unlike "
@@ -45,11 +45,10 @@ _EXCEPTIONS = frozenset(
     "nebo buď lub albo alebo maybe perhaps possibly probably might could unclear uncertain presumably allegedly "
     "vielleicht unklar".split()
 )
-"""Words that limit or doubt a statement, or add an alternative."""
-_LIMITS = frozenset(
+_LIMITS = frozenset(  # a word directly before a value that makes it another value
     "above below under up before after until till since prior beyond nearly almost one minus vor nach bis seit "
     "avant".split()
-)  # a word directly before a value that makes it another value
+)
 _SEPARATORS = frozenset(", ; / & and und et y e".split())
 _ARTICLES = frozenset("a an the der die das den dem des ein eine le la les un une el los las il lo gli the".split())
 _FILLERS = frozenset(
@@ -73,7 +72,6 @@ _LABEL = re.compile(
 _PLAIN = str.maketrans("\u2010\u2011\u2012\u2212’", "----'", "*`")
 _NOUNS = {"art": "article", "para": "paragraph"}
 _PARTS = frozenset("section clause article art paragraph para § schedule part chapter rule page".split())
-"""Labels of parts of a document, which a reply may add to its answer."""
 _OTHER_CURRENCY = re.compile(r"\b(HKD|NZD|SGD|BRL|ZAR|MXN|KRW|TRY|HUF|RON|RUB|THB|ILS)\s?$")
 _ROLE = re.compile(r"(?:or|ee|[nrsy]er)s?$")  # a licensor is not a licensee, although both words have the same stem
 _PLACE = re.compile(
@@ -89,8 +87,7 @@ class Reading(NamedTuple):
     """A text prepared for comparison: in lower case, without articles; each number, date and label is one token."""
 
     text: str
-    tokens: tuple[str, ...]
-    """The text's words, and separators such as commas; a value is written as its kind, a null character and its key."""
+    tokens: tuple[str, ...]  # its words, values (the kind, a null character and the key) and separators
     words: str  # the text's tokens without separators and words such as `of`, with a space before and after each
     stems: frozenset[str]  # the stems of its content words
     values: frozenset[tuple[str, str]]  # the kind and the key of each figure, date, place and label
@@ -217,7 +214,8 @@ def _judge_yes_or_no(expected: Reading, reply: Reading, question: Reading, gold:
     asked = question.count_changes().keys()
     denies = (reply.lead == "no") != bool(asked & _DENIALS)
     doubtful = bool(_find_unknown(expected, reply, question, gold))
-    for part in (part for part in reply.sentences if not _is_quoted(part, gold)):
+    quotes = "\n".join(text.words for text in gold)
+    for part in (part for part in reply.sentences if part.words not in quotes):
         changes = part.count_changes().keys()
         doubtful |= bool(changes - asked - _DENIALS or set(part.tokens[1:]) & (YES | NO) - {reply.lead})
         doubtful |= part.tokens != reply.tokens[:1] and bool(changes & _DENIALS) != denies
@@ -255,7 +253,8 @@ def _judge_words(expected: Reading, reply: Reading, question: Reading, gold: Seq
     short = len(needed) <= MAX_NAME_WORDS
     if not needed or not _has_words(reply.words, needed, adjacent=short):
         return Decision(None, "The reply has other words than the expected answer.")
-    quotes = _join(sentence.words.strip() for sentence in reply.sentences if _is_quoted(sentence, gold))
+    sources = "\n".join(text.words for text in gold)
+    quotes = _join(sentence.words.strip() for sentence in reply.sentences if sentence.words in sources)
     quoted = _has_words(quotes, needed, adjacent=short)
     if quoted and len(needed) >= MIN_QUOTE_WORDS:
         return Decision(True, "The reply quotes the expected answer.")
@@ -284,10 +283,6 @@ def _has_words(words: str, needed: Sequence[str], *, adjacent: bool) -> bool:
 def _find_unknown(expected: Reading, reply: Reading, question: Reading, gold: Sequence[Reading]) -> frozenset[str]:
     """Return the word stems of the reply that occur in neither the expected answer, the question nor the gold."""
     return reply.stems.difference(_NEUTRAL, expected.stems, question.stems, *(text.stems for text in gold))
-
-
-def _is_quoted(sentence: Reading, gold: Sequence[Reading]) -> bool:
-    return any(sentence.words in text.words for text in gold)
 
 
 def _has_candidates(reply: Reading, needed: Sequence[str], question: Reading) -> bool:

@@ -287,7 +287,8 @@ def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Me
             raise ToolkitError(f"no metric {name!r}; the metrics are {', '.join(sorted(known))}")
         if not depth:
             depths = sorted({k for at in definition.at for k in (named[at] if isinstance(at, str) else (at,))})
-            figures |= {f"{family}@{k}": (definition, k) for k in depths} or {family: (definition, None)}
+            figures |= {f"{family}@{k}": (definition, k) for k in depths}
+            figures |= {} if depths else {family: (definition, None)}
         elif not definition.at or not depth.isdecimal() or not 1 <= int(depth) <= max(options.ks):
             right = "write NAME, or NAME@K for a metric with a cutoff, such as ndcg@20"
             raise ToolkitError(f"--metrics {name}: {right}; only {max(options.ks)} passages are ranked")

@@ -133,8 +133,6 @@ def _says_item(item: str, answer: str, *, strict: bool) -> bool:
 
 
 _MAX_SOURCE_CHARS = 24_000  # the judge reads at most this many characters of the passages, best first
-_PROMPTS_VERSION = 1  # the version of the instructions in answers.toml
-_MAX_TOKENS = 300  # enough for a mark and a reason of two sentences
 _FIELD = re.compile(r'"(?:score|mark|rating|grade)"\s*:\s*"?([^,}"]*)')
 _SCORE = re.compile(
     r"\b(?:score|mark|rating|grade)\b\W{0,6}(?:is\W{0,3}|of\W{0,3})?([1-5])(?!\d|\.[1-9])(?:\s*/\s*5)?", re.IGNORECASE
@@ -170,10 +168,10 @@ def judged(title: str, meaning: str, *needs: Need) -> Callable[[Function], Funct
             prompts = [Prompt(text, system=f"{_PROMPTS[name]}\n{_PROMPTS['reply']}") for text in fenced]
             if not prompts or options.judge is None:
                 return [None] * len(cases)
-            replies = iter(options.judge.complete(prompts, max_tokens=_MAX_TOKENS, temperature=0.0))
+            replies = iter(options.judge.complete(prompts, max_tokens=300, temperature=0.0))
             return [_take_mark(next(replies), options.judge_faults) if texts else None for texts in chosen]
 
-        version = f"{name}-{_PROMPTS_VERSION}"
+        version = f"{name}-1"  # the version of the instructions in answers.toml
         metric(title, meaning, name=name, unit="mark", needs=(*needs, "judge"), prompt_version=version)(ask_judge)
         return choose_texts
 

@@ -65,8 +65,8 @@ def any_citation(case: Case) -> float | None:
     answer = case.reply.answer or ""
     if is_refusal(answer):
         return None
-    files = {source.filename for source in (*case.gold, *case.reply.passages) if source.filename}
-    names = {name.casefold() for file in files for name in _list_file_names(file)}
+    files = {gold.filename for gold in case.gold} | {passage.filename for passage in case.reply.passages}
+    names = {name.casefold() for file in files if file for name in _list_file_names(file)}
     brackets = (match.strip() for match in BRACKETED.findall(answer))
     documents = any(_DOCUMENT.fullmatch(text) or text.casefold() in names for text in brackets)
     return float(documents or bool(find_citations(answer)))

@@ -49,11 +49,7 @@ def _score_characters(case: Case, options: Options, k: int) -> tuple[float | Non
 
 @lru_cache(maxsize=MAX_CACHED * len(KS))
 def _score_union(case: Case, k: int) -> tuple[float, float]:
-    """Return character precision and recall; the first k passages are merged, so that a character counts once.
-
-    If a gold passage has several locations, only the location with the largest retrieved share counts, with the
-    length of the longest location.
-    """
+    """Return character precision and recall of the merged passages; of a gold's locations, the best found counts."""
     passages, unplaced = _collect_spans(case, k)
     retrieved = {file: unite_spans(spans) for file, spans in passages.items()}
     best = defaultdict[str, list[Span]](list)
@@ -123,12 +119,10 @@ def count_wrong_files(case: Case, k: int) -> tuple[int, int]:
 
 
 def _is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
-    """Return whether a passage is from a file other than `files`; None if its file is unknown.
-
-    If the bundle contains neither the passage's file name nor its text, the passage is from a wrong file.
-    """
+    """Return whether a passage is from a file other than `files`; None if its file is unknown."""
     if passage.filename is not None:
         return passage.filename not in files
+    # a passage whose name and text the bundle lacks is from a wrong file
     return True if passage.told_filename and passage.text.strip() and not passage.also_in else None
 
 
@@ -313,14 +307,11 @@ _VERSION_SPAN = re.compile(r"#(\d+)-(\d+)(?= |$)")
 
 
 def has_right_version(passage: Passage, case: Case) -> bool | None:
-    """Return True if a passage overlaps gold, False if it overlaps another version of the provision, otherwise None.
-
-    The label `other_versions` has the provision's spans in the other versions.
-    """
+    """Return True if a passage overlaps gold, False if it overlaps another version of the provision, otherwise None."""
     spans = passage.spans
     if any(passage.source == gold.filename and touches(span, gold) for gold in case.gold for span in spans):
         return True
-    # `FILE#START-END FILE#START-END`; a file's name may contain spaces
+    # the spans of the other versions: `FILE#START-END FILE#START-END`; a file's name may contain spaces
     others = _VERSION_SPAN.split(str(case.labels.get("other_versions") or ""))
     named = zip(others[::3], others[1::3], others[2::3], strict=False)
     near = [Span(int(start), int(end)) for name, start, end in named if name.strip() == passage.source]

@@ -16,10 +16,7 @@ lower_is_better = partial(metric, higher_is_better=False)
 
 
 def _read_reply(case: Case) -> tuple[float | None, float | None]:
-    """Return whether the reply has all right and no wrong values, and whether it has a wrong and no right value.
-
-    None if no right value or no wrong value is known.
-    """
+    """Return whether the reply has all right and no wrong values, and the reverse; None if no such value is known."""
     texts = (case.labels.get("new"), case.labels.get("old"), case.reply.answer)
     new, old, reply = (keys_of(str(text or "")) for text in texts)
     old -= new
