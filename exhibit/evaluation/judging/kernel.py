@@ -112,7 +112,9 @@ def read_text(text: str) -> Reading:
     tokens: list[str] = []
     at = 0
     for start, end, kind, key in marks:
-        tokens += [*_split_words(plain[at:start]), f"{kind}\0{key}".replace(" ", "_")]
+        tokens += _split_words(plain[at:start])
+        value = f"{kind}\0{key}".replace(" ", "_")
+        tokens += [value] if tokens[-1:] != [value] else []  # "five thousand dollars ($5,000)"
         at = max(at, end)
     tokens += _split_words(plain[at:])
     words = _join(token for token in tokens if token not in _FILLERS and token not in ",;/&")
@@ -241,6 +243,8 @@ def _judge_values(expected: Reading, reply: Reading, question: Reading) -> Decis
             nouns, others = ({noun for _, noun in counted} for counted in (expected_counts, counts))
             uncertain = scaled or (kind == "number" and nouns != {""} and nouns.isdisjoint(others))
             return Decision(None if uncertain else False, reason)
+        if keys <= stated and rivals:
+            return Decision(None, f"The reply also says {min(rivals)}.")
         numbers = {part for key in keys - stated for part in key.split()} if kind != "number" else ()
         if not keys & stated and any(number in numbers and is_content(noun) for number, noun in counts):
             return Decision(False, f"The reply has the number of {min(keys)}, but another unit.")  # `5 million shares`
@@ -261,12 +265,13 @@ def _judge_words(expected: Reading, reply: Reading, question: Reading, gold: Seq
     changes = reply.count_changes() - expected.count_changes() - Counter(NO if expected.lead == "no" else ())
     if changes:
         near = len(reply.sentences) == 1 and len(reply.words.split()) <= 1.5 * len(needed) + 6
-        denied = near and changes.keys() <= _DENIALS
+        denied = near and changes.keys() <= _DENIALS and _EXCEPTIONS.isdisjoint(reply.tokens)
         return Decision(False if denied else None, f"The reply denies, limits or doubts the answer: {min(changes)}.")
     known = question.values.union(*(text.values for text in gold))
     kinds, named = {kind for kind, _ in expected.values}, any("\0" not in word for word in needed)
     for kind, key in sorted(reply.values - expected.values - question.values):
-        if kind in kinds or ((kind, key) not in known and (named or kind.startswith("label"))):
+        unknown_kind = kind != "number" and (named or kind.startswith("label")) and (kind, key) not in known
+        if kind in kinds or (short and not kinds) or unknown_kind:
             return Decision(None, f"The reply also says {key}.")
     if short and _has_candidates(reply, needed, question):
         return Decision(None, "The words beside the expected answer may change its meaning.")

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 KS = (1, 2, 4, 8, 16, 32, 64)  # the cutoffs at which retrieval is measured; each is a prefix of one ranking
 K = 10  # the cutoff of recall@K, nDCG@K and the chunk economy
-MAX_CACHED = 256  # cases whose intermediate results are kept, because several metrics need them
 OTHER_NAMES = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}  # other tools' names for our metrics
 CEILING = "ceiling_"  # the prefix of metrics that measure how much gold is left after a stage
 OUTCOME = "outcome: "  # the prefix of the shares of questions with an unfavourable outcome, in comparisons of runs
@@ -156,7 +155,15 @@ class Metric:
 
 
 _registered: dict[str, Metric] = {}
+_caches: list[Any] = []
 Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
+
+
+def cache_by_case(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Store a function's results until all metrics of the cases are measured, because several metrics need them."""
+    _caches.append(stored := cache(function))
+    return stored
 
 
 def metric(title: str, meaning: str, **about: Any) -> Callable[[Function], Function]:
@@ -308,6 +315,8 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
         known = limited[definition.needs]
         values = iter(definition.compute([case for case in known if case is not None], options, k))
         columns[figure] = [None if case is None else next(values) for case in known]
+    for stored in _caches:
+        stored.cache_clear()
     return columns
 
 

@@ -4,11 +4,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from exhibit.evaluation import metrics
-from exhibit.evaluation.metrics import MAX_CACHED, Case, Function, Need, Options, Values
+from exhibit.evaluation.metrics import Case, Function, Need, Options, Values, cache_by_case
 from exhibit.evaluation.metrics.retrieval import split_words
 from exhibit.evaluation.outcomes import find_chosen_label, find_outcome, score_outcome
 from exhibit.law.citations import BRACKETED, rewrite_citations, without_places
@@ -23,7 +23,7 @@ metric = partial(metrics.metric, group="Answers", needs=("answer",))
 on_truth = partial(metric, needs=("answer", "truth"))
 
 
-@lru_cache(maxsize=MAX_CACHED)
+@cache_by_case
 def _score_outcome(case: Case) -> dict[str, float | None]:
     return score_outcome(find_outcome(case).outcome, impossible=case.is_impossible)
 

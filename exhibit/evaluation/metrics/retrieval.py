@@ -9,12 +9,12 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
 from exhibit.evaluation import metrics
-from exhibit.evaluation.metrics import KS, MAX_CACHED, Case, Options, Passage, list_gold_files, list_gold_texts
+from exhibit.evaluation.metrics import Case, Options, Passage, cache_by_case, list_gold_files, list_gold_texts
 from exhibit.evaluation.placement import find_gold_ranks, golds_of, touches
 from exhibit.evidence import Span
 from exhibit.evidence.document import unite_spans
@@ -47,7 +47,7 @@ def _score_characters(case: Case, options: Options, k: int) -> tuple[float | Non
     return score(case, len(passages))
 
 
-@lru_cache(maxsize=MAX_CACHED * len(KS))
+@cache_by_case
 def _score_union(case: Case, k: int) -> tuple[float, float]:
     """Return character precision and recall of the merged passages; of a gold's locations, the best found counts."""
     passages, unplaced = _collect_spans(case, k)
@@ -68,7 +68,7 @@ def _score_union(case: Case, k: int) -> tuple[float, float]:
     return inside / (characters or 1), credit / (total or 1)
 
 
-@lru_cache(maxsize=MAX_CACHED * len(KS))
+@cache_by_case
 def _score_as_published(case: Case, k: int) -> tuple[float, float]:
     """Return precision and recall as LegalBench-RAG publishes them: the overlaps of all pairs of spans are added up."""
     passages, unplaced = _collect_spans(case, k)
@@ -164,7 +164,7 @@ class Ranking(NamedTuple):
         return [ranks.get(item) for item, grade in self.grades.items() if grade >= self.least]
 
 
-@lru_cache(maxsize=MAX_CACHED)
+@cache_by_case
 def ranking_of(case: Case) -> Ranking | None:
     """Return the ranked items of a case with their grades; None if it has neither grades nor gold to compare."""
     if case.grades:  # if irrelevant files are graded too (0), ungraded files are left out: many of them may be relevant
