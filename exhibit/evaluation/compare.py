@@ -19,7 +19,6 @@ NAMED = (ANSWERED_RIGHTLY, f"recall@{K}")  # the metrics that are tested separat
 
 
 def with_outcomes(table: Table) -> Table:
-    """Return a table with the share of each unfavourable outcome as an additional metric."""
     bad = [outcome for outcome in Outcome if outcome in BAD and table.outcomes]
     shares = {f"{OUTCOME}{outcome}": [float(each == outcome) for each in table.outcomes] for outcome in bad}
     return replace(table, values={**table.values, **shares})
@@ -77,7 +76,6 @@ def find_regressions(
 
 
 def _apply_holm(values: Mapping[str, float]) -> set[str]:
-    """Return the names whose difference is still significant when all are tested together (Holm's method)."""
     ranked = sorted(values, key=lambda name: values[name])
     failed = (rank for rank, name in enumerate(ranked) if values[name] > ALPHA / (len(values) - rank))
     return set(ranked[: next(failed, len(ranked))])

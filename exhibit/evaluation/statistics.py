@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.schemas.run import Estimate, Outcome
+from exhibit.schemas.run import Estimate, Interval, Outcome
 
 MIN_DOCUMENTS = 10  # an interval needs at least this many documents; with fewer, the bootstrap's interval is too narrow
 RESAMPLES = 1000  # the usual number for a 95% interval
@@ -24,7 +24,6 @@ BLOCK = 100  # resamples drawn at once: enough for speed, few enough for the mem
 SEED = 20240819  # an arbitrary number, always the same, so that the same values always have the same interval
 
 Floats = npt.NDArray[np.float64]
-Interval = tuple[float, float]
 Values = Sequence[float | None]  # one value for each case; None, never 0, if the metric does not apply
 
 
@@ -186,9 +185,7 @@ def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many questions two runs have in common, how many failed in each run, and how many only one run has."""
-
-    asked: int
+    asked: int  # questions of both runs
     failed_before: int
     failed_after: int
     answered: int  # questions that failed in neither run; only these are compared
@@ -244,10 +241,8 @@ def number_repeats(contents: Iterable[Any]) -> Iterator[tuple[Any, int]]:
 
 
 class _Stratum(NamedTuple):
-    """Values that are averaged together, with the document of each value and the weight of the group."""
-
-    values: list[float]
-    documents: list[str]
+    values: list[float]  # the values of a dataset or of one of its groups
+    documents: list[str]  # the document of each value
     weight: float
 
 

@@ -26,9 +26,7 @@ MAX_NAME_WORDS = 6  # a shorter expected answer is a name or a term, whose words
 
 
 class Decision(NamedTuple):
-    """Whether a reply is right (None if the rules cannot decide), and why."""
-
-    right: bool | None
+    right: bool | None  # None if the rules cannot decide
     reason: str
 
 

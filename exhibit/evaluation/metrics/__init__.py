@@ -51,14 +51,11 @@ Need = Literal[
 ]  # fmt: skip
 Parity = Literal["", "legalbenchrag", "seed"]  # the project whose definition of a metric replaces ours if they differ
 _UNIT_SIGNS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
-# other units have ".2f"
 _DIGITS = {"share": ".3f", "number": ".3f", "tokens": ",.0f", "characters": ",.0f", "currency": ",.4f"}
 
 
 @dataclass(frozen=True)
 class Options:
-    """Settings for metrics; each metric reads the settings that it needs."""
-
     ks: tuple[int, ...] = KS
     k: int = K
     parity: Parity = ""
@@ -232,7 +229,6 @@ def describe_metric(name: str) -> Metric:
 
 
 def describe_unknown(metric: str | Callable[..., Any]) -> Metric:
-    """Return a description made from the name of a metric, or of a function, that has no definition."""
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
     function = None if isinstance(metric, str) else metric
     return Metric(name, name.replace("_", " "), name, unit="number", higher_is_better=None, function=function)
@@ -249,13 +245,12 @@ _HEADLINES = (
     "document_hit@1", "char_recall@8", "page_hit@8", f"ndcg@{K}", "drm@8", "answer_f1", "char_precision@8",
     "version_accuracy", "mrr@10", "answer_contained", "latency", "cost",
 )  # fmt: skip
-_SHOWN = 6
 
 
 def choose_headlines(names: Iterable[str]) -> list[str]:
     """Return the six most important of the named metrics, for the terminal and the top of the report."""
     families = (name.partition("@") for name in _HEADLINES)
-    return _choose_nearest(list(names), [(family, (int(depth or 0),)) for family, _, depth in families])[:_SHOWN]
+    return _choose_nearest(list(names), [(family, (int(depth or 0),)) for family, _, depth in families])[:6]
 
 
 def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list[str]:

@@ -29,7 +29,6 @@ def _score_outcome(case: Case) -> dict[str, float | None]:
 
 
 def _add_share(name: str, title: str, meaning: str, **about: Any) -> None:
-    """Register a share that follows from the outcomes, such as `false_refusal_rate`, as a metric."""
     metric(title, meaning, name=name, **about)(lambda case: _score_outcome(case)[name])
 
 

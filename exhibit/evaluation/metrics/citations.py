@@ -207,8 +207,7 @@ _CASE_NAME = re.compile(r"\b(?:R|Re|[A-Z]\w+)\s+(?:v\.?\s+|\([^)]{0,40}+\)?)[^.;
 
 
 def _compile_terms(terms: Iterable[str]) -> dict[str, re.Pattern[str]]:
-    # the words of a term may be on two lines
-    spaced = {term: re.sub(r" (?![?\]])", r"\\s+", term) for term in terms}
+    spaced = {term: re.sub(r" (?![?\]])", r"\\s+", term) for term in terms}  # a term may be on two lines
     return {term: re.compile(rf"(?<![\w-])(?:{form})(?![\w-])", re.IGNORECASE) for term, form in spaced.items()}
 
 
