@@ -113,7 +113,7 @@ class Reply:
 NO_REPLY = Reply()  # the reply of a question that has not been asked yet
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # a case equals only itself, so that results are cached by case
 class Case:
     """One question of a dataset, with its gold and the system's reply."""
 

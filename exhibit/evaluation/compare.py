@@ -1,8 +1,7 @@
 """Compare two runs: which figures and outcomes are worse by more than chance, and which run is better.
 
-A run is worse if fewer answers are judged right, or if an unfavourable outcome is more frequent, by more than chance,
-even if other metrics improve. Each named metric is tested at 5%; for all other metrics together, Holm's method limits
-the chance of a false alarm to 5%.
+A run is worse if fewer answers are judged right, or if an unfavourable outcome is more frequent, by more than chance.
+Each named metric is tested at 5%; for all other metrics together, Holm's method limits false alarms to 5%.
 """
 
 from collections import Counter
@@ -14,15 +13,12 @@ from exhibit.evaluation.outcomes import BAD
 from exhibit.evaluation.statistics import Difference, Table, compare
 from exhibit.schemas.run import ANSWERED_RIGHTLY, Outcome
 
-MAX_FALL = 0.1
-"""The largest tolerated fall of a share, or relative fall of another metric, if there are too few documents for an
-interval. Of ten questions, one may get another outcome by chance; two rarely do."""
+MAX_FALL = 0.1  # the largest fall without an interval; of ten questions, one may get another outcome by chance
 ALPHA = 0.05
 NAMED = (ANSWERED_RIGHTLY, f"recall@{K}")  # the metrics that are tested separately, unless the user names others
 
 
 def with_outcomes(table: Table) -> Table:
-    """Return a table with the share of each unfavourable outcome as an additional metric."""
     bad = [outcome for outcome in Outcome if outcome in BAD and table.outcomes]
     shares = {f"{OUTCOME}{outcome}": [float(each == outcome) for each in table.outcomes] for outcome in bad}
     return replace(table, values={**table.values, **shares})
@@ -33,8 +29,8 @@ def compare_runs(before: Sequence[Table], after: Sequence[Table]) -> dict[str, D
     required = dict.fromkeys(name for table in before for name in table.values if _must_stay(name))
     completed = []
     for table in after:  # a required metric that the second run lacks is compared, with None for each question
-        missing = {name: [None] * len(table.ids) for name in required if name not in table.values}
-        completed.append(with_outcomes(replace(table, values={**table.values, **missing}, rounds=())))
+        missing = {name: [None] * len(table.ids) for name in required}
+        completed.append(with_outcomes(replace(table, values={**missing, **table.values}, rounds=())))
     differences = compare([*map(with_outcomes, before)], completed)
     return {name: d for name, d in differences.items() if not name.startswith(OUTCOME) or d.first or d.second}
 
@@ -49,11 +45,7 @@ def count_outcomes(tables: Sequence[Table]) -> Counter[str]:
 
 
 def explain_fall(name: str, difference: Difference, max_fall: float = MAX_FALL) -> str:
-    """Return why a metric is worse, or "" if it is not.
-
-    It is worse if it fell beyond chance or, without an interval, by more than `max_fall`. A metric of passages or
-    right answers is also worse if a larger share of its questions than that no longer has a value.
-    """
+    """Return why a metric is worse, or "" if it is not: it fell, or too many of its questions have no value now."""
     if _must_stay(name) and difference.lost > max_fall * (difference.lost + difference.n):
         return f"no longer measured for {difference.lost} of {difference.lost + difference.n} questions"
     change = difference.mean
@@ -68,9 +60,8 @@ def explain_fall(name: str, difference: Difference, max_fall: float = MAX_FALL) 
 def measure_fall(name: str, difference: Difference) -> float:
     """Return the difference of the means, divided by the first mean unless the metric is a share."""
     change, first = abs(difference.mean or 0.0), abs(difference.first or 0.0)
-    if describe_metric(name).unit == "share":
-        return change
-    return change / first if first else float(bool(change))
+    relative = change / first if first else float(bool(change))
+    return change if describe_metric(name).unit == "share" else relative
 
 
 def find_regressions(
@@ -85,13 +76,9 @@ def find_regressions(
 
 
 def _apply_holm(values: Mapping[str, float]) -> set[str]:
-    """Return the names whose difference is still significant when all are tested together (Holm's method)."""
-    held: set[str] = set()
-    for rank, name in enumerate(sorted(values, key=lambda name: values[name])):
-        if values[name] > ALPHA / (len(values) - rank):
-            break
-        held.add(name)
-    return held
+    ranked = sorted(values, key=lambda name: values[name])
+    failed = (rank for rank, name in enumerate(ranked) if values[name] > ALPHA / (len(values) - rank))
+    return set(ranked[: next(failed, len(ranked))])
 
 
 def describe_regressions(
@@ -102,11 +89,7 @@ def describe_regressions(
 
 
 def describe_better(names: Sequence[str], differences: Mapping[str, Difference], worse: Sequence[str] = ()) -> str:
-    """Return a sentence that states which of two runs is better.
-
-    One metric decides: the share of right answers or, if a run lacks it, recall or another main metric. If this
-    metric does not change and another figure is worse, the sentence names that figure.
-    """
+    """Return a sentence on which of two runs is better: the share of right answers or another main metric decides."""
     first, second = names
     known = [name for name, delta in differences.items() if delta.mean is not None]
     name = next((name for name in (*NAMED, *shorten_metrics(known)) if name in known), None)

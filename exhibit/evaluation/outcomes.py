@@ -1,8 +1,6 @@
 """The outcome of each question with its reason, and the shares that follow from the outcomes.
 
-Report, comparison, trend, review, exports, gates and exit codes use these outcomes and `lost_at` (`evaluation.stages`).
-The judge's mark or, if the question requires a label, the chosen label decides; otherwise the kernel of rules decides
-(`evaluation.judging.kernel`).
+The judge's mark or, if the question requires a label, the chosen label decides; otherwise the kernel of rules decides.
 """
 
 import re
@@ -21,8 +19,7 @@ from exhibit.law.refusals import is_refusal
 from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST, Outcome
 
 MARK = "answer_correctness"  # the metric with the judge's marks of answers
-GOOD_MARK = 4.0  # the judge's 4 means that only details are missing; 3, that something important is missing
-"""An answer with at least this mark from the judge is right."""
+GOOD_MARK = 4.0  # the least mark of a right answer: only details are missing; 3 means that something important is
 GOOD = frozenset({Outcome.RIGHT, Outcome.RIGHTLY_REFUSED, Outcome.FOUND})
 BAD = frozenset({Outcome.INVENTED, Outcome.WRONG, Outcome.WRONGLY_REFUSED, Outcome.FAILED, Outcome.MISSED})
 
@@ -33,11 +30,7 @@ class Finding(NamedTuple):
 
 
 def find_outcome(case: Case, *, mark: float | None = None, answers: bool = True) -> Finding:
-    """Return the outcome of a question.
-
-    `mark` is the judge's mark of the answer. `answers` is whether the system answers at all: if it does, a missing
-    answer is a refusal; if it never does, only its passages are judged.
-    """
+    """Return the outcome of a question; without `answers`, the system never answers: only its passages are judged."""
     reply = case.reply
     if reply.error:
         return Finding(Outcome.FAILED, reply.error)
@@ -46,21 +39,18 @@ def find_outcome(case: Case, *, mark: float | None = None, answers: bool = True)
     answer = reply.answer or ""
     if case.choices and case.label is not None:
         return _judge_label(case, answer)
-    refused = not answer.strip() or is_refusal(answer)
-    words = "The reply refuses." if answer.strip() else "The reply is empty."
+    refusal = "The reply is empty." if not answer.strip() else "The reply refuses." if is_refusal(answer) else ""
+    if case.is_impossible and refusal:
+        return Finding(Outcome.RIGHTLY_REFUSED, refusal)
     if case.is_impossible:
-        if refused:
-            return Finding(Outcome.RIGHTLY_REFUSED, words)
         return Finding(Outcome.INVENTED, "The reply gives an answer.")
-    if mark is not None and (mark >= GOOD_MARK or not refused):
-        outcome = Outcome.RIGHT if mark >= GOOD_MARK else Outcome.WRONG
-        return Finding(outcome, f"The judge gave {mark:g} of 5.")
-    if refused:
-        return Finding(Outcome.WRONGLY_REFUSED, words)
-    decision = judge_answer(without_choices(case), case.truth, answer, tuple(list_gold_texts(case)))
-    if decision.right is None:
-        return Finding(Outcome.NOT_JUDGED, decision.reason)
-    return Finding(Outcome.RIGHT if decision.right else Outcome.WRONG, decision.reason)
+    right: bool | None = mark is not None and mark >= GOOD_MARK
+    reason = f"The judge gave {mark:g} of 5." if mark is not None else ""
+    if refusal and not right:
+        return Finding(Outcome.WRONGLY_REFUSED, refusal)
+    if mark is None:
+        right, reason = judge_answer(without_choices(case), case.truth, answer, tuple(list_gold_texts(case)))
+    return Finding({True: Outcome.RIGHT, False: Outcome.WRONG, None: Outcome.NOT_JUDGED}[right], reason)
 
 
 def _judge_label(case: Case, answer: str) -> Finding:
@@ -82,13 +72,11 @@ def _judge_passages(case: Case) -> Finding:
     if not any(gold.worded for gold in case.gold):
         return Finding(Outcome.NOT_JUDGED, "The gold has no words to compare with the passages.")
     numbers = range(1, min(K, len(passages)) + 1)
-    first = find_first_gold(case, numbers)
-    if first is not None:
+    if (first := find_first_gold(case, numbers)) is not None:
         return Finding(Outcome.FOUND, f"The passages up to number {first} contain at least half of a gold passage.")
     if passages and not any(passage.has_content for passage in passages):
         return Finding(Outcome.NOT_JUDGED, "The words of the retrieved passages are in no document.")
-    version = next((n for n in numbers if has_right_version(passages[n - 1], case) is False), None)
-    if version is not None:
+    if version := next((n for n in numbers if has_right_version(passages[n - 1], case) is False), None):
         return Finding(Outcome.MISSED, f"Passage {version} is another day's version of the right paragraph.")
     return Finding(Outcome.MISSED, f"The first {len(numbers)} passages do not contain half of any gold passage.")
 
@@ -100,44 +88,34 @@ def find_cited(case: Case) -> list[int]:
 
 
 def find_support(case: Case) -> bool | None:
-    """Return whether the passages that support an answer contain gold.
-
-    If the answer has citations, one of the cited passages must overlap gold; otherwise, the passages that the answer
-    used must contain half of a gold passage. None if the question is impossible, or if the content of its gold or
-    its passages is unknown.
-    """
+    """Return whether a cited passage overlaps gold or, without citations, the used ones do; None if unknown."""
     golds = [gold for gold in case.gold if gold.worded]
     passages = case.reply.passages
     if case.reply.error or case.is_impossible or not golds or not any(passage.has_content for passage in passages):
         return None
-    cited = find_cited(case)
-    if cited:
+    if cited := find_cited(case):
         return any(_touches(passages[number - 1], gold) for number in cited for gold in golds)
     return find_first_gold(case, case.reply.list_numbers_read(K)) is not None
 
 
 def _touches(passage: Passage, gold: GoldPassage) -> bool:
-    """Return whether a passage overlaps gold or, if a location is unknown, contains at least half of its text."""
     if gold.places and passage.span is not None:
         return passage.source == gold.filename and any(touches(span, gold) for span in passage.spans)
-    return rank_found(gold, [passage]) is not None
+    return rank_found(gold, [passage]) is not None  # a location is unknown: the passage contains half of the text
 
 
 LABELS = "labels.json"
-_ABOUT = ("hypothesis", "deal_point")
-"""Labels that name the subject of a choice: each subject has a separate confusion table."""
+_ABOUT = ("hypothesis", "deal_point")  # labels that name the subject of a choice; each has its own confusion table
 _NOWHERE = re.compile(r"not ?(mentioned|found|stated)|none|unknown")
 
-Chosen = tuple[str, str, str]
-"""The subject of a question, its label, and the label that the reply chose; empty if it chose none."""
+Chosen = tuple[str, str, str]  # the subject of a question, its label, and the chosen label; empty if there is none
 
 
 def find_chosen_label(answer: str, choices: Sequence[str]) -> str | None:
     """Return the first label that a reply names; if the reply is a refusal, the label for "not mentioned"."""
-    text = _normalise_label(answer)
-    offsets = {choice: f" {text} ".find(f" {_normalise_label(choice)} ") for choice in choices}
-    named = [choice for choice in choices if offsets[choice] >= 0]
-    if named:
+    text = f" {_normalise_label(answer)} "
+    offsets = {choice: text.find(f" {_normalise_label(choice)} ") for choice in choices}
+    if named := [choice for choice in choices if offsets[choice] >= 0]:
         return min(named, key=lambda choice: offsets[choice])
     nothing = (choice for choice in choices if _NOWHERE.fullmatch(_normalise_label(choice)))
     return next(nothing, None) if is_refusal(answer) else None
@@ -159,7 +137,6 @@ def list_choices(cases: Iterable[Case]) -> list[Chosen]:
 
 
 def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
-    """Compare the labels that a system chose with the right labels; return the resulting metrics by name."""
     right, chosen, hits = Counter[str](), Counter[str](), Counter[str]()
     by: dict[str, dict[str, Counter[str]]] = {}
     for about, label, choice in made:
@@ -177,11 +154,7 @@ def describe_choices(made: Sequence[Chosen]) -> dict[str, Any]:
 
 
 def score_outcome(outcome: Outcome, *, impossible: bool) -> dict[str, float | None]:
-    """Return a question's value, 0 or 1, for each share of outcomes; None if a share does not apply to the question.
-
-    `answered_rightly` and `answered_rightly_at_most` have a value for every question that the documents answer,
-    even if the reply failed, so that no system gains by not replying.
-    """
+    """Return a question's value, 0 or 1, for each share of outcomes; None if a share does not apply to the question."""
     replied = outcome is not Outcome.FAILED
     return {  # a failed reply to an answerable question counts, so that no system gains by not replying
         ANSWERED_RIGHTLY: None if impossible else float(outcome is Outcome.RIGHT),
@@ -199,11 +172,7 @@ def make_outcome_columns(outcomes: Sequence[Outcome], impossible: Sequence[bool]
 
 
 def describe_result(tables: Iterable[Table]) -> str:
-    """Return a run's result in words, such as `153 to 198 of 243 answered correctly, 63 to 81%`.
-
-    The first number counts the answers that are certainly right; the second number adds the answers that are not
-    judged. For a system without answers, the result is how often it found the gold.
-    """
+    """Return a run's result in words: `153 to 198 of 243 answered correctly, 63 to 81%` with 45 not judged."""
     counts = Counter[Outcome]()
     for table in tables:
         # a failed question that the documents do not answer has no value and is not counted

@@ -5,7 +5,7 @@ import re
 import uuid
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
@@ -24,25 +24,21 @@ FORMS = ("eval-results", "every-eval-ever")
 
 
 def export_results(run: RunResults, form: str, out: Path, *, model: str, dataset: str = "") -> list[Path]:
-    """Write a run's results in one of FORMS and return the files.
-
-    `model` is the tested system as OWNER/NAME. `dataset` is the bundle's repository on the Hub; a run on a
-    published bundle does not need it.
-    """
+    """Write a run's results in one of FORMS for a system, OWNER/NAME; `dataset` is the repository of the bundle."""
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", model):
         raise ToolkitError(f"--model {model}: write OWNER/NAME, such as my-firm/contract-rag")
+    write = _write_eval_results if form == "eval-results" else _write_every_eval_ever
     paths: list[Path] = []
     for name in run.datasets:
-        origin, _, revision = (run.config.datasets[name].origin or "").removeprefix("hf://").partition("@")
-        repository, revision = (dataset, "") if dataset else (origin, revision)
-        if form == "eval-results":
-            paths.append(_write_eval_results(run, name, out, model, repository, revision))
-        else:
-            paths += _write_every_eval_ever(run, name, out, model, repository, revision)
+        origin = dataset or (run.config.datasets[name].origin or "").removeprefix("hf://")
+        repository, _, revision = origin.partition("@")
+        paths += write(run, name, out, model, repository, {"revision": revision} if revision else {})
     return paths
 
 
-def _write_eval_results(run: RunResults, name: str, out: Path, model: str, repository: str, revision: str) -> Path:
+def _write_eval_results(
+    run: RunResults, name: str, out: Path, model: str, repository: str, revision: dict[str, str]
+) -> list[Path]:
     """Write `.eval_results/NAME.yaml` for a dataset, to be added to the model's repository."""
     if not repository:
         raise ToolkitError(f"{name}: name the bundle's repository on the Hub: --dataset OWNER/NAME")
@@ -51,7 +47,7 @@ def _write_eval_results(run: RunResults, name: str, out: Path, model: str, repos
     if mean is None:
         raise ToolkitError(f"{run.name}: {name} has no judged answer and no located passage, so there is no result")
     result = {
-        "dataset": {"id": repository, **({"revision": revision} if revision else {}), "task_id": QUESTIONS_TASK},
+        "dataset": {"id": repository, **revision, "task_id": QUESTIONS_TASK},
         "value": round(100 * mean, 2),
         "date": run.provenance.started[:10],
         "source": {"url": f"https://huggingface.co/datasets/{repository}", "name": "Exhibit"},
@@ -59,31 +55,29 @@ def _write_eval_results(run: RunResults, name: str, out: Path, model: str, repos
     }
     path = out / ".eval_results" / f"{name}.yaml"
     write_whole(path, yaml.safe_dump([result], sort_keys=False, allow_unicode=True))
-    return path
+    return [path]
 
 
 def _write_every_eval_ever(
-    run: RunResults, name: str, out: Path, model: str, repository: str, revision: str
+    run: RunResults, name: str, out: Path, model: str, repository: str, revision: dict[str, str]
 ) -> list[Path]:
     """Write `data/COLLECTION/DEVELOPER/MODEL/UUID.json` for a dataset, and a file of samples beside it."""
     developer, _, short_name = model.partition("/")
     created = str(int(datetime.now(UTC).timestamp()))
-    details = {"sha256": run.data_version(name), **({"revision": revision} if revision else {})}
+    details = {"sha256": run.data_version(name), **revision}
     source: dict[str, Any] = {"dataset_name": name, "source_type": "other", "additional_details": details}
     if repository:
         count = len(run.tables[name].ids)
         source |= {"source_type": "hf_dataset", "hf_repo": repository, "hf_split": "train", "samples_number": count}
     evaluation = f"exhibit-{name}/{model}/{created}"
-    ids = {"evaluation_id": evaluation, "model_id": model}
-    samples = [_describe_sample(row) | ids for row in run.rows_of(name)]
-    folder = Path("data") / f"exhibit-{name}" / developer / short_name
+    samples = [_describe_sample(row) | {"evaluation_id": evaluation, "model_id": model} for row in run.rows_of(name)]
+    folder = PurePosixPath("data") / f"exhibit-{name}" / developer / short_name
     # the same run always has the same names; the validator accepts only version 4
     stem = uuid.UUID(bytes=sha256(f"{model} {name} {run.provenance.started}".encode()).digest()[:16], version=4)
     path, samples_path = folder / f"{stem}.json", folder / f"{stem}_samples.jsonl"
     origin = {"source_type": "evaluation_run", "source_organization_name": "Exhibit"}
     unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
     means = [(metric, estimate) for metric, estimate in run.means_of(name).items() if estimate.mean is not None]
-    samples_file = {"format": "jsonl", "file_path": samples_path.as_posix(), "total_rows": len(samples)}
     record = {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": evaluation,
@@ -93,7 +87,7 @@ def _write_every_eval_ever(
         "eval_library": {"name": "exhibit-rag", "version": run.provenance.version or "unknown"},
         "model_info": {"name": short_name, "id": model, "developer": developer, "additional_details": unknown},
         "evaluation_results": [_describe_metric(name, metric, estimate, source) for metric, estimate in means],
-        "detailed_evaluation_results": samples_file,
+        "detailed_evaluation_results": {"format": "jsonl", "file_path": str(samples_path), "total_rows": len(samples)},
     }
     write_json(out / path, record)
     write_whole(out / samples_path, "".join(f"{json.dumps(sample, ensure_ascii=False)}\n" for sample in samples))
@@ -104,9 +98,8 @@ def _describe_metric(dataset: str, name: str, estimate: Estimate, source: dict[s
     metric = describe_metric(name)
     uncertainty: dict[str, Any] = {"num_samples": estimate.n}
     if estimate.ci95:
-        low, high = estimate.ci95
-        interval = {"confidence_level": 0.95, "method": "bootstrap over documents"}
-        uncertainty["confidence_interval"] = {"lower": low, "upper": high, **interval}
+        interval = {"lower": estimate.ci95[0], "upper": estimate.ci95[1], "confidence_level": 0.95}
+        uncertainty["confidence_interval"] = {**interval, "method": "bootstrap over documents"}
     uncertainty |= {"standard_deviation": estimate.std} if estimate.std is not None else {}
     config = {
         "evaluation_description": metric.meaning,

@@ -24,8 +24,6 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import format_faults, read_text
 from exhibit.storage.atomic import write_whole
 
-RULE = "=" * 26
-
 
 class _Prediction(BaseModel):
     query: str
@@ -48,7 +46,6 @@ class _Gold(BaseModel):
 
 
 _PREDICTIONS = TypeAdapter(Annotated[list[_Prediction], Field(min_length=1)])
-_GOLD = TypeAdapter(_Gold)
 
 
 @guarded()
@@ -67,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.output:
         write_whole(options.output, json.dumps(results, indent=2) + "\n")
     figures = [f"{name}: {value:.4f}" for name, value in results.items()]
-    print_results(results, "\n".join(["Evaluation Results:", RULE, *figures, RULE]), as_json=options.json)
+    print_results(results, "\n".join(["Evaluation Results:", "=" * 26, *figures, "=" * 26]), as_json=options.json)
     return 0
 
 
@@ -80,8 +77,7 @@ def score(predictions: Path, gold: Path, *, k: int = K, parity: Literal["", "see
 
 
 def _pair_cases(predictions: Path, gold: Path) -> list[Case]:
-    """Return a case for each prediction, with the gold of the test that has the same query."""
-    predicted, tests = _read(predictions, _PREDICTIONS), _read(gold, _GOLD).tests
+    predicted, tests = _read(predictions, _PREDICTIONS), _read(gold, TypeAdapter(_Gold)).tests
     waiting: dict[str, list[tuple[GoldPassage, ...]]] = defaultdict(list)
     for number, test in enumerate(tests):
         where = f"{gold}: test {number}"
@@ -95,12 +91,11 @@ def _pair_cases(predictions: Path, gold: Path) -> list[Case]:
         for number, (reply, golds) in enumerate(paired)
         if golds is not None
     ]
+    if not cases:
+        raise ToolkitError(f"{predictions}: none of its queries is in {gold}; is this the right gold file?")
     if unknown := [reply.query for reply, golds in paired if golds is None]:
-        first = f"(the first: {unknown[0][:80]!r})"
-        if not cases:
-            raise ToolkitError(f"{predictions}: none of its queries is in {gold} {first}; is this the right gold file?")
-        where = f"{predictions}: {len(unknown)} of {len(predicted)} queries are not in {gold} {first}"
-        print_note(f"{where} and are not counted (a gold file does not list impossible questions)")
+        where = f"{len(unknown)} of {len(predicted)} queries are not in {gold} (the first: {unknown[0][:80]!r})"
+        print_note(f"{predictions}: {where} and are not counted (a gold file does not list impossible questions)")
     if len(tests) > len(cases):
         print_note(f"{len(tests) - len(cases)} of {len(tests)} tests in {gold} have no prediction and are not counted")
     return cases
@@ -108,14 +103,14 @@ def _pair_cases(predictions: Path, gold: Path) -> list[Case]:
 
 def _read(path: Path, form: TypeAdapter[Any]) -> Any:
     try:
-        return form.validate_json(read_text(path).removeprefix("\ufeff"))
+        return form.validate_json(read_text(path))
     except ValidationError as error:
         fault = format_faults(error, most=1)
         raise ToolkitError(f"{path}: {fault}; see python score.py --help for the format") from error
 
 
 def _read_answer(snippet: _Snippet, gold: Path, where: str) -> str:
-    """Return a snippet's `answer` or, without this field, the text at its span in the corpus beside the gold file."""
+    """Return a snippet's `answer` or, without it, the text at its span in the corpus beside the gold file."""
     if snippet.answer is not None:
         return snippet.answer
     paths = [root / "corpus" / snippet.file_path for root in (gold.parent, gold.parent.parent)]

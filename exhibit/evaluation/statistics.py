@@ -1,10 +1,9 @@
 """Means of metrics, each with its number of values, its number of errors and a 95% bootstrap interval.
 
-Rows of one document are not independent: a long contract that is hard to read is hard for all its
-questions. So the bootstrap resamples whole documents with all their rows, never single rows. A bundle may
-name a label by which its rows are grouped. Then each group is resampled separately, and the dataset's mean
-is the mean of the groups' means. Without such a label, the dataset's mean is the mean over its rows. A
-run's mean is the mean of its datasets' means.
+Rows of one document are not independent: a long contract that is hard to read is hard for all its questions. So the
+bootstrap resamples whole documents with all their rows. A bundle may name a label by which its rows are grouped: then
+each group is resampled separately, and the dataset's mean is the mean of the groups' means. A run's mean is the mean
+of its datasets' means.
 """
 
 import math
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exhibit.schemas.run import Estimate, Outcome
+from exhibit.schemas.run import Estimate, Interval, Outcome
 
 MIN_DOCUMENTS = 10  # an interval needs at least this many documents; with fewer, the bootstrap's interval is too narrow
 RESAMPLES = 1000  # the usual number for a 95% interval
@@ -25,9 +24,6 @@ BLOCK = 100  # resamples drawn at once: enough for speed, few enough for the mem
 SEED = 20240819  # an arbitrary number, always the same, so that the same values always have the same interval
 
 Floats = npt.NDArray[np.float64]
-Interval = tuple[float, float]
-
-
 Values = Sequence[float | None]  # one value for each case; None, never 0, if the metric does not apply
 
 
@@ -42,11 +38,9 @@ class Table:
     failed: Sequence[bool] = ()  # whether a reply to each case failed; empty if none did
     labels: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     groups: str | None = None  # the label whose groups are averaged first, from `bundle.json`
-    contents: Sequence[str] = field(default=(), repr=False)
-    """A digest of each question with its expected answer, gold and documents; empty if unknown."""
+    contents: Sequence[str] = field(default=(), repr=False)  # digests of questions, answers, gold and documents
     outcomes: Sequence[Outcome] = field(default=(), repr=False)
-    rounds: Sequence[Mapping[str, Values]] = field(default=(), repr=False)
-    """The values of each round, if every question was asked several times; `values` are then their means."""
+    rounds: Sequence[Mapping[str, Values]] = field(default=(), repr=False)  # with `--repeat`; `values` are the means
 
     @classmethod
     def of_rounds(cls, tables: "Sequence[Table]") -> "Table":
@@ -66,9 +60,6 @@ class Table:
     @property
     def errors(self) -> int:
         return sum(self.failed)
-
-    def has_failed(self, row: int) -> bool:
-        return bool(self.failed) and self.failed[row]
 
     def only(self, rows: Sequence[int]) -> "Table":
         def pick(column: Sequence[Any]) -> list[Any]:
@@ -91,9 +82,6 @@ def compute_mean(values: Iterable[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
-# ---------------------------------------------------------------- means
-
-
 def summarise_run(tables: Sequence[Table], *, intervals: bool = True) -> dict[str, Estimate]:
     """Return the mean of each metric over a run: the mean of its datasets' means."""
     names = dict.fromkeys(name for table in tables for name in table.values)
@@ -110,7 +98,7 @@ def summarise_by(table: Table, label: str) -> dict[str, dict[str, Estimate]]:
 
 
 def compute_macro_mean(values: Values, keys: Sequence[str]) -> float | None:
-    """Return the mean of the means of groups; `keys` has the group of each value, such as its document."""
+    """Return the mean of the means of groups; `keys` has the group of each value."""
     groups: dict[str, list[float | None]] = defaultdict(list)
     for value, key in zip(values, keys, strict=True):
         groups[key].append(value)
@@ -136,9 +124,6 @@ def _estimate(tables: Sequence[Table], name: str, *, intervals: bool) -> Estimat
     )
 
 
-# ---------------------------------------------------------------- two runs
-
-
 @dataclass(frozen=True)
 class Difference:
     """The paired difference between two runs' means, over the cases that have a value in both."""
@@ -158,9 +143,7 @@ class Difference:
     @property
     def chance(self) -> str:
         """The p value of the paired difference as text, such as `p 0.03` or `p < 0.001`; empty if it is unknown."""
-        if self.p is None:
-            return ""
-        return f"p {self.p:.2g}" if self.p >= 0.001 else "p < 0.001"
+        return "" if self.p is None else f"p {self.p:.2g}" if self.p >= 0.001 else "p < 0.001"
 
     @property
     def beyond_chance(self) -> bool:
@@ -188,8 +171,8 @@ def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
         rows = list(zip(first.values[name], second.values[name], strict=True))
         lost += sum(a is not None and b is None for a, b in rows)
         known = [(a, b, b - a) if a is not None and b is not None else (None, None, None) for a, b in rows]
-        for column, values in zip(columns, zip(*known, strict=True) if known else [()] * 3, strict=True):
-            column.append((first, values))
+        for position, column in enumerate(columns):
+            column.append((first, [values[position] for values in known]))
     before, after, change = map(_stratify, columns)
     count = sum(len(stratum.values) for stratum in change)
     drawn = _bootstrap(change)
@@ -202,12 +185,7 @@ def _subtract(pairs: Sequence[tuple[Table, Table]], name: str) -> Difference:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many questions two runs have in common, how many failed in each run, and how many only one run has.
-
-    A question is common only if its words, expected answer, gold and documents are equal in both runs.
-    """
-
-    asked: int
+    asked: int  # questions of both runs
     failed_before: int
     failed_after: int
     answered: int  # questions that failed in neither run; only these are compared
@@ -216,13 +194,13 @@ class Overlap:
 
 
 def count_overlap(first: Sequence[Table], second: Sequence[Table]) -> Overlap:
-    pairs = _pair_by_name(first, second)
-    failed = [(old.has_failed(a), new.has_failed(b)) for old, new in pairs for a, b in _match_rows(old, new)]
+    pairs = [(old, new, rows) for old, new in _pair_by_name(first, second) for rows in _match_rows(old, new)]
+    failed = [(any(old.failed[a : a + 1]), any(new.failed[b : b + 1])) for old, new, (a, b) in pairs]
     return Overlap(
         asked=len(failed),
         failed_before=sum(before for before, _ in failed),
         failed_after=sum(after for _, after in failed),
-        answered=sum(not before and not after for before, after in failed),
+        answered=failed.count((False, False)),
         only_before=sum(len(table.ids) for table in first) - len(failed),
         only_after=sum(len(table.ids) for table in second) - len(failed),
     )
@@ -242,20 +220,16 @@ def _keep_common(first: Table, second: Table) -> tuple[Table, Table]:
 
 
 def _match_rows(first: Table, second: Table) -> list[tuple[int, int]]:
-    """Return the row numbers of the common questions in both tables.
-
-    Questions are matched by content (words, expected answer, gold, documents) if both tables have it, else by id.
-    The questions of a variant and of its control are matched by their common original.
-    """
+    """Return the row numbers of the common questions in both tables: equal contents or, without these, equal ids."""
     by_content = bool(first.contents) and bool(second.contents)
-    if first.name != second.name and first.pair:
+    if first.name != second.name and first.pair:  # a variant and its control: match their common originals
         keys = [[labels.get("control") for labels in table.labels] for table in (first, second)]
     else:
         keys = [list(number_repeats(t.contents)) if by_content else list(t.ids) for t in (first, second)]
-    places = defaultdict[Any, list[int]](list)
+    rows = defaultdict[Any, list[int]](list)
     for row, key in enumerate(keys[1]):
-        places[key].append(row)
-    return [(row, other) for row, key in enumerate(keys[0]) for other in places.get(key, ())]
+        rows[key].append(row)
+    return [(row, other) for row, key in enumerate(keys[0]) for other in rows.get(key, ())]
 
 
 def number_repeats(contents: Iterable[Any]) -> Iterator[tuple[Any, int]]:
@@ -266,14 +240,9 @@ def number_repeats(contents: Iterable[Any]) -> Iterator[tuple[Any, int]]:
         yield content, seen[content]
 
 
-# ---------------------------------------------------------------- the bootstrap
-
-
 class _Stratum(NamedTuple):
-    """A group of values that are averaged together, with the document of each value and the weight of the group."""
-
-    values: list[float]
-    documents: list[str]
+    values: list[float]  # the values of a dataset or of one of its groups
+    documents: list[str]  # the document of each value
     weight: float
 
 
@@ -306,10 +275,7 @@ def _find_interval(means: Floats | None) -> Interval | None:
 
 
 def _bootstrap(strata: Sequence[_Stratum]) -> Floats | None:
-    """Return the mean of each bootstrap resample; None if there are too few documents.
-
-    A resample consists of whole documents, each with all its rows.
-    """
+    """Return the mean of each bootstrap resample; None if there are too few documents."""
     documents = {(number, name) for number, stratum in enumerate(strata) for name in stratum.documents}
     if len(documents) < MIN_DOCUMENTS or any(len(set(stratum.documents)) < 2 for stratum in strata):
         return None
@@ -326,29 +292,13 @@ def _bootstrap(strata: Sequence[_Stratum]) -> Floats | None:
 
 
 def summarise_confidences(sure: Values, answerable: Sequence[bool], values: Mapping[str, Values]) -> dict[str, Any]:
-    """Return statistics on the confidences of replies; empty if no reply has a confidence.
-
-    `weighted` has the mean of each metric in `values`, each question weighted by the confidence of its reply.
-    """
-    pairs = [(weight, exists) for weight, exists in zip(sure, answerable, strict=True) if weight is not None]
-    if not pairs:
+    """Return the means of metrics, weighted by the confidences of the replies; empty if no reply has a confidence."""
+    exists = [known for weight, known in zip(sure, answerable, strict=True) if weight is not None]
+    if not exists:
         return {}
     weighted = {}
     for name, column in values.items():
         known = [(a, b) for a, b in zip(column, sure, strict=True) if a is not None and b is not None]
         if total := math.fsum(weight for _, weight in known):
             weighted[name] = math.fsum(value * weight for value, weight in known) / total
-    count = sum(exists for _, exists in pairs)
-    return {"questions": len(pairs), "answerable": count, "auroc": compute_auroc(pairs), "weighted": weighted}
-
-
-def compute_auroc(pairs: Sequence[tuple[float, bool]]) -> float | None:
-    """Return the AUROC: how often an answerable question has a higher confidence than an unanswerable one.
-
-    Each pair is the confidence of a reply and whether its question is answerable.
-    """
-    yes, no = (np.sort([confidence for confidence, exists in pairs if exists is wanted]) for wanted in (True, False))
-    if not len(yes) or not len(no):
-        return None
-    below, up_to = (int(np.searchsorted(no, yes, side).sum()) for side in ("left", "right"))
-    return (below + up_to) / 2 / (len(yes) * len(no))
+    return {"questions": len(exists), "answerable": sum(exists), "weighted": weighted}

@@ -201,11 +201,10 @@ def describe_flags(tables: Sequence[Table], below: float) -> str:
 
 
 def describe_confidence(name: str, sure: Confidence) -> str:
-    worth = "no AUROC, as all questions are answerable, or none" if sure.auroc is None else f"AUROC {sure.auroc:.2f}"
     weighted = {name: sure.weighted[name] for name in NAMED if name in sure.weighted}
     shown = [f"{name} {describe_metric(name).figure(mean)}" for name, mean in weighted.items()]
     means = f"; means weighted by confidence: {', '.join(shown)}" if shown else ""
-    return f"{name}: confidence of {sure.questions} replies, {sure.answerable} to answerable questions: {worth}{means}"
+    return f"{name}: confidence of {sure.questions} replies, {sure.answerable} to answerable questions{means}"
 
 
 def describe_labels(name: str, rates: Mapping[str, Any]) -> str:

@@ -1,15 +1,15 @@
 """Decides whether a reply refuses, which means that it gives no answer.
 
-A reply is split into clauses. Each word of an English clause becomes the letter of its class (`_CLASSES`), and the
-clause refuses if the letters match `_REFUSAL`: "The lease does not mention a cap" is `DNVx`. For other languages,
-`law/systems` has phrases and word classes. A reply refuses if a clause refuses and no clause answers.
+A reply is split into clauses. Each word of an English clause becomes the letter of its class (`x` without a class), and
+the clause refuses if the letters match `_REFUSAL`: "The lease does not mention a cap" is `DNVx`. `law/systems` has the
+words of each class, and for other languages phrases and words. A reply refuses if a clause refuses and none answers.
 """
 
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
 from functools import cache, lru_cache
+from itertools import takewhile
 
 from exhibit.evidence.fold import with_latin_letters
 from exhibit.evidence.place import without_markup
@@ -18,36 +18,6 @@ from exhibit.law.language import load_systems, stem
 from exhibit.law.sentences import split_sentences
 
 MAX_READ_CHARS = 4000  # refusals are in the first sentences of a reply, and a longer reply is an answer
-_CLASSES = {
-    "": "is are was were be been being has have had having do does did can could will would am m re ve ll s to a an "
-    "the appear seem also simply explicitly expressly specifically directly clearly actually further itself however "
-    "really so any all either of and such relevant specific explicit express clear direct enough sufficient given "
-    "provided let me us retrieved available supplied requested needed both two three my your our these those only just "
-    "here present obvious evident possible able at as by into for with sorry unfortunately some",
-    "A": "about on regarding concerning",
-    "P": "in within from anywhere based",
-    "N": "not no none neither nothing never nowhere unable insufficient fail failed lack lacking impossible without "
-    "missing absent",
-    "S": "silent mute quiet unspecified unstated unknown undisclosed unanswerable unclear uncertain unanswered empty",
-    "O": "outside beyond open short",
-    "C": "closest nearest concern relate focus pertain stop end",
-    "D": "agreement contract lease licence license document documentation text context passage excerpt extract source "
-    "material policy policies handbook snippet paper file statute act law rules search result guide directive chunk "
-    "page article schedule content corpus conditions nda deed msa memorandum",
-    "I": "information detail data provision clause indication answer answered answerable evidence term scope language "
-    "section figure hint basis anything something question reference point topic",
-    "V": "specify mention mentioned state address disclose define identify reveal find found locate know known "
-    "determine verify confirm establish indicate apparent regulate spell spot record resolve",
-    "B": "contain say said provide include cover describe discuss give list name explain make deal speak tell touch go "
-    "set see help dealt aware sure certain settle",
-    "M": "i we one",
-    "Y": "you",
-    "H": "there",
-    "T": "this that it they",
-    "Q": "may must shall should need",
-    "W": "whether who what how which if when where why whom",
-}  # the words of each class; `x` is the class of all other words
-_INFLECTED = "VBC"  # the classes of verbs, whose words match with all their endings; a noun matches its plural
 _REFUSAL = re.compile(
     r"(?!W)[^WQ]{0,3}D[^NSWQT]{0,3}(?:N[VIT]|S|TO|C?OV|xN$|VN(?:[IVTA]|x$))"  # the lease does not say
     r"|T[DIx]?(?:[^WQN]{0,2}(?:S|O[^x]*D)|NI?[VP](?!x+T)|NDW)|TM?N[ID]"  # this is not stated, lies outside it
@@ -58,12 +28,10 @@ _REFUSAL = re.compile(
     r"|S[^Qx]*$|W.*(?:NV|O)[^Q]*$"  # whether it may is not stated
 )
 _UNSTATED = re.compile(r"[^QTW]*NV(?:P[^xQ]*)?$")  # the date is not known
-_ASIDE = re.compile(r"$|Y|M[^VN]|M$|[^N]{0,2}(?:D[MVx]?|T)[VC]|x?C")
+_ASIDE = re.compile(r"$|Y|M[^VN]|M$|[^N]{0,2}(?:D[MVx]?|T)[VC](?!T)|x?C")
 """Matches clauses that neither answer nor refuse: "I looked through the files", "the lease deals with payment"."""
 _EXCLUSION = re.compile(r"[\w\s]{0,40}\b(?:policy|insurance|lease|licen[cs]e) does not (?:cover|include|extend)")
 """Matches a statement of what an insurance or a licence does not cover: such a statement is an answer."""
-_STATEMENT = re.compile(r"\b(?:states?|says?|provides?|specif(?:y|ies)) (?:only )?that\b.*\d|it ends\b.*\d")
-"""Matches a report of what the documents state, which is an answer: "it states that notice is due within 30 days"."""
 _LEADS = re.compile(
     r"(?:if|where|when|unless|since|because|as|although|though|while|even though)\b[^,]{1,200},\s*"
     r"|(?:based on|according to|from|after \w+ing|in|on|having|as far as)\b[^,.;]{1,80},\s*"
@@ -77,44 +45,28 @@ _FOLLOWS = (
 _BREAK = re.compile(
     rf";|:\s|,\s(?=(?:and\s)?(?:{_FOLLOWS})\b)|,\s(?=(?:la|le|die|der|das)\s)|,?\s(?=(?:but|although|though|because)\s)|\s[–—]\s"
 )
-_CONSEQUENCE = re.compile(rf"\W*(?:and\s|but\s)?(?:{_FOLLOWS})\b|[^.;]{{0,80}}?\s(?:{_FOLLOWS})\s")
+_CONSEQUENCE = re.compile(rf"\W*(?:and\s)?(?:{_FOLLOWS})\b")
 YES = frozenset("yes ja oui sí si sim ano tak áno".split())
 NO = frozenset("no nein non não ne nie".split())
+_Silence = tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[str, ...]]  # words of the field `silence`
+_THAT = frozenset("that dass daß que že iż che".split())
 _YES_OR_NO = re.compile(rf"\W*({'|'.join(sorted(YES | NO))})(?:\s*[,.;:!–—]+\s*|\s*$)", re.I)
 
 
 def is_refusal(text: str) -> bool:
-    text = strip_reply(text[:MAX_READ_CHARS])
+    text = strip_reply(text[:MAX_READ_CHARS]).replace("’", "'")
     if opening := _YES_OR_NO.match(text):  # "No, I cannot find that" refuses; "No." answers
-        text = text[opening.end() :]
-        if not text.strip() or opening[1].lower() not in NO:
+        if opening[1].lower() in YES:
             return False
-    clauses = list(_split_clauses(text))
-    kinds = [kind for kind, _, _ in clauses]
-    if "refusal" not in kinds:
-        return False
-    first = kinds.index("refusal")
-    if any(stated or concludes for kind, stated, concludes in clauses[first:] if kind == "answer"):
-        return False
-    before = [stated for kind, stated, _ in clauses[:first] if kind == "answer"]
-    concludes = kinds[-1] == "refusal" and clauses[-1][2]  # "…, so I cannot say what it is"
-    return not before or (concludes and not any(before))
-
-
-def _split_clauses(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """Yield each clause's kind (refusal, answer or aside), whether it has a figure, and whether it is a conclusion.
-
-    A citation in the clause's sentence counts as a figure.
-    """
-    for span in split_sentences(text):
-        sentence = text[span.start : span.end].replace("’", "'")
-        bare = rewrite_citations(sentence, lambda *_: "\0")
-        for clause in filter(str.strip, _BREAK.split(" ".join(bare.replace("\0", "").split()).lower())):
-            stated = "\0" in bare or bool(re.search(r"\d", clause))
-            yield _find_kind(clause), stated, bool(_CONSEQUENCE.match(clause))
+        text = text[opening.end() :]
+    text = rewrite_citations(text, lambda *_: "")
+    sentences = (" ".join(text[span.start : span.end].lower().split()) for span in split_sentences(text))
+    kinds = {_find_kind(clause) for sentence in sentences for clause in _BREAK.split(sentence) if clause.strip()}
+    return "refusal" in kinds and "answer" not in kinds
 
 
 def _find_kind(clause: str) -> str:
+    """Return whether a clause is a `refusal`, an `answer` or an `aside`."""
     plain = re.sub(r"\bcan(?:not|'t)\b|n't\b", " not", clause.strip()).replace("n/a", "unknown")
     while lead := _LEADS.match(plain):
         plain = plain[lead.end() :]
@@ -123,7 +75,7 @@ def _find_kind(clause: str) -> str:
     letters = "".join(map(_find_class, re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*|\d+", plain)))
     if _UNSTATED.match(letters) or _REFUSAL.match(letters := letters.replace("B", "V")) or _is_foreign_refusal(clause):
         return "refusal"
-    return "aside" if _ASIDE.match(letters) and not _STATEMENT.search(plain) else "answer"
+    return "aside" if _ASIDE.match(letters) and not _CONSEQUENCE.match(clause) else "answer"
 
 
 @lru_cache(maxsize=8192)
@@ -134,60 +86,50 @@ def _find_class(word: str) -> str:
 
 @cache
 def _list_classes() -> tuple[dict[str, str], dict[str, str]]:
-    words = {word: letter for letter, listed in _CLASSES.items() for word in listed.split()}
-    return words, {stem(word): letter for word, letter in words.items() if letter in _INFLECTED and len(word) > 2}
+    classes = next(system.data["refusing"] for system in load_systems() if "refusing" in system.data)
+    words = {word: letter.strip("_") for letter, listed in classes.items() for word in listed.split()}
+    return words, {stem(word): letter for word, letter in words.items() if letter in ("V", "B", "C") and len(word) > 2}
 
 
 def _is_foreign_refusal(clause: str) -> bool:
     """Return whether a clause in another language has a phrase of refusal, or states that documents lack something."""
-    words = re.findall(r"[^\W\d_]+", clause)
-    words = words[: next((at for at, word in enumerate(words) if word in _THAT), len(words))]
+    words = list(takewhile(lambda word: word not in _THAT, re.findall(r"[^\W\d_]+", clause)))
     phrases, silences = _read_foreign()
-    for documents, verbs, denials, silent in silences:
+    for documents, verbs, denials, omissions in silences:
         denied = any(word.startswith(verbs) for word in words) and not denials.isdisjoint(words)
-        prefixed = any(word.startswith("ne") and word[2:].startswith(verbs) for word in words)  # neuvádí
-        if not documents.isdisjoint(words) and (denied or prefixed or any(word.startswith(silent) for word in words)):
+        if not documents.isdisjoint(words) and (denied or any(word.startswith(omissions) for word in words)):
             return True
     return bool(phrases.match(clause))
-
-
-_THAT = frozenset("that dass daß que že iż che".split())
-_Silence = tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[str, ...]]
 
 
 @cache
 def _read_foreign() -> tuple[re.Pattern[str], list[_Silence]]:
     systems = load_systems()
     phrases = "|".join(phrase for system in systems for phrase in system.data.get("refusals", ()))
-    lists = [[words.split() for words in system.data["silence"]] for system in systems if "silence" in system.data]
-    silences = [(frozenset(docs), tuple(verbs), frozenset(no), tuple(silent)) for docs, verbs, no, silent in lists]
+    silences = []
+    for lists in (system.data["silence"] for system in systems if "silence" in system.data):
+        documents, verbs, denials, omissions = map(str.split, lists)
+        negated = (f"ne{verb}" for verb in verbs)  # neuvádí
+        silences.append((frozenset(documents), tuple(verbs), frozenset(denials), (*omissions, *negated)))
     return re.compile(rf"\W*(?:[^.;]{{0,60}}\b)??(?:{phrases})", re.IGNORECASE), silences
 
 
-_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,400}>")
 _THOUGHTS = re.compile(r"<(think|thinking|reasoning|scratchpad)>.*?</\1>", re.DOTALL)
 _COURTESY = re.compile(
-    r"(?:certainly|sure|of course|(?:great|good) question|(?:short )?answer)[!.:]\s+(?=\S)"
-    r"|\s{0,9}(?:q|question)\s?:\s[^\n]{1,600}\n\s{0,9}(?:a|answer)\s?:\s",
+    r"\A(?:certainly|sure|of course|(?:great|good) question|(?:short )?answer)[!.:]\s+(?=\S)"
+    r"|\A\s{0,9}(?:q|question)\s?:\s[^\n]{1,600}\n\s{0,9}(?:a|answer)\s?:\s"
+    r"|\s(?:please\s)?(?:let\sme\sknow|feel\sfree|i\shope\s(?:this|that)\shelps)\b[^.!?]{0,120}[.!?]?\s{0,4}$",
     re.I,
-)  # matches text before an answer: a polite phrase, or the question
-_OFFER = re.compile(
-    r"\s(?:please\s)?(?:let\sme\sknow|feel\sfree|i\shope\s(?:this|that)\shelps)\b[^.!?]{0,120}[.!?]?\s{0,4}$", re.I
-)
-_ANSWERS = ("answer", "response", "result", "output", "text", "content")  # JSON fields, the likeliest first
+)  # matches a polite phrase or the question before an answer, and an offer of help after it
 
 
 def strip_reply(text: str) -> str:
     text = _THOUGHTS.sub(" ", text).strip()
     if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
         text = text[3:-3].partition("\n")[2] or text
-    text = _read_json(text)
-    if _TAG.search(text):
-        text = without_markup(text)
-    if not text.isascii():
-        text = with_latin_letters("".join(letter for letter in text if unicodedata.category(letter) != "Cf"))
-    courtesy = _COURTESY.match(text)
-    return _OFFER.sub("", text[courtesy.end() :] if courtesy else text)
+    text = without_markup(_read_json(text))
+    text = with_latin_letters("".join(letter for letter in text if unicodedata.category(letter) != "Cf"))
+    return _COURTESY.sub("", text)
 
 
 def _read_json(text: str) -> str:
@@ -195,6 +137,7 @@ def _read_json(text: str) -> str:
         answer = json.loads(text) if text.startswith("{") else text
     except (ValueError, RecursionError):
         return text
+    fields = ("answer", "response", "result", "output", "text", "content")  # the likeliest first
     while isinstance(answer, dict):
-        answer = answer.get(next((name for name in _ANSWERS if name in answer), ""), text)
+        answer = answer.get(next((name for name in fields if name in answer), ""), text)
     return answer if isinstance(answer, str) else "N/A" if answer is None else text

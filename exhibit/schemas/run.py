@@ -244,11 +244,10 @@ class Ingestion(_Part):
 
 
 class Confidence(_Part):
-    """`confidence.json`: how well the confidence of the answers is calibrated."""
+    """`confidence.json`: the means of metrics, weighted by the confidence of the answers."""
 
     questions: int = 0
     answerable: int = 0
-    auroc: FiniteFloat | None = None
     weighted: dict[str, FiniteFloat] = {}  # Means in which a question's weight is the confidence of its answer
 
 

@@ -11,7 +11,7 @@ from exhibit.evaluation import command as command_module
 from exhibit.evaluation.cases import Case, Reply
 from exhibit.evaluation.datasets import write_testdata
 from exhibit.evaluation.metrics import Options, describe_metric, measure
-from exhibit.evaluation.statistics import compute_auroc, summarise_confidences
+from exhibit.evaluation.statistics import summarise_confidences
 from exhibit.evaluation.text_tables import describe_confidence
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.run import Confidence
@@ -160,20 +160,12 @@ def command(run_command, tmp_path):
     return partial(run_command, folder, "--target", f"predictions:{tmp_path / 'replies.jsonl'}")
 
 
-def test_compute_auroc_counts_ties_as_half():
-    # 0.9 beats two; 0.8 beats one and equals one; 0.1 beats none
-    pairs = [(0.9, True), (0.8, False), (0.8, True), (0.3, False), (0.1, True)]
-    assert compute_auroc(pairs) == (2 + 1.5 + 0) / 6
-    assert compute_auroc([(0.5, True), (0.5, False)]) == 0.5
-    assert compute_auroc([(0.5, True)]) is None
-
-
 def test_summarise_confidences_weights_means_by_confidence():
     answerable = [True, False, True, True]
     values = {"answered_rightly": [1.0, 0.0, None, 1.0], "map": [None, None, 0.5, 0.5]}
     described = summarise_confidences([0.9, 0.3, 0.5, None], answerable, values)
     assert described["weighted"] == {"answered_rightly": pytest.approx(0.75), "map": 0.5}
-    assert (described["questions"], described["answerable"], described["auroc"]) == (3, 2, 1.0)
+    assert (described["questions"], described["answerable"]) == (3, 2)
     assert summarise_confidences([None] * 4, answerable, values) == {}
     line = describe_confidence("x", Confidence.model_validate(described))
     assert "means weighted by confidence: answered_rightly 0.750" in line

@@ -1,4 +1,4 @@
-"""Metrics: functions that score one question, in six modules by subject.
+"""Metrics: functions that score one question, in modules by subject.
 
     from exhibit.evaluation.metrics import metric
 
@@ -12,7 +12,6 @@ number, or None where it does not apply. It may have the parameters `options`, a
 functions that an installed distribution names as an entry point of the group `exhibit.metrics`.
 """
 
-import difflib
 import inspect
 import math
 from collections import Counter
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 
 KS = (1, 2, 4, 8, 16, 32, 64)  # the cutoffs at which retrieval is measured; each is a prefix of one ranking
 K = 10  # the cutoff of recall@K, nDCG@K and the chunk economy
-OTHER_NAMES = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}
-"""Names that other tools have for our metrics."""
+OTHER_NAMES = {"gpt_groundedness": "groundedness", "gpt_relevance": "relevance"}  # other tools' names for our metrics
 CEILING = "ceiling_"  # the prefix of metrics that measure how much gold is left after a stage
 OUTCOME = "outcome: "  # the prefix of the shares of questions with an unfavourable outcome, in comparisons of runs
 
@@ -53,27 +51,20 @@ Need = Literal[
 ]  # fmt: skip
 Parity = Literal["", "legalbenchrag", "seed"]  # the project whose definition of a metric replaces ours if they differ
 _UNIT_SIGNS = {"seconds": "s", "mark": "/5", "tokens": "tokens", "characters": "chars"}
-# other units have ".2f"
 _DIGITS = {"share": ".3f", "number": ".3f", "tokens": ",.0f", "characters": ",.0f", "currency": ",.4f"}
 
 
 @dataclass(frozen=True)
 class Options:
-    """Settings for metrics; each metric reads the settings that it needs."""
-
     ks: tuple[int, ...] = KS
     k: int = K
     parity: Parity = ""
     in_corpus: "Callable[[Reference], bool] | None" = None  # returns whether the documents contain a reference
     officials: "Register | None" = None  # the public registers of law
-    judge_faults: Counter[str] = field(default_factory=Counter, compare=False)
-    """The judge's failed and unreadable replies, by message; metrics that ask the judge add to them."""
     judge: LLM | None = None
+    judge_faults: Counter[str] = field(default_factory=Counter, compare=False)  # its failed and unreadable replies
     flag_below: float | None = None  # the confidence below which an answer is flagged for review
     prices: tuple[float, float] | None = None  # the price of a million input tokens and of a million output tokens
-
-
-# ---------------------------------------------------------------- a metric
 
 
 @dataclass(frozen=True)
@@ -87,14 +78,11 @@ class Metric:
     unit: Unit = "share"
     higher_is_better: bool | None = True
     needs: tuple[Need, ...] = ()
-    at: tuple[int | Literal["k", "ks"], ...] = ()
-    """The cutoffs at which the metric is measured; `k` and `ks` are the options with these names."""
+    at: tuple[int | Literal["k", "ks"], ...] = ()  # its cutoffs; `k` and `ks` are the options with these names
     depths: tuple[int, ...] = (K,)  # the cutoffs that a short table shows
     short: bool = True  # whether a short table shows the metric; the files and the long table always do
-    gate: bool = True
-    """Whether a change for the worse fails `--fail-on-regression`; False for metrics that depend on the machine."""
-    prompt_version: str = ""
-    """The version of the judge's prompt, for a metric by a judge; such a metric scores all cases in one call."""
+    gate: bool = True  # whether a change for the worse fails `--fail-on-regression`; False if it depends on the machine
+    prompt_version: str = ""  # the version of the judge's prompt; then the function scores all cases in one call
     function: Callable[..., Any] | None = None
 
     @property
@@ -119,9 +107,7 @@ class Metric:
         """Return a value as text for the terminal, without its unit: a share of 12.3% as "0.123"; "–" if missing."""
         if value is None or not math.isfinite(value):
             return "–"
-        digits = _DIGITS.get(self.unit, ".2f")
-        if self.unit == "currency" and abs(value) < 0.01:
-            digits = ",.6f"
+        digits = ",.6f" if self.unit == "currency" and abs(value) < 0.01 else _DIGITS.get(self.unit, ".2f")
         return f"{value:{'+' if signed else ''}{digits}}"
 
     def in_words(self, value: float | None) -> str:
@@ -139,34 +125,25 @@ class Metric:
         ends = f", 95% interval {' to '.join(map(self.change_in_words, step.ci95))}" if step.ci95 else ""
         return f"{self.change_in_words(step.mean or 0.0)}{ends}"
 
-    def list_figures(self, options: Options) -> list[tuple[str, int | None]]:
-        """Return the names of the metric's values, each with its cutoff: `("recall@10", 10)`."""
-        named = {"k": (options.k,), "ks": options.ks}
-        depths = sorted({k for at in self.at for k in (named[at] if isinstance(at, str) else (at,))})
-        return [(f"{self.name}@{k}", k) for k in depths] or [(self.name, None)]
-
     def compute(self, cases: Sequence[Case], options: Options, k: int | None = None) -> Values:
         """Return a value for each case; raise if a value is neither None nor a finite number."""
         assert self.function is not None
         offered = {"options": options, "k": k}
-        function = partial(self.function, **{name: offered[name] for name in _list_parameters(self.function)})
+        wanted = offered.keys() & inspect.signature(self.function).parameters
+        function = partial(self.function, **{name: offered[name] for name in wanted})
         try:
-            values = function(cases) if self.prompt_version else map(function, cases)
-            return [self._check(value, case) for value, case in zip(values, cases, strict=True)]
+            values = list(function(cases) if self.prompt_version else map(function, cases))
         except ToolkitError:
             raise
         except Exception as error:
             if self.function.__module__.startswith(f"{__name__}."):
                 raise
             raise ToolkitError(f"the metric {self.where} failed: {type(error).__name__}: {error}") from error
-
-    def _check(self, value: Any, case: Case) -> float | None:
-        if value is None:
-            return None
-        if not isinstance(value, int | float) or not abs(value) <= MAX_SCORE:  # NaN fails this comparison, too
-            right = f"it must return a finite number of at most {MAX_SCORE:g}, or None where it does not apply"
-            raise ToolkitError(f"the metric {self.where} returned {value!r} for the question {case.id!r}; {right}")
-        return float(value)
+        for value, case in zip(values, cases, strict=True):
+            if value is not None and not (isinstance(value, int | float) and abs(value) <= MAX_SCORE):  # NaN fails, too
+                right = f"it must return a finite number of at most {MAX_SCORE:g}, or None where it does not apply"
+                raise ToolkitError(f"the metric {self.where} returned {value!r} for the question {case.id!r}; {right}")
+        return [None if value is None else float(value) for value in values]
 
     @property
     def where(self) -> str:
@@ -174,14 +151,16 @@ class Metric:
         return f"{self.name} ({code.co_filename})" if code else self.name
 
 
-@cache
-def _list_parameters(function: Callable[..., Any]) -> set[str]:
-    return {"options", "k"} & inspect.signature(function).parameters.keys()
-
-
 _registered: dict[str, Metric] = {}
+_caches: list[Any] = []
 Function = TypeVar("Function", bound=Callable[..., Any])
 Result = TypeVar("Result")
+
+
+def cache_by_case(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Store a function's results until all metrics of the cases are measured, because several metrics need them."""
+    _caches.append(stored := cache(function))
+    return stored
 
 
 def metric(title: str, meaning: str, **about: Any) -> Callable[[Function], Function]:
@@ -198,17 +177,12 @@ def metric(title: str, meaning: str, **about: Any) -> Callable[[Function], Funct
 def registered(metrics: Iterable[str | Callable[..., Any]]) -> Iterator[list[str]]:
     """Register functions as metrics, without descriptions, until the `with` block ends; yield the metrics' names."""
     before = import_metrics()
+    known = {id(definition.function): definition for definition in before.values()}
     try:
-        yield [_register(item) if callable(item) else item for item in metrics]
+        yield [_add(known.get(id(item)) or describe_unknown(item)) if callable(item) else item for item in metrics]
     finally:
         _registered.clear()
         _registered.update(before)
-
-
-def _register(function: Callable[..., Any]) -> str:
-    known = next((definition for definition in _registered.values() if definition.function is function), None)
-    name = getattr(function, "__name__", type(function).__name__)
-    return _add(known or replace(describe_unknown(name), function=function))
 
 
 def _add(definition: Metric) -> str:
@@ -234,15 +208,14 @@ def import_metrics() -> dict[str, Metric]:
     return dict(_registered)
 
 
-STAGE_TITLES = {
+STAGE_TITLES = {  # the stages of a gold passage in order, each with a name for the gold that is left after it
     "page": "on the page", "text": "in the system's text", "chunks": "in its chunks", "retrieved": "retrieved",
     "reranked": "kept by the reranker", "context": "in the context", "cited": "cited", "answered": "answered",
 }  # fmt: skip
-"""The stages of a gold passage in order, each with a name for the gold that is left after it."""
 
 
 def describe_metric(name: str) -> Metric:
-    """Return the description of a metric; an unknown name gets a description in which neither direction is better."""
+    """Return the description of a metric; for an unknown name, neither direction is better."""
     family = name.partition("@")[0]
     if known := import_metrics().get(family):
         return known
@@ -255,9 +228,10 @@ def describe_metric(name: str) -> Metric:
     return describe_unknown(family)
 
 
-def describe_unknown(name: str) -> Metric:
-    """Return a description made from the name of a metric that has no definition."""
-    return Metric(name, name.replace("_", " "), name, unit="number", higher_is_better=None)
+def describe_unknown(metric: str | Callable[..., Any]) -> Metric:
+    name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
+    function = None if isinstance(metric, str) else metric
+    return Metric(name, name.replace("_", " "), name, unit="number", higher_is_better=None, function=function)
 
 
 def find_needing(names: Iterable[str], need: str) -> list[str]:
@@ -265,28 +239,22 @@ def find_needing(names: Iterable[str], need: str) -> list[str]:
     return [name for name in names if need in describe_metric(name).needs]
 
 
-# ---------------------------------------------------------------- the metrics that tables show
-
 _HEADLINES = (
     "answered_rightly", "read_value", "remembered", "in_force", "superseded", "canary_followed", "label_accuracy",
     "groundedness", "abstention_accuracy", "false_refusal_rate", f"recall@{K}", "statute_citation_accuracy",
     "document_hit@1", "char_recall@8", "page_hit@8", f"ndcg@{K}", "drm@8", "answer_f1", "char_precision@8",
     "version_accuracy", "mrr@10", "answer_contained", "latency", "cost",
 )  # fmt: skip
-_SHOWN = 6
 
 
 def choose_headlines(names: Iterable[str]) -> list[str]:
     """Return the six most important of the named metrics, for the terminal and the top of the report."""
     families = (name.partition("@") for name in _HEADLINES)
-    return _choose_nearest(list(names), [(family, (int(depth or 0),)) for family, _, depth in families])[:_SHOWN]
+    return _choose_nearest(list(names), [(family, (int(depth or 0),)) for family, _, depth in families])[:6]
 
 
 def shorten_metrics(names: Iterable[str], *, all_families: bool = False) -> list[str]:
-    """Return the metrics of a short table, sorted by group, each at the cutoffs of its description.
-
-    With `all_families`, metrics that a short table normally omits are included.
-    """
+    """Return the metrics of a table, sorted by group, each at the cutoffs of its description."""
     names = list(names)
     families = map(describe_metric, dict.fromkeys(name.partition("@")[0] for name in names))
     chosen = [about for about in families if all_families or about.short]
@@ -304,30 +272,25 @@ def _choose_nearest(names: Sequence[str], wanted: Iterable[tuple[str, Sequence[i
     return list(chosen)
 
 
-# ---------------------------------------------------------------- measuring
-
-
 def split_requests(text: str) -> list[str]:
     """Return the metrics of a comma-separated list; `answer-f1`, as in the help text, becomes `answer_f1`."""
     return [part.strip().replace("-", "_") for part in text.split(",") if part.strip()]
 
 
 def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Metric, int | None]]:
-    """Return the requested metrics (`ndcg`, `ndcg@20`) with their cutoffs, or all metrics if `names` is empty.
-
-    Raise an error for an unknown name.
-    """
+    """Return the requested metrics (`ndcg`, `ndcg@20`) with their cutoffs, or all metrics if `names` is empty."""
     known, names = import_metrics(), [name.replace("-", "_") for name in names]
+    named = {"k": (options.k,), "ks": options.ks}
     figures: dict[str, tuple[Metric, int | None]] = {}
     for name in names or known:
         family, _, depth = name.partition("@")
         definition = known.get(family)
         if definition is None:
-            near = difflib.get_close_matches(family, known, n=1)
-            meant = f" (did you mean {name.replace(family, near[0], 1)}?)" if near else ""
-            raise ToolkitError(f"no metric {name!r}{meant}; the metrics are {', '.join(sorted(known))}")
+            raise ToolkitError(f"no metric {name!r}; the metrics are {', '.join(sorted(known))}")
         if not depth:
-            figures |= {figure: (definition, k) for figure, k in definition.list_figures(options)}
+            depths = sorted({k for at in definition.at for k in (named[at] if isinstance(at, str) else (at,))})
+            figures |= {f"{family}@{k}": (definition, k) for k in depths}
+            figures |= {} if depths else {family: (definition, None)}
         elif not definition.at or not depth.isdecimal() or not 1 <= int(depth) <= max(options.ks):
             right = "write NAME, or NAME@K for a metric with a cutoff, such as ndcg@20"
             raise ToolkitError(f"--metrics {name}: {right}; only {max(options.ks)} passages are ranked")
@@ -340,19 +303,15 @@ def measure(cases: Sequence[Case], options: Options | None = None, *, names: Seq
     """Return the values of the named metrics, or of all; a value is None if its case lacks data for the metric."""
     options = options or Options()
     figures = choose_figures(names, options)
-    columns: dict[str, Values] = {figure: [] for figure in figures}
     every_needs = {definition.needs for definition, _ in figures.values()}
-    limited = [{needs: limit_gold(case, needs, options) for needs in every_needs} for case in cases]
-    for known in limited:  # case by case, because several metrics of a case share a computation
-        for figure, (definition, k) in figures.items():
-            if not definition.prompt_version:
-                case = known[definition.needs]
-                columns[figure] += [None] if case is None else definition.compute([case], options, k)
-    for figure, (definition, _) in figures.items():
-        if definition.prompt_version:
-            eligible = [case for known in limited if (case := known[definition.needs]) is not None]
-            marks = iter(definition.compute(eligible, options))
-            columns[figure] = [None if known[definition.needs] is None else next(marks) for known in limited]
+    limited = {needs: [limit_gold(case, needs, options) for case in cases] for needs in every_needs}
+    columns: dict[str, Values] = {}
+    for figure, (definition, k) in figures.items():
+        known = limited[definition.needs]
+        values = iter(definition.compute([case for case in known if case is not None], options, k))
+        columns[figure] = [None if case is None else next(values) for case in known]
+    for stored in _caches:
+        stored.cache_clear()
     return columns
 
 
@@ -373,10 +332,7 @@ _USABLE: dict[Need, Callable[[GoldPassage], bool]] = {
 
 
 def limit_gold(case: Case, needs: Collection[Need], options: Options) -> Case | None:
-    """Return a case with only the gold that a metric may use.
-
-    Return None if the reply failed, or if the case or the options lack data that the metric needs.
-    """
+    """Return a case with only the gold that a metric may use; None if it failed, or data that the metric needs lack."""
     if case.reply.error or not all(_KNOWN[need](case) for need in needs if need in _KNOWN):
         return None
     if any(getattr(options, name) is None for need, name in _OF_RUN.items() if need in needs):
@@ -384,9 +340,6 @@ def limit_gold(case: Case, needs: Collection[Need], options: Options) -> Case | 
     rules = [rule for need, rule in _USABLE.items() if need in needs]
     usable = tuple(gold for gold in case.gold if all(rule(gold) for rule in rules))
     return case if len(usable) == len(case.gold) else replace(case, gold=usable)
-
-
-# ---------------------------------------------------------------- what several metrics ask of a case
 
 
 def list_gold_texts(case: Case) -> list[str]:
@@ -397,15 +350,3 @@ def list_gold_texts(case: Case) -> list[str]:
 def list_gold_files(case: Case) -> frozenset[str]:
     """Return the names of the files with gold; an empty set for an impossible question."""
     return frozenset() if case.is_impossible else frozenset(gold.filename for gold in case.gold if gold.filename)
-
-
-def once_per_case(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Store a function's last result, so that several metrics of one case share one computation."""
-    last: list[tuple[Case, tuple[Any, ...], Result]] = []
-
-    def call(case: Case, *given: Any) -> Result:
-        if not last or last[0][0] is not case or last[0][1] != given:
-            last[:] = [(case, given, function(case, *given))]
-        return last[0][2]
-
-    return call

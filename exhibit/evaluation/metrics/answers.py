@@ -1,4 +1,4 @@
-"""Answers: whether they are right, have the expected words and refuse correctly, and a judge's marks."""
+"""Answers: whether they are right, have the expected words and refuse correctly, a judge's marks, and the cost."""
 
 import json
 import re
@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 from exhibit.evaluation import metrics
-from exhibit.evaluation.metrics import Case, Function, Need, Options, Values, once_per_case
-from exhibit.evaluation.metrics.retrieval import compare_words, split_words
+from exhibit.evaluation.metrics import Case, Function, Need, Options, Values, cache_by_case
+from exhibit.evaluation.metrics.retrieval import split_words
 from exhibit.evaluation.outcomes import find_chosen_label, find_outcome, score_outcome
 from exhibit.law.citations import BRACKETED, rewrite_citations, without_places
 from exhibit.law.refusals import is_refusal
 from exhibit.law.values import states_answer
-from exhibit.models.llms import Prompt
+from exhibit.models.llms import Completion, Prompt
 from exhibit.schemas.layout import MUST_CONTAIN, MUST_NOT_CONTAIN
 from exhibit.schemas.parsing import read_beside
 from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST
@@ -22,27 +22,23 @@ from exhibit.schemas.run import ANSWERED_RIGHTLY, AT_MOST
 metric = partial(metrics.metric, group="Answers", needs=("answer",))
 on_truth = partial(metric, needs=("answer", "truth"))
 
-# ---------------------------------------------------------------- outcomes; in a run also the judge's marks
 
-
-@once_per_case
+@cache_by_case
 def _score_outcome(case: Case) -> dict[str, float | None]:
     return score_outcome(find_outcome(case).outcome, impossible=case.is_impossible)
 
 
 def _add_share(name: str, title: str, meaning: str, **about: Any) -> None:
-    """Register a share that follows from the outcomes, such as `false_refusal_rate`, as a metric."""
     metric(title, meaning, name=name, **about)(lambda case: _score_outcome(case)[name])
 
 
 _RIGHT = "answerable questions whose answer is certainly right; refused, failed and unjudged ones count as not right"
 _MOST = "answerable questions whose answer is right or is not judged"
+_REFUSED = "answerable questions that were refused"
 _add_share(ANSWERED_RIGHTLY, "Answered correctly", _RIGHT)
 _add_share(AT_MOST, "Answered correctly, at most", _MOST, short=False, gate=False)
 _add_share("abstention_accuracy", "Refused when impossible", "impossible questions that were refused")
-_add_share(
-    "false_refusal_rate", "Refused when answerable", "answerable questions that were refused", higher_is_better=False
-)
+_add_share("false_refusal_rate", "Refused when answerable", _REFUSED, higher_is_better=False)
 
 
 @metric("Labels that are right", "replies that choose the label that the source gives", needs=("answer", "label"))
@@ -57,11 +53,8 @@ def flagged(case: Case, options: Options) -> float | None:
     return None if options.flag_below is None or confidence is None else float(confidence < options.flag_below)
 
 
-# ---------------------------------------------------------------- words
-
 _PAGE_CITATION = re.compile(r"\[[^\[\]\n]*#page=[^\[\]\n]*\]")
-_NO_NAME = re.compile(r"[\W\d_]+|(?:\d+\s+and\s+)*\d+")
-"""Brackets without a source name: `[1]`, `[1, 2]`, the year in `[2024] EWCA Civ 123`, gaps such as `[…]` or `[***]`."""
+_NO_NAME = re.compile(r"[\W\d_]+|(?:\d+\s+and\s+)*\d+")  # `[1, 2]`, the year in `[2024] EWCA Civ 123`, `[…]`
 
 
 def without_citations(text: str) -> str:
@@ -80,11 +73,7 @@ def without_named(text: str) -> str:
     return BRACKETED.sub(lambda match: match.group() if _NO_NAME.fullmatch(match[1]) else " ", text)
 
 
-@on_truth(
-    "Expected words contained",
-    "replies that contain the words of the expected answer, or every number, date, amount, name and term of "
-    "it; some of these replies are wrong",
-)
+@on_truth("Expected words contained", "replies with the words or values of the expected answer; some are wrong")
 def answer_contained(case: Case) -> float | None:
     """Return whether the answer contains the expected words; None if that cannot be decided, as for a bare yes."""
     contained = states_answer(without_named(without_citations(case.truth)), case.reply.answer or "")
@@ -93,25 +82,19 @@ def answer_contained(case: Case) -> float | None:
 
 @on_truth("Answer overlap (F1)", "overlap between the words of the answer and those of the expected answer")
 def answer_f1(case: Case) -> float | None:
-    def compare_counts(answer: str, expected: str) -> float:
-        words, other = Counter(split_words(answer)), Counter(split_words(expected))
-        return 2 * (words & other).total() / ((words.total() + other.total()) or 1)
-
-    return _compare_with_truth(case, compare_counts)
+    words, expected = map(Counter, _split_both(case))
+    return 2 * (words & expected).total() / (words.total() + expected.total()) if expected else None
 
 
 @on_truth("Answer is the expected one", "answers that equal the expected answer word for word", short=False)
 def answer_exact_match(case: Case) -> float | None:
-    return _compare_with_truth(case, compare_words)
+    words, expected = _split_both(case)
+    return float(words == expected) if expected else None
 
 
-def _compare_with_truth(case: Case, score: Callable[[str, str], float]) -> float | None:
-    """Return the score of the answer against the expected answer, both without citations.
-
-    None if no word of the expected answer is left.
-    """
-    answer, expected = map(without_citations, (case.reply.answer or "", case.truth))
-    return score(answer, expected) if split_words(expected) else None
+def _split_both(case: Case) -> tuple[list[str], list[str]]:
+    """Return the words of the answer and of the expected answer, both without citations."""
+    return split_words(without_citations(case.reply.answer or "")), split_words(without_citations(case.truth))
 
 
 @metric("Required text stated", "share of the test set's required words, figures and dates that the answer contains")
@@ -120,51 +103,42 @@ def answer_must_contain(case: Case) -> float | None:
 
 
 @metric(
-    "Forbidden text stated",
-    "share of the test set's forbidden words, figures and dates that the answer contains",
+    "Forbidden text stated", "share of the test set's forbidden words, figures and dates that the answer contains",
     higher_is_better=False,
-)
+)  # fmt: skip
 def answer_must_not(case: Case) -> float | None:
     return _share_stated(case, MUST_NOT_CONTAIN, strict=True)
 
 
 def _share_stated(case: Case, label: str, *, strict: bool) -> float | None:
-    """Return the share of a label's items that the answer states; for an item, one of its alternatives is enough.
-
-    The label is a JSON list or one text.
-    """
+    """Return the share of a label's items that the answer states; for an item, one of its alternatives is enough."""
     text = str(case.labels.get(label) or "[]")
     try:
         items = json.loads(text)
     except ValueError:
         items = text
-    lists = [item if isinstance(item, list) else [item] for item in (items if isinstance(items, list) else [text])]
-    stated = [any(_says_item(str(words), case.reply.answer or "", strict=strict) for words in item) for item in lists]
+    items = items if isinstance(items, list) else [text]
+    choices = [item if isinstance(item, list) else [item] for item in items]
+    stated = [any(_says_item(str(words), case.reply.answer or "", strict=strict) for words in each) for each in choices]
     return sum(stated) / len(stated) if stated else None
 
 
 def _says_item(item: str, answer: str, *, strict: bool) -> bool:
     """Return whether an answer has an item's words in sequence or, unless `strict`, its terms and numbers."""
-    wanted, words = split_words(item), split_words(answer)
-    if wanted and any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1)):
+    wanted, words = (f" {' '.join(split_words(text))} " for text in (item, answer))
+    if wanted.strip() and wanted in words:
         return True
-    figured = any(character.isdigit() for character in item)
-    return bool(states_answer(item, answer)) if figured or not strict else False
+    return (not strict or bool(re.search(r"\d", item))) and bool(states_answer(item, answer))
 
-
-# ---------------------------------------------------------------- a judge's marks
 
 _MAX_SOURCE_CHARS = 24_000  # the judge reads at most this many characters of the passages, best first
-_PROMPTS_VERSION = 1  # the version of the instructions in answers.toml
-_MAX_TOKENS = 300  # enough for a mark and a reason of two sentences
-_SHOWN_CHARS = 80  # characters of an unreadable reply that the error message shows
-_OBJECT = re.compile(r"\{[^{}]*\}")
+_FIELD = re.compile(r'"(?:score|mark|rating|grade)"\s*:\s*"?([^,}"]*)')
 _SCORE = re.compile(
     r"\b(?:score|mark|rating|grade)\b\W{0,6}(?:is\W{0,3}|of\W{0,3})?([1-5])(?!\d|\.[1-9])(?:\s*/\s*5)?", re.IGNORECASE
 )
 _ALONE = re.compile(r"[^\w-]*([1-4](?:\.\d+)?|5(?:\.0+)?)(?:\s*(?:/|out of)\s*5)?[^\w%]*", re.IGNORECASE)
 _PROMPTS = read_beside(__file__)
-Texts = dict[str, str]  # the texts of a judge's prompt by their titles
+Texts = dict[str, str]  # the texts that the judge reads, by their titles
 
 
 def _fence_text(title: str, text: str) -> str:
@@ -173,39 +147,16 @@ def _fence_text(title: str, text: str) -> str:
     return f"{title}\n{fence}\n{text.strip()}\n{fence}"
 
 
-def ask_marks(prompts: Sequence[Prompt], options: Options) -> Values:
-    if not prompts or options.judge is None:
-        return [None] * len(prompts)
-    replies = options.judge.complete(prompts, max_tokens=_MAX_TOKENS, temperature=0.0)
-    marks = [None if reply.error else read_mark(reply.text) for reply in replies]
-    for reply, mark in zip(replies, marks, strict=True):
-        if mark is None:
-            text = " ".join(reply.text.split())[:_SHOWN_CHARS]
-            options.judge_faults[reply.error or f"its reply has no mark from 1 to 5: {text!r}"] += 1
-    return marks
-
-
 def read_mark(text: str) -> float | None:
     """Return the mark, 1 to 5, in a judge's reply; None if the reply has no mark or several different marks."""
-    for record in _OBJECT.findall(text):
-        try:
-            fields = json.loads(record)
-        except (ValueError, RecursionError):
-            continue
-        stated = [str(fields[key]) for key in ("score", "mark", "rating", "grade") if key in fields]
-        if stated:
-            alone = _ALONE.fullmatch(stated[0])
-            return float(alone[1]) if alone and len(stated) == 1 else None
-    alone = _ALONE.fullmatch(text)
-    marks = {alone[1]} if alone else set(_SCORE.findall(text))
+    stated = set(_FIELD.findall(text)) or {text}  # the reason beside a JSON field may name other marks
+    alone = _ALONE.fullmatch(min(stated)) if len(stated) == 1 else None
+    marks = {alone[1]} if alone else set(_SCORE.findall(text) if stated == {text} else ())
     return float(marks.pop()) if len(marks) == 1 else None
 
 
 def judged(title: str, meaning: str, *needs: Need) -> Callable[[Function], Function]:
-    """Register a metric with marks from 1 to 5.
-
-    The decorated function returns the texts that the judge reads, or None if the answer gets no mark.
-    """
+    """Register a metric with marks from 1 to 5; the function returns the texts to judge, or None for no mark."""
 
     def decorate(choose_texts: Function) -> Function:
         name = choose_texts.__name__
@@ -213,15 +164,24 @@ def judged(title: str, meaning: str, *needs: Need) -> Callable[[Function], Funct
         def ask_judge(cases: Sequence[Case], options: Options) -> Values:
             chosen: list[Texts | None] = list(map(choose_texts, cases))
             fenced = ("\n\n".join(map(_fence_text, texts, texts.values())) for texts in chosen if texts)
-            system = f"{_PROMPTS[name]}\n{_PROMPTS['reply']}"
-            marks = iter(ask_marks([Prompt(text, system=system) for text in fenced], options))
-            return [next(marks) if texts else None for texts in chosen]
+            prompts = [Prompt(text, system=f"{_PROMPTS[name]}\n{_PROMPTS['reply']}") for text in fenced]
+            if not prompts or options.judge is None:
+                return [None] * len(cases)
+            replies = iter(options.judge.complete(prompts, max_tokens=300, temperature=0.0))
+            return [_take_mark(next(replies), options.judge_faults) if texts else None for texts in chosen]
 
-        version = f"{name}-{_PROMPTS_VERSION}"
+        version = f"{name}-1"  # the version of the instructions in answers.toml
         metric(title, meaning, name=name, unit="mark", needs=(*needs, "judge"), prompt_version=version)(ask_judge)
         return choose_texts
 
     return decorate
+
+
+def _take_mark(reply: Completion, faults: Counter[str]) -> float | None:
+    mark = None if reply.error else read_mark(reply.text)
+    if mark is None:
+        faults[reply.error or f"its reply has no mark from 1 to 5: {' '.join(reply.text.split())[:80]!r}"] += 1
+    return mark
 
 
 @judged("Groundedness", "how well the passages support the answer: a judge's mark from 1 to 5", "answer", "passages")
@@ -247,3 +207,31 @@ def answer_correctness(case: Case) -> Texts | None:
     answer = case.reply.answer
     texts = {"QUESTION": case.question, "EXPERT'S ANSWER": case.truth, "ANSWER TO JUDGE": answer or ""}
     return texts if answer else None
+
+
+# not a gate: the time also depends on other work of the machine, and a more expensive answer may be better
+cost_metric = partial(metrics.metric, group="Cost", higher_is_better=False, gate=False)
+
+
+@cost_metric("Time to reply", "seconds from the question to the last word of the reply", unit="seconds")
+def latency(case: Case) -> float | None:
+    return case.reply.seconds
+
+
+@cost_metric("Cost of a reply", "cost of a question, reported by the system or from your prices", unit="currency")
+def cost(case: Case, options: Options) -> float | None:
+    usage = case.reply.usage
+    if "cost" in usage:
+        return float(usage["cost"])
+    if options.prices is None or not (usage.get("tokens_in") or usage.get("tokens_out")):
+        return None
+    price_in, price_out = options.prices  # of a million tokens
+    return float((usage.get("tokens_in", 0) * price_in + usage.get("tokens_out", 0) * price_out) / 1_000_000)
+
+
+@metric(
+    "Answer length", "number of characters in an answer", group="Cost", unit="characters", higher_is_better=None,
+    short=False,
+)  # fmt: skip
+def answer_length(case: Case) -> float:
+    return float(len(case.reply.answer or ""))

@@ -1,8 +1,4 @@
-"""Citations: the sources and the references that an answer cites, their form, and the terms that it uses.
-
-The references of a text are parsed (`law.references`): rules, directions, statutes, guide sections, and judgments by
-their neutral citation.
-"""
+"""Citations: the sources and the references that an answer cites, their form, and the terms that it uses."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -21,12 +17,10 @@ from exhibit.law.refusals import is_refusal
 metric = partial(metrics.metric, group="Citations", needs=("answer",))
 on_truth = partial(metric, needs=("answer", "truth"))
 
-# ---------------------------------------------------------------- references
-
 
 @on_truth("Expected rules cited", "rules and statutes of the expected answer that the answer also cites")
 def statute_citation_accuracy(case: Case) -> float | None:
-    """Return the mean credit for the expected references; a coarser reference (Part 36 for rule 36.5) earns half."""
+    # a coarser reference (Part 36 for rule 36.5) earns half
     cited = find_references(without_named(case.truth), context=case.question)
     expected = dict.fromkeys(reference for reference in cited if reference.kind != "case")
     given = find_references(case.reply.answer or "", context=case.question)
@@ -43,30 +37,24 @@ def case_law_citation_accuracy(case: Case) -> float | None:
 
 
 @metric(
-    "References that exist",
-    "references of the answer that occur in the corpus",
-    needs=("answer", "corpus"),
-    short=False,
-)
+    "References that exist", "references of the answer that occur in the corpus",
+    needs=("answer", "corpus"), short=False,
+)  # fmt: skip
 def references_exist(case: Case, options: Options) -> float | None:
     given = set(find_references(case.reply.answer or "", context=case.question))
     return sum(map(options.in_corpus, given)) / len(given) if given and options.in_corpus else None
 
 
 @metric(
-    "References that exist officially",
-    "references of the answer that exist on legislation.gov.uk or in Find Case Law",
-    needs=("answer", "registers"),
-    gate=False,  # a register may be unavailable, or have grown
-)
+    "References that exist officially", "references of the answer that exist on legislation.gov.uk or in Find Case Law",
+    needs=("answer", "registers"), gate=False,  # a register may be unavailable, or have grown
+)  # fmt: skip
 def references_official(case: Case, options: Options) -> float | None:
     given = dict.fromkeys(find_references(case.reply.answer or "", context=case.question))
     outcomes = [options.officials.check(reference).outcome for reference in given] if options.officials else []
     decided = [outcome == "found" for outcome in outcomes if outcome in ("found", "absent")]
     return sum(decided) / len(decided) if decided else None
 
-
-# ---------------------------------------------------------------- sources by name
 
 _DOCUMENT = re.compile(r".*\S#page=.*|.*\w\.(?:pdf|txt|html?|docx?|json|md)(?:#.*)?", re.IGNORECASE)
 
@@ -86,23 +74,17 @@ def any_citation(case: Case) -> float | None:
 
 @on_truth("Expected sources cited", "share of the expected answer's sources that the answer cites", short=False)
 def citations_matched(case: Case) -> float | None:
-    """Return the share of the expected sources that the answer cites.
-
-    The expected sources are the gold files or, without gold files, the sources that the expected answer names.
-    """
+    # the expected sources are the gold files or, without gold files, the sources that the expected answer names
     named = [_normalise_both(name) for name in find_cited_names(case.truth)]
     files = [{*map(normalise_source, _list_file_names(file))} for file in sorted(list_gold_files(case))]
     expected = [files[0] | named[0]] if len(files) == len(named) == 1 else files or named
-    cited = [*find_cited_names(case.reply.answer or ""), *_list_cited_files(case)]
-    given = {form for name in cited for form in _normalise_both(name)}
+    given = {form for name in _list_cited(case) for form in _normalise_both(name)}
     return sum(bool(names & given) for names in expected) / len(expected) if expected else None
 
 
 @on_truth("Sources matched by name", "similarity between the cited and the expected names")
 def precedent_matching(case: Case, options: Options) -> float | None:
-    given = [*find_cited_names(case.reply.answer or "")]
-    given += [name for file in _list_cited_files(case) for name in _list_file_names(file)]
-    named = find_cited_names(case.truth)
+    given, named = _list_cited(case), find_cited_names(case.truth)
     files = list(dict.fromkeys(gold.filename for gold in case.gold if gold.filename))
     # if there are as many gold files as named sources, each file name is another name of the source at its position
     others = map(_list_file_names, files) if len(files) == len(named) else [()] * len(named)
@@ -114,9 +96,11 @@ def precedent_matching(case: Case, options: Options) -> float | None:
     return sum(scores) / len(scores) if scores else None
 
 
-def _list_cited_files(case: Case) -> list[str]:
-    cited = (case.reply.passages[number - 1].filename for number in find_cited(case))
-    return [file for file in cited if file]
+def _list_cited(case: Case) -> list[str]:
+    """Return the sources that an answer cites by name, and the files of the passages that it cites by number."""
+    files = (case.reply.passages[number - 1].filename for number in find_cited(case))
+    names = [name for file in files if file for name in _list_file_names(file)]
+    return find_cited_names(case.reply.answer or "") + names
 
 
 def _list_file_names(file: str) -> tuple[str, ...]:
@@ -130,10 +114,8 @@ def _normalise_both(name: str) -> set[str]:
 _PAGES = re.compile(r"(?<!\s)\s*\(pp?\.\s*+[\d\s,–-]+\)\s*$")
 CONTAINED = 0.95  # the similarity of two names where one contains the other
 _SHARED = 0.9  # the similarity of two names with the same words in another order; with fewer common words it is lower
-_SEED = 0.75
-"""The similarity of names of the same topic in the seed project; also its minimum for names that share a word."""
-_TOPICS = (("hearings", "open justice", "media"), ("disclosure", "documents", "inspection"))
-"""The words of each topic for which the seed project lists words."""
+_SEED = 0.75  # the similarity of names of the same topic in the seed project; also its minimum for a common word
+_TOPICS = (("hearings", "open justice", "media"), ("disclosure", "documents", "inspection"))  # of the seed project
 _JOINING_WORDS = frozenset("the of in and a to for on about by or at p pp".split())
 
 
@@ -144,18 +126,13 @@ def normalise_source(name: str) -> str:
 
 
 def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:
-    """Return the similarity of two source names: 1 if they are equal, 0.95 if one contains the other.
-
-    Otherwise, the similarity depends on the share of common words.
-    """
+    """Return the similarity of two source names: by containment or, without it, by the share of common words."""
     names = [normalise_source(expected).split(), normalise_source(given).split()]
     if [] in names:
         return 0.0
-    if names[0] == names[1]:
-        return 1.0
     short, long = sorted((f" {' '.join(words)} " for words in names), key=len)
     if short in long:
-        return CONTAINED
+        return 1.0 if short == long else CONTAINED
     # if a name has only such words, all of them are compared
     first, second = (set(words) - _JOINING_WORDS or set(words) for words in names)
     shared = len(first & second) / len(first | second)
@@ -165,9 +142,6 @@ def compare_sources(expected: str, given: str, *, seed: bool = False) -> float:
     return _SEED + (_SHARED - _SEED) * shared if shared or same_topic else 0.0
 
 
-_CITED_DOCUMENT = re.compile(
-    r"\[[^\[\]\n]*[^\[\]\n\s]#page=[^\[\]\n]+\]|\[[^\[\]\n]*\w\.(?:pdf|txt|html?|docx?|json|md)\]", re.I
-)
 _PINPOINT = re.compile(
     r"(\[(?:1[89]|20)\d\d\][^\[\]\n]{2,40}?)(?:,?\s*(?:at|paras?\.?|paragraphs?)\s*)(?:\[\d+\](?:\s*[-–—,;&]\s*|\s+and\s+)?)+"
 )  # the paragraphs of a judgment in a citation: `[2024] EWCA Civ 123 at [45]-[48]`
@@ -182,14 +156,12 @@ _LIST_NUMBER = re.compile(r"^[^\S\n]*\d{1,3}[.)]\s", re.MULTILINE)
 
 @metric("Citations well formed", "share of the answer's citations that are well formed", short=False)
 def citation_format_compliance(case: Case) -> float | None:
-    text, documents = _CITED_DOCUMENT.subn(" ", _PINPOINT.sub(r"\1", case.reply.answer or ""))
-    text, ranges = _RANGE.subn(" ", text)
+    text, ranges = _RANGE.subn(" ", _PINPOINT.sub(r"\1", case.reply.answer or ""))
+    documents = sum(bool(_DOCUMENT.fullmatch(name)) for name in BRACKETED.findall(text))
     cited, bare = find_citations(text), len(_BARE.findall(_LIST_NUMBER.sub("", text)))
     good, count = documents + sum(citation.well_formed for citation in cited), documents + len(cited) + ranges + bare
     return good / count if count else None
 
-
-# ---------------------------------------------------------------- terminology
 
 PENALTY = 0.5  # the factor by which each different US term reduces the score
 _UK = (
@@ -215,7 +187,6 @@ _US = (
     r"(?:fil|serv)\w+ (?:a|the|its|his|her|their) complaint", "bench trials?", "writs? of certiorari",
     "court docket|docket number",
 )  # fmt: skip
-_US_IN_SEED = ("lawyers?", "settlement offers?")
 _ALSO_ENGLISH = re.compile(
     r"""\bpowers?\s+of\s+attorney|\battorneys?\s+under\s+(?:a|an|the)\s+(?:lasting\s+|enduring\s+)?power
     |\battorneys?(?:[-\s]+general)\b|\b(?:patent|trade\s*mark)\s+attorneys?
@@ -231,24 +202,20 @@ _QUOTED = re.compile(
 )
 _NAME_AFTER = re.compile(r"\s+(?:&\s+)?[A-Z][\w'’]+")
 _NAME_BEFORE = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-Z][\w.'’]+\s+$")
-_ROLES = frozenset({"plaintiff", "plaintiffs", "appellee", "appellees"})
-"""Terms that count as US terms even beside a name, as in "Plaintiff Smith"."""
+_ROLES = frozenset({"plaintiff", "plaintiffs", "appellee", "appellees"})  # US terms even beside a name
 _CASE_NAME = re.compile(r"\b(?:R|Re|[A-Z]\w+)\s+(?:v\.?\s+|\([^)]{0,40}+\)?)[^.;]{0,60}\bex\s+p(?:arte|\.)?\s+[A-Z]")
 
 
 def _compile_terms(terms: Iterable[str]) -> dict[str, re.Pattern[str]]:
-    # the words of a term may be on two lines
-    spaced = {term: re.sub(r" (?![?\]])", r"\\s+", term) for term in terms}
+    spaced = {term: re.sub(r" (?![?\]])", r"\\s+", term) for term in terms}  # a term may be on two lines
     return {term: re.compile(rf"(?<![\w-])(?:{form})(?![\w-])", re.IGNORECASE) for term, form in spaced.items()}
 
 
-_UK_TERMS, _US_TERMS = _compile_terms(_UK), _compile_terms(_US)
-_SEED_TERMS = _US_TERMS | _compile_terms(_US_IN_SEED)
+_UK_TERMS, _US_TERMS, _SEED_TERMS = map(_compile_terms, (_UK, _US, (*_US, "lawyers?", "settlement offers?")))
 
 
 @on_truth("Terminology", "share of the expected UK terms that the answer has, reduced for each US term", short=False)
 def legal_terminology_accuracy(case: Case, options: Options) -> float | None:
-    """Return the share of the expected answer's UK terms in the reply, halved for each additional US term."""
     terms = _SEED_TERMS if options.parity == "seed" else _US_TERMS
     expected, answer = find_uk_terms(case.truth), case.reply.answer or ""
     if not expected:

@@ -1,22 +1,20 @@
 """Retrieval: how much gold the passages contain, at which ranks, and from which documents the passages come.
 
 Rankings have graded items. If a case has grades (`Case.grades`, as in ACORD), the items are files, each at the rank
-of its first passage. If irrelevant files are graded too (grade 0), ungraded files are left out of the ranking,
-because many of them may be relevant. Without grades the items are gold passages, each at the rank of the retrieved
-passage that finds it (`placement.rank_found`); if one passage finds several, the others get the next free ranks, so
-that nDCG does not exceed 1. Gold that names a file but quotes no text is counted by the document metrics only.
+of its first passage. Without grades the items are gold passages, each at the rank of the retrieved passage that finds
+it (`placement.rank_found`). Gold that names a file but quotes no text is counted by the document metrics only.
 """
 
 import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
 from exhibit.evaluation import metrics
-from exhibit.evaluation.metrics import Case, Options, Passage, list_gold_files, list_gold_texts, once_per_case
+from exhibit.evaluation.metrics import Case, Options, Passage, cache_by_case, list_gold_files, list_gold_texts
 from exhibit.evaluation.placement import find_gold_ranks, golds_of, touches
 from exhibit.evidence import Span
 from exhibit.evidence.document import unite_spans
@@ -26,8 +24,6 @@ metric = partial(metrics.metric, group="Retrieval")
 on_spans = partial(metric, needs=("gold spans", "passages"))
 on_text = partial(metric, needs=("gold text", "passages"))
 on_files = partial(metric, needs=("gold files", "passage files"), at=("ks",))
-
-# ---------------------------------------------------------------- characters
 
 
 @on_spans(
@@ -47,23 +43,13 @@ def _score_characters(case: Case, options: Options, k: int) -> tuple[float | Non
     passages = case.reply.passages[:k]
     if passages and not any(passage.has_content for passage in passages):
         return None, None
-    return _cache_scores(case, options.parity == "legalbenchrag")(len(passages))
+    score = _score_as_published if options.parity == "legalbenchrag" else _score_union
+    return score(case, len(passages))
 
 
-@once_per_case
-def _cache_scores(case: Case, as_published: bool) -> Callable[[int], tuple[float, float]]:
-    """Return a function of k that returns a case's scores at k, and computes them only once for each k."""
-    return cache(partial(_score_as_published if as_published else _score_union, case))
-
-
+@cache_by_case
 def _score_union(case: Case, k: int) -> tuple[float, float]:
-    """Return character precision and recall; the first k passages are merged, so that a character counts once.
-
-    If a gold passage has several locations, only the location with the largest retrieved share counts.
-
-        recall@k    = sum over golds of length x best share / sum of lengths     (length: of the longest location)
-        precision@k = retrieved characters inside those best locations / retrieved characters
-    """
+    """Return character precision and recall of the merged passages; of a gold's locations, the best found counts."""
     passages, unplaced = _collect_spans(case, k)
     retrieved = {file: unite_spans(spans) for file, spans in passages.items()}
     best = defaultdict[str, list[Span]](list)
@@ -71,28 +57,25 @@ def _score_union(case: Case, k: int) -> tuple[float, float]:
     for gold in golds_of(case):
         places = [place for place in gold.places if _measure_length(place)]
         if places and gold.filename is not None:
-            spans, lengths = retrieved.get(gold.filename, ()), list(map(_measure_length, places))
-            counts = [_count_overlap(place, spans) for place in places]
-            shares = [count / length for count, length in zip(counts, lengths, strict=True)]
-            credit += max(count * max(lengths) / length for count, length in zip(counts, lengths, strict=True))
-            total += max(lengths)
+            spans, longest = retrieved.get(gold.filename, ()), max(map(_measure_length, places))
+            shares = [_count_overlap(place, spans) / _measure_length(place) for place in places]
+            credit += max(_count_overlap(place, spans) * longest / _measure_length(place) for place in places)
+            total += longest
             best[gold.filename] += places[shares.index(max(shares))]
     # overlapping gold passages share characters, which precision must count once
     inside = sum(_count_overlap(unite_spans(spans), retrieved.get(file, ())) for file, spans in best.items())
-    return _divide(inside, unplaced + sum(map(_measure_length, retrieved.values()))), _divide(credit, total)
+    characters = unplaced + sum(map(_measure_length, retrieved.values()))
+    return inside / (characters or 1), credit / (total or 1)
 
 
+@cache_by_case
 def _score_as_published(case: Case, k: int) -> tuple[float, float]:
-    """Return precision and recall as LegalBench-RAG publishes them.
-
-    Passages are not merged, the overlaps of each retrieved snippet with each gold snippet are added up, and only
-    the first location of a gold passage counts.
-    """
+    """Return precision and recall as LegalBench-RAG publishes them: the overlaps of all pairs of spans are added up."""
     passages, unplaced = _collect_spans(case, k)
     golds = [(gold.filename or "", gold.places[0]) for gold in case.gold if gold.located]
     shared = sum(_count_overlap(place, passages.get(file, ())) for file, place in golds)
     characters = unplaced + sum(map(_measure_length, passages.values()))
-    return _divide(shared, characters), _divide(shared, sum(_measure_length(place) for _, place in golds))
+    return shared / (characters or 1), shared / (sum(_measure_length(place) for _, place in golds) or 1)
 
 
 def _collect_spans(case: Case, k: int) -> tuple[dict[str, list[Span]], int]:
@@ -115,24 +98,15 @@ def _measure_length(spans: Iterable[Span]) -> int:
     return sum(span.end - span.start for span in spans)
 
 
-def _divide(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
-
-
-# ---------------------------------------------------------------- documents and pages
-
-
 @on_files("Right document found", "questions with a passage from a file with gold among the first k", depths=(1,))
 def document_hit(case: Case, k: int) -> float | None:
     return _score_hit([_is_wrong_file(passage, list_gold_files(case)) for passage in case.reply.passages[:k]], False)
 
 
 @on_files(
-    "Passages from a wrong document",
-    "share of the first k passages that are from a file without gold",
-    higher_is_better=False,
-    depths=(1, 8),
-)
+    "Passages from a wrong document", "share of the first k passages that are from a file without gold",
+    higher_is_better=False, depths=(1, 8),
+)  # fmt: skip
 def drm(case: Case, k: int) -> float | None:
     wrong, known = count_wrong_files(case, k)
     return wrong / known if known else None
@@ -145,13 +119,10 @@ def count_wrong_files(case: Case, k: int) -> tuple[int, int]:
 
 
 def _is_wrong_file(passage: Passage, files: Collection[str]) -> bool | None:
-    """Return whether a passage is from a file other than `files`; None if its file is unknown.
-
-    If the bundle contains neither the passage's file name nor its text, the passage is from a wrong file. If
-    several files contain its text, the result is None.
-    """
+    """Return whether a passage is from a file other than `files`; None if its file is unknown."""
     if passage.filename is not None:
         return passage.filename not in files
+    # a passage whose name and text the bundle lacks is from a wrong file
     return True if passage.told_filename and passage.text.strip() and not passage.also_in else None
 
 
@@ -164,23 +135,18 @@ def page_hit(case: Case, k: int) -> float | None:
 
 
 def _is_on_page(passage: Passage, pages: set[tuple[str | None, int]]) -> bool | None:
-    """Return whether a passage is on one of the pages.
-
-    The page that the system reports counts only if the words were not located.
-    """
-    passage_pages = passage.pages or ((passage.page,) if passage.span and passage.page else ())
-    passage_pages = passage_pages or ((passage.told_page,) if passage.told_page and passage.filename else ())
-    if not passage_pages:
+    """Return whether a passage is on one of the pages; the page that the system reports decides only without others."""
+    located = passage.page if passage.span else None
+    known = passage.pages or (located or (passage.told_page if passage.filename else None),)
+    if not any(known):
         return False if _is_wrong_file(passage, {name for name, _ in pages if name}) else None
-    return any((passage.source, page) in pages for page in passage_pages)
+    return any((passage.source, page) in pages for page in known)
 
 
 def _score_hit(known: Sequence[bool | None], wanted: bool) -> float | None:
     """Return 1 if any passage meets the condition, else None if it is unknown for any passage, else 0."""
     return 1.0 if wanted in known else None if None in known else 0.0
 
-
-# ---------------------------------------------------------------- rankings
 
 GOLD_GRADE = 3  # a file with at least this grade is gold; grades are 0 to 4, for one to five stars
 
@@ -198,13 +164,10 @@ class Ranking(NamedTuple):
         return [ranks.get(item) for item, grade in self.grades.items() if grade >= self.least]
 
 
-@once_per_case
+@cache_by_case
 def ranking_of(case: Case) -> Ranking | None:
-    """Return the ranked items of a case with their grades: files if the case has grades, else gold passages.
-
-    None if the case has neither grades nor a gold passage with a position or a text to compare.
-    """
-    if case.grades:
+    """Return the ranked items of a case with their grades; None if it has neither grades nor gold to compare."""
+    if case.grades:  # if irrelevant files are graded too (0), ungraded files are left out: many of them may be relevant
         files = [passage.source or f"passage-{rank}" for rank, passage in enumerate(case.reply.passages, 1)]
         judged = [file for file in dict.fromkeys(files) if file in case.grades or 0 not in case.grades.values()]
         return Ranking(judged, case.grades, GOLD_GRADE)
@@ -212,11 +175,10 @@ def ranking_of(case: Case) -> Ranking | None:
     if not ranks:
         return None
     items: dict[int, str] = {}
-    free = 1
+    free = 1  # if a passage finds several golds, the others get the next free ranks, so that nDCG does not exceed 1
     for rank, number in sorted((rank, number) for number, rank in enumerate(ranks) if rank is not None):
-        free = max(rank, free)
-        items[free] = f"gold-{number}"
-        free += 1
+        items[max(rank, free)] = f"gold-{number}"
+        free = max(rank, free) + 1
     order = [items.get(rank, f"passage-{rank}") for rank in range(1, max(len(case.reply.passages) + 1, free))]
     return Ranking(order, {f"gold-{number}": 1 for number in range(len(ranks))}, 1)
 
@@ -251,13 +213,8 @@ def _sum_gains(grades: Sequence[int]) -> float:
 def mrr(case: Case, k: int) -> float | None:
     ranking = ranking_of(case)
     ranks = ranking.list_gold_ranks() if ranking else []
-    if not ranks:
-        return None
-    first = min(filter(None, ranks), default=k + 1)
-    return 1 / first if first <= k else 0.0
+    return max([1 / rank for rank in ranks if rank is not None and rank <= k] or [0.0]) if ranks else None
 
-
-# ---------------------------------------------------------------- the seed's definitions (`--set parity=seed`)
 
 _APART = re.compile(
     r"[;@#$%&?!()\[\]{}<>\"“”‘’«»„`*]|--+|\.{3}|[:,](?!\d)|'(?:s|m|d|ll|re|ve)?(?=\s|$)|n't\b|\.(?=\s|$)"
@@ -265,15 +222,11 @@ _APART = re.compile(
 
 
 def split_seed_words(text: str) -> list[str]:
-    """Return the lower-cased tokens of NLTK's tokenizer that consist of letters and digits only."""
     return [word for word in _APART.sub(" ", text.lower()).split() if word.isalnum()]
 
 
 def match_seed(case: Case, k: int) -> tuple[list[list[int]], int]:
-    """Return the indexes of the gold passages that match each of the first k passages, and the number of gold passages.
-
-    Two texts match if one contains the other, ignoring case: a single word is enough.
-    """
+    """Return the indexes of the golds that contain each of the first k passages or vice versa, and their number."""
     golds = [text.strip().lower() for text in list_gold_texts(case)]
     passages = [passage.text.strip().lower() for passage in case.reply.passages[:k]]
     return [[i for i, gold in enumerate(golds) if text in gold or gold in text] for text in passages], len(golds)
@@ -283,17 +236,14 @@ def split_words(text: str) -> list[str]:
     return list_word_runs(text.lower())
 
 
-def compare_words(answer: str, expected: str) -> float:
-    """Return 1 if two texts have the same words in the same order and are not empty, else 0."""
-    return float(bool(split_words(answer)) and split_words(answer) == split_words(expected))
-
-
 @on_text("Top passage is the gold", "questions whose first passage has the same words as a gold passage", short=False)
 def exact_match(case: Case, options: Options) -> float | None:
-    def match_texts(text: str, gold: str) -> float:
-        return float(text.strip().lower() == gold.strip().lower())
+    def compare_texts(text: str, gold: str) -> float:
+        seed = options.parity == "seed"
+        first, second = (each.strip().lower() if seed else split_words(each) for each in (text, gold))
+        return float(bool(first) and first == second)
 
-    return _score_top(case, match_texts if options.parity == "seed" else compare_words)
+    return _score_top(case, compare_texts)
 
 
 @on_text("Top passage overlap (F1)", "overlap between the words of the first passage and of the gold", short=False)
@@ -312,9 +262,7 @@ def _score_top(case: Case, score: Callable[[str, str], float]) -> float | None:
     return max((score(top.text, gold) for top in tops for gold in golds), default=0.0) if golds else None
 
 
-NEAR_CHARS = 500
-"""A passage within this many characters of gold, the size of a chunk, is a neighbour. A passage is essential if it
-overlaps gold, and unnecessary if it is not even a neighbour."""
+NEAR_CHARS = 500  # a passage at a larger distance from gold, the size of a chunk, is not even its neighbour
 economy = partial(on_spans, at=("k",))
 
 
@@ -331,17 +279,13 @@ def chunk_neither(case: Case, k: int) -> float | None:
 
 
 def _measure_gaps(case: Case, k: int) -> list[float]:
-    """Return each passage's distance, in characters, from the nearest gold in its file.
-
-    The distance is negative if the two overlap, and infinite if the file has no gold.
-    """
+    """Return the characters between each passage and the nearest gold in its file: negative if they overlap."""
     gaps = []
-    for passage in case.reply.passages[:k]:
+    for passage in (passage for passage in case.reply.passages[:k] if passage.has_content):
         golds = [gold for gold in case.gold if gold.filename == passage.source and gold.filename is not None]
-        spans = [span for gold in golds for place in gold.places for span in place]
-        pairs = product(passage.spans, spans)
+        pairs = product(passage.spans, (span for gold in golds for place in gold.places for span in place))
         near = (max(piece.start, span.start) - min(piece.end, span.end) for piece, span in pairs)
-        gaps += [min(near, default=math.inf)] if passage.has_content else []
+        gaps.append(min(near, default=math.inf))
     return gaps
 
 
@@ -349,31 +293,25 @@ def _measure_gaps(case: Case, k: int) -> list[float]:
     "Right law and paragraph first", "questions whose first passage is from the right law and paragraph, in any version"
 )
 def provision_first(case: Case) -> float | None:
-    if "paragraph" not in case.labels:
-        return None
-    return float(bool(case.reply.passages) and has_right_version(case.reply.passages[0], case) is not None)
+    first = [has_right_version(passage, case) for passage in case.reply.passages[:1]]
+    return float(first not in ([], [None])) if "paragraph" in case.labels else None
 
 
 @on_spans("Right version", "share of first passages from the right paragraph that have its right version")
 def version_accuracy(case: Case) -> float | None:
-    if "paragraph" not in case.labels or not case.reply.passages:
-        return None
-    right = has_right_version(case.reply.passages[0], case)
-    return None if right is None else float(right)
+    first = [has_right_version(passage, case) for passage in case.reply.passages[:1]]
+    return next((float(right) for right in first if right is not None and "paragraph" in case.labels), None)
 
 
 _VERSION_SPAN = re.compile(r"#(\d+)-(\d+)(?= |$)")
 
 
 def has_right_version(passage: Passage, case: Case) -> bool | None:
-    """Return True if a passage overlaps gold, False if it overlaps another version of the provision, otherwise None.
-
-    The label `other_versions` has the provision's spans in the other versions.
-    """
+    """Return True if a passage overlaps gold, False if it overlaps another version of the provision, otherwise None."""
     spans = passage.spans
     if any(passage.source == gold.filename and touches(span, gold) for gold in case.gold for span in spans):
         return True
-    # `FILE#START-END FILE#START-END`; a file's name may contain spaces
+    # the spans of the other versions: `FILE#START-END FILE#START-END`; a file's name may contain spaces
     others = _VERSION_SPAN.split(str(case.labels.get("other_versions") or ""))
     named = zip(others[::3], others[1::3], others[2::3], strict=False)
     near = [Span(int(start), int(end)) for name, start, end in named if name.strip() == passage.source]

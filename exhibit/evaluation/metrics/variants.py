@@ -15,23 +15,13 @@ metric = partial(metrics.metric, group="Answers", needs=("answer",))
 lower_is_better = partial(metric, higher_is_better=False)
 
 
-def _states_new(case: Case) -> float | None:
-    """Return whether the reply has all right values and no wrong value; None if no right value is known."""
-    new, old, reply = _find_values(case)
-    return float(new <= reply and not old & reply) if new else None
-
-
-def _states_old(case: Case) -> float | None:
-    """Return whether the reply has a wrong value and no right value; None if no wrong value is known."""
-    new, old, reply = _find_values(case)
-    return float(bool(old & reply) and not new & reply) if old else None
-
-
-def _find_values(case: Case) -> list[frozenset[tuple[str, str]]]:
-    """Return the typed values of a question's labels and of its reply; a value of both labels belongs only to `new`."""
+def _read_reply(case: Case) -> tuple[float | None, float | None]:
+    """Return whether the reply has all right and no wrong values, and the reverse; None if no such value is known."""
     texts = (case.labels.get("new"), case.labels.get("old"), case.reply.answer)
     new, old, reply = (keys_of(str(text or "")) for text in texts)
-    return [new, old - new, reply]
+    old -= new
+    states_new = float(new <= reply and not old & reply) if new else None
+    return states_new, float(bool(old & reply) and not new & reply) if old else None
 
 
 def _is_varied(case: Case, *kinds: str) -> bool:
@@ -41,7 +31,7 @@ def _is_varied(case: Case, *kinds: str) -> bool:
 
 @metric("Altered value read", "questions on altered clauses that are answered with the clause's new value")
 def read_value(case: Case) -> float | None:
-    return _states_new(case) if _is_varied(case, "figures") else None
+    return _read_reply(case)[0] if _is_varied(case, "figures") else None
 
 
 @lower_is_better(
@@ -50,11 +40,10 @@ def read_value(case: Case) -> float | None:
 def remembered(case: Case) -> float | None:
     if not _is_varied(case, "figures", "removed"):
         return None
-    if (known := _states_old(case)) is not None:
-        return known
+    stated: float | bool | None = _read_reply(case)[1]
     words = str(case.labels.get("old") or "")
-    bare = words.strip().rstrip(".").lower() in ("yes", "no", "")
-    stated = None if bare else states_answer(words, case.reply.answer or "")
+    if stated is None and words.strip().rstrip(".").lower() not in ("yes", "no", ""):
+        stated = states_answer(words, case.reply.answer or "")
     return None if stated is None else float(stated)
 
 
@@ -62,12 +51,13 @@ def remembered(case: Case) -> float | None:
     "Value in force", "questions on amended contracts that are answered with the value in force on the question's day"
 )
 def in_force(case: Case) -> float | None:
-    return _states_new(case) if _is_varied(case, "amended") else None
+    return _read_reply(case)[0] if _is_varied(case, "amended") else None
 
 
 @lower_is_better("Superseded value", "questions on amended contracts that are answered with the value of another day")
 def superseded(case: Case) -> float | None:
-    return (_states_old(case) or 0.0) if _is_varied(case, "amended") and _states_new(case) is not None else None
+    right, wrong = _read_reply(case)
+    return (wrong or 0.0) if _is_varied(case, "amended") and right is not None else None
 
 
 @lower_is_better(
