@@ -20,7 +20,7 @@ from exhibit.evaluation import text_tables
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Draw, evaluate
 from exhibit.evaluation.metrics import split_requests
-from exhibit.evaluation.outcomes import LABELS, describe_result
+from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.runs import RunResults, make_summary_json
 from exhibit.evaluation.settings import Settings, list_settings, parse_set, parse_settings, read_config_file
 from exhibit.evaluation.targets import list_targets
@@ -28,20 +28,15 @@ from exhibit.evaluation.targets.recheck import describe_account, make_bundle
 from exhibit.rag.config import DEFAULT, PLUGINS, list_presets
 from exhibit.runtime import command
 from exhibit.runtime.plugins import list_plugins
-from exhibit.schemas.bundle import load_json
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.run import CONFIDENCE, EVIDENCE
+from exhibit.schemas.run import EVIDENCE
 
 FAILED = 3  # the exit code of a run in which too many questions failed
 
 
 @command.guarded("stopped; continue with the same command and --resume")
 def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
-    """Run the evaluation, write the report with `draw`, and print the results and the run's folder.
-
-    With `--analyze FOLDER`, only print the analysis of the finished run in that folder. With `--analyze` alone,
-    only print how many questions of the datasets have each value of a label.
-    """
+    """Run the evaluation, write the report with `draw`, and print the results; with `--analyze`, only an analysis."""
     flags = _parse_flags(list(sys.argv[1:] if argv is None else argv))
     settings_flags = parse_set(flags.pop("set", []))
     analysed, label, as_json = flags.pop("analyze", None), flags.pop("by", ""), flags.pop("json")
@@ -81,17 +76,13 @@ def _format_run(run: RunResults, settings: Settings, label: str) -> Iterator[str
     if label:
         yield from ("", *text_tables.format_comparison(tables, label, metrics=settings.metrics, width=width))
     if settings.flag_below is not None:
-        yield f"\n{text_tables.describe_flags(tables, settings.flag_below)}"
-    for name in run.datasets:
-        if (confidence := run.read_file(CONFIDENCE, name)).questions:
-            yield text_tables.describe_confidence(name, confidence)
-        if (labels := run.folder / name / LABELS).is_file():
-            yield text_tables.describe_labels(name, load_json(labels))
+        flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
+        flagged = f"{sum(map(bool, flags))} of {len(flags)} answers with a confidence"
+        yield f"\n{flagged} are below {settings.flag_below:g}: flagged for review"
     yield f"\nresults: {run.folder}" + (f"\nreport:  {run.report}" if run.report.is_file() else "")
 
 
 def _make_record(run: RunResults) -> dict[str, Any]:
-    """Return the results as values for JSON: every metric of every dataset with its interval, and the failures."""
     return {
         "results": str(run.folder),
         "report": str(run.report),
