@@ -38,7 +38,7 @@ FAILED = 3  # the exit code of a run in which too many questions failed
 def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
     """Run the evaluation, write the report with `draw`, and print the results; with `--analyze`, only an analysis."""
     flags = _parse_flags(list(sys.argv[1:] if argv is None else argv))
-    settings_flags = parse_set(flags.pop("set", []))
+    set_flags = parse_set(flags.pop("set", []))
     analysed, label, as_json = flags.pop("analyze", None), flags.pop("by", ""), flags.pop("json")
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     if recheck := flags.pop("recheck", None):
@@ -51,8 +51,8 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         print("\n".join(text_tables.format_analysis(Path(analysed), metrics=metrics, width=width)))
         return 0
     file = flags.pop("config", None)
-    given = {**(read_config_file(file) if file else {}), **flags, **settings_flags}
-    settings = parse_settings(given, where=str(file or "settings"), flags=settings_flags)
+    given = {**(read_config_file(file) if file else {}), **flags, **set_flags}
+    settings = parse_settings(given, where=str(file or "settings"))
     if not settings.dataset_paths:
         raise ToolkitError("no dataset given; name a folder, such as datasets_out/cuad")
     if analysed is not None:
@@ -77,20 +77,16 @@ def _format_run(run: RunResults, settings: Settings, label: str) -> Iterator[str
         yield from ("", *text_tables.format_comparison(tables, label, metrics=settings.metrics, width=width))
     if settings.flag_below is not None:
         flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
-        flagged = f"{sum(map(bool, flags))} of {len(flags)} answers with a confidence"
-        yield f"\n{flagged} are below {settings.flag_below:g}: flagged for review"
+        yield f"\nflagged for review: {sum(map(bool, flags))} of {len(flags)} answers that have a confidence"
     yield f"\nresults: {run.folder}" + (f"\nreport:  {run.report}" if run.report.is_file() else "")
 
 
 def _make_record(run: RunResults) -> dict[str, Any]:
-    return {
-        "results": str(run.folder),
-        "report": str(run.report),
-        "datasets": {name: make_summary_json(run.means_of(name)) for name in run.datasets},
-        "summary": make_summary_json(run.means),
-        "failures": {"asked": run.question_count, "failed": run.failed_count, "first": run.first_error or None},
-        "judge_failures": dict(run.judge_faults),
-    }
+    means = {name: make_summary_json(run.means_of(name)) for name in run.datasets}
+    failures = {"asked": run.question_count, "failed": run.failed_count, "first": run.first_error or None}
+    record = {"results": str(run.folder), "report": str(run.report), "datasets": means}
+    record |= {"summary": make_summary_json(run.means), "failures": failures}
+    return record | {"judge_failures": dict(run.judge_faults)}
 
 
 def _report_failures(run: RunResults, settings: Settings) -> int:
@@ -131,8 +127,9 @@ def _parse_flags(words: list[str]) -> dict[str, Any]:
 def _make_parser() -> command.Parser:
     how: dict[str, Any] = {"argument_default": argparse.SUPPRESS, "allow_abbrev": False}
     parser = command.build_parser("exhibit evaluate", __doc__, usage="%(prog)s BUNDLE … [flags]", **how)
-    # available only in Python
-    targets = ", ".join(name.replace("_", "-") for name in list_targets() if name != "function")
+    # the target `function` is available only in Python
+    targets = ", ".join(name for name in list_targets() if name != "function").replace("_", "-")
+    embedders, llms = (", ".join(list_plugins(PLUGINS[part])).replace("_", "-") for part in ("embedder", "llm"))
     add = parser.add_argument_group("questions").add_argument
     add("bundles", nargs="*", metavar="BUNDLE", help="the bundles: folders, hf://OWNER/NAME@REVISION, s3://, gs://")
     add("--dataset-paths", nargs="+", metavar="BUNDLE", help=argparse.SUPPRESS)
@@ -147,8 +144,8 @@ def _make_parser() -> command.Parser:
     add("--recheck", type=Path, metavar="FILE", help="score a finished run of ragas, DeepEval, promptfoo, Inspect …")
     add("--documents", type=Path, metavar="DIR", help=argparse.SUPPRESS)
     add("--preset", metavar="NAME", help=f"the preset: {', '.join(list_presets())}, or a .toml (default: {DEFAULT})")
-    add("--embedder", metavar="NAME", help=f"the embedder: {_list_names('embedder')}, or NAME:MODEL")
-    add("--llm", metavar="NAME", help=f"the answering model: {_list_names('llm')}, as NAME:MODEL; none: retrieval only")
+    add("--embedder", metavar="NAME", help=f"the embedder: {embedders}, or NAME:MODEL")
+    add("--llm", metavar="NAME", help=f"the answering model: {llms}, as NAME:MODEL; none: retrieval only")
     add("--top-k", dest="k", help=argparse.SUPPRESS)  # the flag's name in the first seed project
     add("--set", action="append", metavar="NAME=VALUE", help="any setting; exhibit evaluate --settings lists all")
     add("--config", type=Path, metavar="FILE", help="a JSON or TOML file of settings; flags override them")
@@ -168,7 +165,3 @@ def _make_parser() -> command.Parser:
     add("--resume", action="store_true", help="continue a run that was stopped")
     command.add_json(results)
     return parser
-
-
-def _list_names(part: str) -> str:
-    return ", ".join(name.replace("_", "-") for name in list_plugins(PLUGINS[part]))

@@ -18,19 +18,9 @@ from exhibit.evaluation.cases import Case, GoldPassage, with_choices
 from exhibit.evaluation.placement import Documents, settle_ambiguous
 from exhibit.evidence import Span, is_readable
 from exhibit.evidence.read import ending_of
-from exhibit.schemas.bundle import (
-    CORPUS,
-    GOLD,
-    INFO,
-    TRAIN,
-    LooseContext,
-    Question,
-    numbered_lines,
-    write_gold,
-    write_train,
-)
+from exhibit.schemas.bundle import LooseContext, Question, numbered_lines, write_gold, write_train
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
-from exhibit.schemas.layout import ANSWER_FROM
+from exhibit.schemas.layout import ANSWER_FROM, CORPUS, GOLD, INFO, TRAIN
 from exhibit.schemas.models import BundleInfo, Gold, Positive, Row
 from exhibit.schemas.parsing import format_faults, parse_json
 from exhibit.schemas.validate import advise_drafting
@@ -38,7 +28,6 @@ from exhibit.storage.bundle import BundleFolder, mirror_bundle, open_bundle, sha
 from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location, Remote, expand, list_file, origin_of, parse_location
 
-ALL_TYPES = "all"
 Id = int | str
 
 
@@ -82,18 +71,15 @@ class Dataset:
     refused: Mapping[Id, str] = field(default_factory=dict)  # the questions that fail before they are asked, and why
 
 
-Folder = tuple[Path, str]  # the folder of a dataset and, for a bundle from the Hub, its address
-
-
-def find_datasets(patterns: Iterable[str | Path], notes: list[str], problems: list[str]) -> dict[str, Folder]:
-    """Return the dataset folders by name; add skipped folders to the notes and errors to the problems."""
-    matches: list[Folder] = []
+def find_datasets(patterns: Iterable[str | Path], notes: list[str], problems: list[str]) -> dict[str, tuple[Path, str]]:
+    """Return the dataset folders by name, with the addresses of bundles from the Hub; add notes and problems."""
+    matches: list[tuple[Path, str]] = []
     for pattern in map(str, patterns):
         try:
             matches += _expand(pattern, notes)
         except ToolkitError as error:
             problems.append(str(error))
-    folders: dict[str, Folder] = {}
+    folders: dict[str, tuple[Path, str]] = {}
     for path, origin in matches:
         if path.name.endswith(".partial") or (path.is_file() and path.name != TRAIN):
             notes.append(f"{path}: not a dataset folder; skipped")
@@ -104,11 +90,11 @@ def find_datasets(patterns: Iterable[str | Path], notes: list[str], problems: li
         if other.resolve() != path.resolve():
             problems.append(f"{path}: another dataset has the name {name!r}: {other}; rename one of the folders")
     if not folders and not problems:
-        problems.append("no dataset given; name a folder with train.json and corpus/, such as datasets_out/cuad")
+        problems.append("no dataset given; name a folder, such as datasets_out/cuad")
     return folders
 
 
-def _expand(pattern: str, notes: list[str]) -> Iterator[Folder]:
+def _expand(pattern: str, notes: list[str]) -> Iterator[tuple[Path, str]]:
     """Yield the folders that a path, a glob pattern or a URL names; copy remote bundles to the cache."""
     if pattern.startswith("hf://"):
         from exhibit.hub import pull  # importing the Hub's client takes half a second
@@ -135,7 +121,6 @@ def _expand(pattern: str, notes: list[str]) -> Iterator[Folder]:
 
 
 def _open(path: Path) -> BundleFolder:
-    """Open a bundle; if the folder is not a bundle, raise an error with the remedy."""
     if not path.exists():
         others = [other.name for other in path.parent.iterdir() if other.is_dir()] if path.parent.is_dir() else []
         near = difflib.get_close_matches(path.name, others, n=1)
@@ -204,17 +189,14 @@ def _explain_labels(bundles: Iterable[BundleFolder], selection: Selection) -> st
 def find_lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return a warning for each variant whose control is not among the datasets."""
     controls = {known.get("pair") for known in labels.values() if known.get("varied") == "control"}
-    return [
-        f"{name}: a variant ({known['varied']}) without its control; also evaluate the control: the effect of the "
-        "variation is the difference between the two"
-        for name, known in labels.items()
-        if known.get("varied") not in (None, "control") and known.get("pair") not in controls
-    ]
+    variants = {name: known for name, known in labels.items() if known.get("varied") not in (None, "control")}
+    lone = {name: known["varied"] for name, known in variants.items() if known.get("pair") not in controls}
+    return [f"{name}: a variant ({kind}) without its control, which shows its effect" for name, kind in lone.items()]
 
 
 def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Location]:
     """Return the files of the selected types; by default the PDFs or, if other files have gold, all readable files."""
-    if selection.file_type and selection.file_type != (ALL_TYPES,):
+    if selection.file_type and selection.file_type != ("all",):
         return {n: path for n, path in bundle.files.items() if ending_of(path).lstrip(".") in selection.file_type}
     files = {name: path for name, path in bundle.files.items() if is_readable(path)}
     pdfs = {name: path for name, path in files.items() if ending_of(path) == ".pdf"}
@@ -224,18 +206,13 @@ def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Locati
 
 def choose_questions(bundle: BundleFolder, selection: Selection) -> list[Question]:
     labels: Mapping[Any, Mapping[str, Any]] = bundle.labels
-    questions = [
-        question
-        for question in bundle.questions
-        if all(str(labels.get(question.id, {}).get(name)) in values for name, values in selection.where.items())
-    ]
+    questions = list(bundle.questions)
+    for name, values in selection.where.items():
+        questions = [question for question in questions if str(labels.get(question.id, {}).get(name)) in values]
     if selection.limit is None or selection.limit >= len(questions) or selection.sample_seed is None:
         return questions[: selection.limit]
     drawn = random.Random(selection.sample_seed).sample(range(len(questions)), selection.limit)
     return [questions[index] for index in sorted(drawn)]
-
-
-# ---------------------------------------------------------------- cases
 
 
 def _add_cases(
@@ -256,23 +233,15 @@ def _add_cases(
             quoted += bool(golds[0].places)
         golds = settle_ambiguous(golds, documents)
         line, row_labels = lines.get((question.id, None)), labels.get(question.id, {})
-        offer = offers.get(question.id, Offer())
         named = [gold.filename for gold in golds] + ([line.filename] if line else [])
-        cases.append(
-            Case(
-                id=question.id,
-                question=with_choices(question.question, offer.choices, offer.asked),
-                truth="" if row_labels.get(ANSWER_FROM) else question.answer,
-                gold=tuple(golds),
-                is_impossible=question.is_impossible,
-                filename=next(filter(None, named), None),
-                # grades describe files, not the question; as a label they would list up to a thousand names
-                labels={label: value for label, value in row_labels.items() if label not in (GRADE, GRADES)},
-                grades=grades.get(question.id, {}),
-                choices=offer.choices,
-                label=offer.label,
-            )
-        )
+        filename, truth = next(filter(None, named), None), "" if row_labels.get(ANSWER_FROM) else question.answer
+        # grades describe files, not the question; as a label they would list up to a thousand names
+        others = {label: value for label, value in row_labels.items() if label not in (GRADE, GRADES)}
+        case = Case(question.id, question.question, truth, tuple(golds), question.is_impossible, filename, others)
+        if offer := offers.get(question.id):
+            asked = with_choices(question.question, offer.choices, offer.asked)
+            case = replace(case, question=asked, choices=offer.choices, label=offer.label)
+        cases.append(replace(case, grades=grades.get(question.id, {})))
     if quoted:
         note = "the expected answer is used as gold, because the document contains it word for word"
         warnings.append(f"{bundle.address}: {quoted} questions without gold: {note}")
@@ -283,10 +252,10 @@ def _add_cases(
 def _find_gold(context: LooseContext, line: Gold | None, documents: Documents) -> GoldPassage:
     """Return a context as a gold passage, with its location from gold.jsonl or else from a search for its words."""
     filename, known = context.filename, line is not None and (bool((context.text or "").strip()) or bool(line.spans))
-    if filename and filename not in documents.files:  # é may be written in another Unicode form
-        composed = {unicodedata.normalize("NFC", name): name for name in documents.files}
-        loose = None if known else documents.named(filename)
-        filename = composed.get(unicodedata.normalize("NFC", filename)) or loose or filename
+    if filename and filename not in documents.files and (found := documents.named(filename)):
+        # with known offsets, only the Unicode form of the name may differ
+        same = unicodedata.normalize("NFC", found) == unicodedata.normalize("NFC", filename)
+        filename = found if same or not known else filename
     if line and known:
         places = [line.spans, *line.alternatives] if line.spans else []
         spans = tuple(tuple(Span(*span) for span in place) for place in places)
@@ -323,8 +292,7 @@ def _find_quoted_answer(answer: str, gold: GoldPassage, documents: Documents) ->
     return [replace(quoted, text=answer) if quoted.places and quoted.how in ("exact", "folded") else gold]
 
 
-GRADE, GRADES = "grade", "grades"
-"""Labels of gold: `grade` is the grade of a line's file; `grades`, on one line of a question, are all its grades."""
+GRADE, GRADES = "grade", "grades"  # labels of gold: the grade of a line's file; on one line, all grades of a question
 _GRADES = TypeAdapter(dict[str, Annotated[int, Field(strict=True, ge=0, le=4)]])
 
 
@@ -405,8 +373,8 @@ _MAX_CHOICES = 12  # most values of a label to choose from; a label with more va
 
 
 class Offer(NamedTuple):
-    choices: tuple[str, ...] = ()  # the labels from which the system must choose
-    label: str | None = None  # the right label
+    choices: tuple[str, ...]  # the labels from which the system must choose
+    label: str  # the right label
     asked: str = ""  # the subject of the choice, if the label names one
 
 
@@ -443,14 +411,12 @@ def write_testdata(path: Path) -> Path:
         line = parse_json(text.removeprefix("\ufeff"), where=f"{path}: line {number}")
         fields = line if isinstance(line, dict) else {}
         truth = next((str(fields[name]) for name in _TRUTHS if fields.get(name)), "")
-        try:
-            question = str(fields.get("question") or "")
-            rows.append(Row(id=len(rows), question=question, answer=truth, is_impossible=False, contexts=[]))
-        except ValidationError as error:
-            fault = f"{path}: line {number}: 'question' and 'truth' must be texts that are not empty"
-            raise SourceError(fault) from error
+        question = str(fields.get("question") or "")
+        if not question.strip() or not truth.strip():
+            raise SourceError(f"{path}: line {number}: 'question' and 'truth' must be texts that are not empty")
+        rows.append(Row(id=len(rows), question=question, answer=truth, is_impossible=False, contexts=[]))
         others = {name: value for name, value in fields.items() if name not in ("question", *_TRUTHS)}
-        labels = {name: value for name, value in others.items() if isinstance(value, str | int | float)}
+        labels: dict[str, Any] = {n: value for n, value in others.items() if isinstance(value, str | int | float)}
         gold.append(Gold(id=rows[-1].id, how="absent", labels=labels, **nowhere))
     if not rows:
         raise SourceError(f'{path}: has no questions; a line must be {{"question": …, "truth": …}}')

@@ -22,7 +22,7 @@ from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.runs import RunResults, make_summary_json
 from exhibit.evaluation.scoring import Scored, write_direct_results, write_evaltools, write_json
 from exhibit.evaluation.settings import Settings
-from exhibit.evaluation.stages import open_prepared_files, open_target_documents
+from exhibit.evaluation.stages import Say, open_prepared_files, open_target_documents
 from exhibit.evaluation.statistics import summarise_run
 from exhibit.evaluation.targets import Target, open_target
 from exhibit.evaluation.targets.recheck import Recheck
@@ -40,26 +40,19 @@ from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import origin_of
 from exhibit.storage.programs import count_changes, is_git_repository, open_repository
 
-Warn = Callable[[str], None]
 Draw = Callable[..., Path]  # the function that writes the report of a finished run: `exhibit.viewer.write_report`
 
 
 def evaluate(
-    settings: Settings,
-    *,
-    parts: Mapping[str, Any] | None = None,
-    judge: LLM | None = None,
-    warn: Warn | None = None,
-    draw: Draw | None = None,
-) -> RunResults:
-    """Run an evaluation.
+    settings: Settings, *, parts: Mapping[str, Any] | None = None, judge: LLM | None = None,
+    warn: Say = lambda _: None, draw: Draw | None = None,
+) -> RunResults:  # fmt: skip
+    """Run an evaluation; `judge` marks answers, `warn` gets each note, `draw` writes the report.
 
-    `parts` may have ready-made objects `cache`, `embedder`, `llm` and `function`, which replace those of the
-    settings. `judge` is the model that marks answers. `warn` gets each note. `draw` writes the report.
+    `parts` may have ready-made objects `cache`, `embedder`, `llm` and `function` instead of those of the settings.
     """
-    say = warn or (lambda _: None)
     with apply_limits(settings.limits):
-        run = _Evaluation(settings, dict(parts or {}), judge, say)
+        run = _Evaluation(settings, dict(parts or {}), judge, warn)
         folder = run.choose_folder()
         folder.mkdir(parents=True, exist_ok=True)
         refuse_links(folder)
@@ -71,7 +64,7 @@ def evaluate(
             started = RunFolder(folder).provenance.started  # a resumed run keeps the time of its first start
             write_json(folder / PROVENANCE, describe_run(run.datasets, run.inputs, started))
             scored = [run.evaluate_dataset(folder, dataset) for dataset in run.datasets]
-            tables = [part.table(say) for part in scored]
+            tables = [part.table(warn) for part in scored]
             if not settings.metrics:  # leave out the metrics that apply to no question
                 columns = [pair for table in tables for pair in table.values.items()]
                 known = {name for name, column in columns if any(value is not None for value in column)}
@@ -83,20 +76,19 @@ def evaluate(
             if draw is not None:
                 roots = {dataset.name: dataset.root for dataset in run.datasets}
                 how = {"cases": settings.report_cases, "jobs": settings.jobs, "limits": settings.limits}
-                draw(folder, datasets=roots, **how, say=say)
+                draw(folder, datasets=roots, **how, say=warn)
     results = RunResults(folder)
     results.judge_faults = run.options.judge_faults
     return results
 
 
 class _Evaluation:
-    def __init__(self, settings: Settings, parts: dict[str, Any], judge: LLM | None, say: Warn) -> None:
+    def __init__(self, settings: Settings, parts: dict[str, Any], judge: LLM | None, say: Say) -> None:
         """Open datasets, target and metrics; raise one error that lists every problem."""
         self.settings, self._say = settings, say
         problems: list[str] = []
         with _collect(problems):
             check_engine(settings.engine)
-        with _collect(problems):
             self.options = _make_options(settings, judge, parts)
             choose_figures(settings.metrics, self.options)
             self.names = _choose_names(settings, self.options.judge, say)
@@ -113,8 +105,6 @@ class _Evaluation:
         idle = [name for name in settings.pipeline if not name.startswith("price_")]
         if idle and settings.target_name != "builtin" and not settings.writes_answers:
             warnings.append(f"{', '.join(idle)}: ignored, because the built-in pipeline is not the system under test")
-        if settings.repeat > 1 and self.target.exact:
-            warnings.append("--repeat has no effect: the built-in pipeline gives the same answer each time")
         for warning in warnings:
             say(warning)
         # the file that the target names, if any: predictions or a server's description
@@ -201,7 +191,6 @@ class _Evaluation:
         return score(journals[0], repeats=[score(journal) for journal in journals[1:]])
 
     def write_extras(self, folder: Path) -> None:
-        """Write the files for other tools, and additional files of some targets and metrics."""
         write_evaltools(folder)
         if getattr(self.target, "add_answer", None):  # a search server that gives no answers
             write_direct_results(folder)
@@ -232,19 +221,15 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
         except ToolkitError as error:
             example = "--judge NAME:MODEL, such as openai:gpt-4o-mini"
             raise ToolkitError(f"--judge {settings.judge}: {error}; write {example}") from error
-    prices = (settings.config.price_in, settings.config.price_out)
-    return Options(
-        # a cutoff beyond the ranking's depth would only repeat the last value
-        ks=tuple(k for k in KS if k <= depth) or (depth,),
-        parity=settings.parity,
-        judge=judge,
-        prices=None if prices == (None, None) else (prices[0] or 0.0, prices[1] or 0.0),
-        officials=Register(cache_folder / "officials", settings.registers_url) if settings.check_references else None,
-        flag_below=settings.flag_below,
-    )
+    price_in, price_out = settings.config.price_in, settings.config.price_out
+    prices = None if price_in is None and price_out is None else (price_in or 0.0, price_out or 0.0)
+    officials = Register(cache_folder / "officials", settings.registers_url) if settings.check_references else None
+    # a cutoff beyond the ranking's depth would only repeat the last value
+    ks, parity = tuple(k for k in KS if k <= depth) or (depth,), settings.parity
+    return Options(ks, judge=judge, prices=prices, officials=officials, flag_below=settings.flag_below, parity=parity)
 
 
-def _choose_names(settings: Settings, judge: LLM | None, say: Warn) -> tuple[str, ...]:
+def _choose_names(settings: Settings, judge: LLM | None, say: Say) -> tuple[str, ...]:
     """Return the requested metrics; without a judge, omit metrics that need a judge; raise if no metric is left."""
     judged = find_needing(settings.metrics, "judge") if judge is None else []
     left = tuple(name for name in settings.metrics if name not in judged)
@@ -256,16 +241,11 @@ def _choose_names(settings: Settings, judge: LLM | None, say: Warn) -> tuple[str
 
 
 def _describe_dataset(dataset: Dataset) -> dict[str, Any]:
-    info = dataset.info
-    fields = {
-        "path": str(origin_of(dataset.root) or dataset.root),
-        "questions": len(dataset.cases),
-        "files": len(dataset.files),
-        "groups": info.groups if info else None,
-        "headline": info.headline if info else None,
-        "draft": info.draft.words(info.counts.questions) if info and info.draft else "",
-        "train_sha256": dataset.digests[TRAIN],
-    }
+    info, path = dataset.info, origin_of(dataset.root) or dataset.root
+    fields: dict[str, Any] = {"path": str(path), "questions": len(dataset.cases), "files": len(dataset.files)}
+    fields |= {"groups": info.groups, "headline": info.headline} if info else {"groups": None, "headline": None}
+    fields["draft"] = info.draft.words(info.counts.questions) if info and info.draft else ""
+    fields["train_sha256"] = dataset.digests[TRAIN]
     fields |= {"changed_files": list(dataset.changed)} if dataset.changed else {}
     return fields | ({"origin": dataset.origin} if dataset.origin else {})
 
@@ -287,17 +267,11 @@ _GIT_SECONDS = 10.0  # git answers in milliseconds, unless its disk is unavailab
 
 
 def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], started: str) -> dict[str, Any]:
-    return {
-        "started": started,
-        "version": __version__,
-        **commit_of(Path.cwd(), os.environ),
-        "machine": {  # not the machine's name, because results are shared
-            "system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count(),
-            "python": platform.python_version(),
-        },
-        "data": {dataset.name: dict(dataset.digests) for dataset in datasets},
-        "inputs": dict(inputs),
-    }  # fmt: skip
+    # not the machine's name, because results are shared
+    machine = {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()}
+    machine |= {"python": platform.python_version()}
+    run = {"started": started, "version": __version__, **commit_of(Path.cwd(), os.environ), "machine": machine}
+    return run | {"data": {dataset.name: dict(dataset.digests) for dataset in datasets}, "inputs": dict(inputs)}
 
 
 def find_changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:

@@ -79,20 +79,22 @@ class Documents:
         name = passage.told_filename or passage.filename or ""
         passage = replace(passage, told_filename=name)
         filename = self.named(name) if name else None
-        if filename and passage.span and self._is_text_at(passage.span, passage.text, filename):
-            return self._set_spans(passage, filename, (passage.span,))
+        named = self.get(filename)
+        if named and passage.span and _is_text_at(passage.span, passage.text, named):
+            return _set_spans(passage, named, (passage.span,))
         if not passage.text.strip():
             return replace(passage, filename=filename, span=None)
         files = self._choose_files(passage.text, filename)
         if not files:
             return replace(passage, filename=None, span=None, unplaced=bool(self.files))
         file, spans = self._choose_spans(passage, files, golds)
-        if not spans:
-            return replace(passage, filename=filename, span=None, unplaced=self.get(file) is not None)
+        document = self.get(file)
+        if document is None or not spans:
+            return replace(passage, filename=filename, span=None, unplaced=document is not None)
         misnamed = filename is not None and files != [filename]
         passage = replace(passage, added=self._placement(passage.text, file).added, misnamed=misnamed)
         if len(files) == 1:
-            return self._set_spans(passage, file, spans)
+            return _set_spans(passage, document, spans)
         others = sorted({*files} - {file})
         return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
 
@@ -113,9 +115,7 @@ class Documents:
             return [file.filename for file in self._find_likely(words)[0] if file.filename != named] or [named]
         return [named]
 
-    def _choose_spans(
-        self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]
-    ) -> tuple[str, tuple[Span, ...]]:
+    def _choose_spans(self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]) -> tuple[str, Place]:
         """Return the most likely file of a passage, and the passage's spans in it; a file with gold is preferred."""
         with_gold = [(file, gold) for gold in golds if (file := gold.filename) is not None and file in files]
         for file, gold in with_gold:
@@ -125,7 +125,7 @@ class Documents:
         first = with_gold[0][0] if with_gold else files[0]
         return first, self._find_spans(passage, first, None)
 
-    def _find_spans(self, passage: Passage, filename: str, gold: GoldPassage | None) -> tuple[Span, ...]:
+    def _find_spans(self, passage: Passage, filename: str, gold: GoldPassage | None) -> Place:
         document, page = self.get(filename), passage.told_page
         if document is None:
             return ()
@@ -134,22 +134,6 @@ class Documents:
             on_page = [_keep_on_page(piece, page, document) for piece in placement.pieces]
             placement = replace(placement, pieces=tuple(on_page))
         return spans_of(placement, document, wanted=lambda place: any(touches(span, gold) for span in place))
-
-    def _set_spans(self, passage: Passage, filename: str, spans: tuple[Span, ...]) -> Passage:
-        document = self.get(filename)
-        if document is None:
-            return replace(passage, filename=filename, span=None)
-        pages = tuple(dict.fromkeys(page for span in spans for page in document.pages_of(span)))
-        page = next(iter(pages), passage.page)
-        text = passage.text or document.text[spans[0].start : spans[0].end]
-        return replace(passage, text=text, filename=filename, span=spans[0], more=spans[1:], page=page, pages=pages)
-
-    def _is_text_at(self, span: Span, text: str, filename: str) -> bool:
-        """Return whether a file has a text at a span; true for an empty text if the span is inside the file."""
-        document = self.get(filename)
-        if document is None or span.end > len(document.text):
-            return False
-        return not text.strip() or fold(document.text[span.start : span.end]) == fold(text)
 
     def _find_placement(self, words: str, filename: str) -> Placement:
         document = self.get(filename)
@@ -190,6 +174,19 @@ class Documents:
         return whole, part
 
 
+def _set_spans(passage: Passage, document: Document, spans: tuple[Span, ...]) -> Passage:
+    pages = tuple(dict.fromkeys(page for span in spans for page in document.pages_of(span)))
+    first, page = spans[0], next(iter(pages), passage.page)
+    text, name = passage.text or document.text[first.start : first.end], document.filename
+    return replace(passage, text=text, filename=name, span=first, more=spans[1:], page=page, pages=pages)
+
+
+def _is_text_at(span: Span, text: str, document: Document) -> bool:
+    """Return whether a document has a text at a span; true for an empty text if the span is inside the document."""
+    words = document.text[span.start : span.end]
+    return span.end <= len(document.text) and (not text.strip() or fold(words) == fold(text))
+
+
 def _has_gaps(placement: Placement) -> bool:
     """Return whether the file lacks some words of the passage but has the text before and after them."""
     if not placement.pieces:
@@ -205,7 +202,6 @@ def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPi
 
 
 def _find_best(words: str, documents: Iterable[Document]) -> list[tuple[str, Match]]:
-    """Return a text's matches in the documents that match it best."""
     by_name = {document.filename: prefer_whole_words(locate(words, document)) for document in documents}
     best = max((match.score for matches in by_name.values() for match in matches), default=0.0)
     files = [name for name, matches in by_name.items() if any(match.score == best for match in matches)]
@@ -253,10 +249,6 @@ def _find_sentence(place: Place, text: str) -> Span:
     first = low + len(words) - len(words.lstrip())
     return Span(min(first, start), max(first + len(words.strip()), end))
 
-
-# ---------------------------------------------------------------- found
-
-_MIN_EDGE_CHARS = 16  # least characters at the end of a truncated passage that identify it
 
 Held = tuple[int, Span]  # a rank, and the characters of the passage at this rank
 
@@ -338,7 +330,7 @@ def _find_shared(part: str, text: str) -> Iterator[Span]:
     elif at >= 0:
         yield Span(at, at + len(text))
     else:
-        least = min(_MIN_EDGE_CHARS, (len(part) + 1) // 2)
+        least = min(16, (len(part) + 1) // 2)  # fewer characters would match by accident
         yield Span(0, _measure_overlap(text, part, least))
         yield Span(len(part) - _measure_overlap(part, text, least), len(part))
 

@@ -26,7 +26,6 @@ from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import replace_file, write_whole
 
 PREDICTIONS = "predictions.json"  # the first ten passages of each question, in the format that score.py reads
-PARAMETERS = "evaluate_parameters.json"
 DIRECT = "direct_evaluation_results.json"  # of the third seed: a search server whose answers a language model writes
 RUN, QRELS = "run.trec", "qrels.trec"  # the rankings for `ir_measures`, `ranx` and `trec_eval`
 _QUOTED = 10  # the number of passages that are written with their text
@@ -111,16 +110,13 @@ class Scored:
         for file in rows:
             file.seek(0)
         write_rows(self._place, zip(*rows, strict=True), table, failed=failed)
-        breakdown = {
-            label: {value: make_summary_json(means) for value, means in groups.items()}
-            for label, groups in compute_breakdown(table).items()
-        }
+        kinds = compute_breakdown(table).items()
+        breakdown = {kind: {value: make_summary_json(m) for value, m in groups.items()} for kind, groups in kinds}
         write_json(self._place / files.BREAKDOWN, breakdown)
         means = statistics.summarise_run([table])
+        # also the share over all passages, and the mean over documents
         for k, counts in self._drm.items():
-            if (
-                counts and (name := f"drm@{k}") in means
-            ):  # also the share over all passages, and the mean over documents
+            if counts and (name := f"drm@{k}") in means:
                 pooled = counts["wrong"] / counts["known"] if counts["known"] else None
                 macro = statistics.compute_macro_mean(table.values[name], table.documents)
                 means[name] = replace(means[name], pooled=pooled, macro=macro)
@@ -133,7 +129,6 @@ class Scored:
         write_json(self._place / files.SUMMARY, make_summary_json(means))
 
 
-_EXAMPLES = 3  # example names: enough to recognise their form
 _MUCH = 0.1  # the run's last line mentions missing data when more than this share of the questions lacks it
 _FOREIGN, _ADDED = "name files that the bundle lacks", "have words that their document lacks"
 _WORDLESS = "have no words"
@@ -156,7 +151,6 @@ def _find_gaps_of_passage(passage: Passage) -> dict[str, bool]:
 
 
 def _find_gaps_of_question(case: Case) -> dict[str, bool]:
-    """Return, for each possible gap in the data of a question and its reply, whether it exists."""
     passages, gold = case.reply.passages, () if case.is_impossible else case.gold
     ambiguous, absent = any(passage.ambiguous for passage in gold), any(passage.absent for passage in gold)
     unknown = bool(gold) and not ambiguous and not any(passage.worded for passage in gold)
@@ -198,11 +192,10 @@ class Evidence:
         return notes + [f"{count:d} of {total} passages {words}" for words, count in counts.items() if count]
 
     def lines(self, name: str) -> list[str]:
-        """Return a line for each gap that passages have, and a line on the gaps of more than 10% of the questions."""
         notes = []
         for words, count in self._of_passages.items():
             if count and words not in (_ADDED, _WORDLESS):
-                examples = f": {', '.join([*self._foreign][:_EXAMPLES])}" if words == _FOREIGN else ""
+                examples = f": {', '.join([*self._foreign][:3])}" if words == _FOREIGN else ""
                 notes.append(f"{name}: {count:,} of {self.passages:,} passages {words}{examples}")
         many = [(words, count) for words, count in self._of_questions.items() if count > _MUCH * self.questions]
         if much := [f"{words} ({count:,} of {self.questions:,} questions)" for words, count in many]:
@@ -217,20 +210,12 @@ def write_json(path: Path, content: Any) -> None:
 def format_row(
     case: Case, finding: outcomes.Finding, stages: Sequence[GoldStages], *, notes: Sequence[str] = (), tag: str
 ) -> bytes:
-    row: dict[str, Any] = {
-        "trec": format_trec(case, tag=tag),
-        **{name: getattr(case, name) for name in ("id", "question", "truth", "is_impossible", "filename", "labels")},
-        "gold": [{name: getattr(gold, name) for name in files.RunGold.model_fields} for gold in case.gold],
-        "reply": format_reply(case),
-        "scores": {},
-        "outcome": finding.outcome,
-        "reason": finding.reason,
-        "supported": outcomes.find_support(case),
-        "lost_at": find_first_loss(stages),
-        "gold_stages": stages,
-        "notes": notes,
-    }
-    return _encode(row)
+    row: dict[str, Any] = {"trec": format_trec(case, tag=tag)}
+    row |= {name: getattr(case, name) for name in ("id", "question", "truth", "is_impossible", "filename", "labels")}
+    row["gold"] = [{name: getattr(gold, name) for name in files.RunGold.model_fields} for gold in case.gold]
+    row |= {"reply": format_reply(case), "scores": {}, "outcome": finding.outcome, "reason": finding.reason}
+    row |= {"supported": outcomes.find_support(case), "lost_at": find_first_loss(stages), "gold_stages": stages}
+    return _encode({**row, "notes": notes})
 
 
 def _encode(row: dict[str, Any]) -> bytes:
@@ -310,36 +295,26 @@ def write_evaltools(folder: Path) -> None:
             out.write(_encode(_flatten_row(row)))
     given = run.config.model_dump(exclude_unset=True, exclude={"format", "version", "datasets", "measured", "target"})
     options = {key.removeprefix("target_"): value for key, value in given.items()}
-    parameters = {
-        "evaluation_gpt_model": run.config.measured.judge,
-        "testdata_path": [dataset.path for dataset in run.config.datasets.values()],
-        "target_url": options.pop("url", run.config.target),
-        "target_parameters": options,
-        "num_questions": len(run.rows),
-    }
-    write_json(folder / PARAMETERS, parameters)
+    testdata = [dataset.path for dataset in run.config.datasets.values()]
+    parameters: dict[str, Any] = {"evaluation_gpt_model": run.config.measured.judge, "testdata_path": testdata}
+    parameters |= {"target_url": options.pop("url", run.config.target), "target_parameters": options}
+    write_json(folder / "evaluate_parameters.json", parameters | {"num_questions": len(run.rows)})
 
 
 def _flatten_row(row: files.RunQuestion) -> dict[str, Any]:
     """Return a row as the tool evaltools expects it: a column per metric, and any error message in `answer`."""
     error, passages = row.reply.error, row.reply.passages
     context = "\n\n".join(f"{passage.filename or '?'}: {passage.text}" for passage in passages if passage.text)
-    return {
-        "question": row.question,
-        "truth": row.truth,
-        "answer": error or row.reply.answer or "",
-        "context": error or context,
-        "latency": -1 if error else row.reply.seconds,
-        "dataset": row.dataset,
-        **{name: value for name, value in row.scores.items() if value is not None and not error},
-    }
+    fields: dict[str, Any] = {"question": row.question, "truth": row.truth, "answer": error or row.reply.answer or ""}
+    fields |= {"context": error or context, "latency": -1 if error else row.reply.seconds, "dataset": row.dataset}
+    return fields | {name: value for name, value in row.scores.items() if value is not None and not error}
 
 
 def write_direct_results(folder: Path) -> None:
     """Write a run's questions with sources and scores, and the means by source type and by category."""
     rows = []
     for row in RunFolder(folder).rows:
-        fields = {"question": row.question, "truth": row.truth, "answer": row.reply.answer}
+        fields: dict[str, Any] = {"question": row.question, "truth": row.truth, "answer": row.reply.answer}
         fields |= {"error": row.reply.error or None, "sources": [passage.filename for passage in row.reply.passages]}
         fields |= {name: row.labels.get(name) for name in ("source_type", "category")}
         rows.append({**fields, "metrics": dict(row.scores)})

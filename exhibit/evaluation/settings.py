@@ -5,7 +5,6 @@ examples:
     exhibit evaluate --settings chunk     the settings with this word in their name or meaning
 """
 
-import difflib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import groupby
@@ -29,10 +28,9 @@ from exhibit.schemas.parsing import format_faults, parse_json, parse_pair, parse
 TARGET = "target_"  # the prefix of the keys of a target's own settings
 _DECIDING = {"file_type", "ask_label", "where", "limit", "sample_seed", "allow_changed_corpus", "preset", "llm"}
 """Settings that, like those of pipeline and target, determine the replies; a resumed run must not change them."""
-OTHER_SETTINGS = {
+OTHER_SETTINGS = {  # keys of evaltools' config files and of the seeds' commands, with our names
     "requested_metrics": "metrics", "results_dir": "output_dir", "num_questions": "limit", "top_k": "k",
 }  # fmt: skip
-"""Keys of evaltools' config files and of the seeds' commands, with our names."""
 
 
 class Settings(Selection):
@@ -174,13 +172,8 @@ class Settings(Selection):
         return deciding | {f"{TARGET}{name}": value for name, value in values.items()}
 
 
-def parse_settings(
-    given: Mapping[str, Any], *, where: str = "settings", flags: Mapping[str, Any] | None = None
-) -> Settings:
-    """Return the settings of a run, its pipeline and its target; raise one error that lists every invalid setting.
-
-    `flags` are the settings that `--set` gives; an error about one of them names that flag.
-    """
+def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Settings:
+    """Return the settings of a run, its pipeline and its target; raise one error that lists every invalid setting."""
     values: dict[str, Any] = {"pipeline": {}, "target_settings": {}}
     for key, value in given.items():
         name = OTHER_SETTINGS.get(key, key)
@@ -192,13 +185,12 @@ def parse_settings(
             values[name] = value
     try:
         settings = Settings.model_validate(values)
-        _ = settings.config  # validates the pipeline's settings
-        if settings.target_name != "builtin":
-            read_target_settings(settings.target_name, settings.target_settings)
-    except (ValidationError, ToolkitError) as error:
-        faults = f"{where}: {format_faults(error)}" if isinstance(error, ValidationError) else str(error)
-        name, _, fault = faults.removeprefix(f"{where}: ").removeprefix("settings: ").partition(":")
-        raise ToolkitError(f"--set {name}={flags[name]}:{fault}" if flags and name in flags else faults) from error
+    except ValidationError as error:
+        advice = "`exhibit evaluate --settings` lists all settings"
+        raise ToolkitError(f"{where}: {format_faults(error)}; {advice}") from error
+    _ = settings.config  # validates the pipeline's settings
+    if settings.target_name != "builtin":
+        read_target_settings(settings.target_name, settings.target_settings)
     return settings
 
 
@@ -247,8 +239,7 @@ def _describe_setting(prefix: str, name: str, group: str, schema: Mapping[str, A
     default = schema.get("default")
     shown = "none" if default in (None, "", [], {}) else str(default)
     shown = shown.lower() if isinstance(default, bool) else shown
-    listed = any(kind.get("type") in ("array", "object") for kind in kinds)
-    many = listed and (group == "run" or name == "header")
+    many = (group == "run" or name == "header") and any(kind.get("type") in ("array", "object") for kind in kinds)
     choices = [value for kind in kinds for value in kind.get("enum", [kind.get("type", "text")]) if value]
     if name in PLUGINS:
         choices = [part.replace("_", "-") for part in list_plugins(PLUGINS[name])]
@@ -257,20 +248,13 @@ def _describe_setting(prefix: str, name: str, group: str, schema: Mapping[str, A
 
 
 def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
-    """Return the settings that the `--set NAME=VALUE` flags give; raise an error for an unknown name."""
     given: dict[str, Any] = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not sign:
             raise ToolkitError(f"--set {pair}: write NAME=VALUE, such as --set chunk_size=300")
-        known = list_settings().get(name)
-        if known is None and not name.startswith(TARGET):  # a user's own target file may define more settings
-            near = difflib.get_close_matches(name, list_settings(), n=1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            listed = "`exhibit evaluate --settings` lists all settings"
-            raise ToolkitError(f"--set {pair}: no setting {name!r}{meant}; {listed}")
-        if known and known.many:
+        if name in list_settings() and list_settings()[name].many:
             given.setdefault(name, []).append(value)
         else:
             given[name] = value

@@ -82,6 +82,7 @@ def _count_letters(spans: Iterable[Span], text: str) -> int:
 
 FindPrepared = Callable[[GoldPassage], tuple[float | None, float | None]]
 """Returns the shares of a gold passage that the system's text and its best chunk contain; None if unknown."""
+Say = Callable[[str], None]  # the function that gets each note
 _CACHED = 1024  # the number of cached results: questions that are repeated or share a passage are close together
 
 
@@ -100,9 +101,7 @@ def open_target_documents(text: Callable[[str], str | None], chunks: Callable[[s
     return find
 
 
-def open_prepared_files(
-    dataset: Dataset, folder: Path | None, file: Path | None, say: Callable[[str], None]
-) -> FindPrepared:
+def open_prepared_files(dataset: Dataset, folder: Path | None, file: Path | None, say: Say) -> FindPrepared:
     """Return a function that looks for a gold passage in `--parsed` texts, in a file of `--chunks`, or in both."""
     texts = read_parsed_folder(folder, dataset.documents.named) if folder else {}
     files = {gold.filename for case in dataset.cases for gold in case.gold if gold.located and gold.filename}
@@ -125,9 +124,7 @@ def open_prepared_files(
     return find
 
 
-def _place_chunks(
-    file: Path, dataset: Dataset, documents: Documents, say: Callable[[str], None]
-) -> dict[str, list[Place]]:
+def _place_chunks(file: Path, dataset: Dataset, documents: Documents, say: Say) -> dict[str, list[Place]]:
     chunks = read_chunks(file, dataset.documents.named)
     by_file: dict[str, list[Place]] = {}
     unplaced = 0
@@ -136,8 +133,7 @@ def _place_chunks(
         files = [placed.filename] if placed.filename else placed.also_in
         unplaced += not (files and placed.spans)
         for filename in files if placed.spans else ():
-            stated = placed.spans == (chunk.span,)
-            spans = placed.spans if stated else documents.find_all_spans(chunk.text, filename)
+            spans = placed.spans if placed.spans == (chunk.span,) else documents.find_all_spans(chunk.text, filename)
             by_file.setdefault(filename, []).append(spans)
     if not by_file:
         raise SourceError(f"{file}: no chunk is from a document of {dataset.name}; is the file for another bundle?")
@@ -184,7 +180,6 @@ _REASONS: dict[str, str] = {
     "reranked": "dropped by the reranker",
     "context": "left out of the context",
     "cited": "another passage is cited",
-    Outcome.RIGHT: "",
     Outcome.WRONG: "the answer is wrong",
     Outcome.WRONGLY_REFUSED: "the system refused",
     "budget": "cut by the token budget",
@@ -196,8 +191,7 @@ _REASONS: dict[str, str] = {
 
 GoldStages = dict[str, Any]
 """A gold passage's `lost_at`, the first stage that loses it, the `reason`, and the value of each known stage."""
-PassageLists = Mapping[str, Sequence[Passage] | None]
-"""The passages of one question at each stage, such as `retrieved`; None if the system does not report the list."""
+PassageLists = Mapping[str, Sequence[Passage] | None]  # a question's passages at each stage; None if not reported
 
 
 def follow_gold(
@@ -239,18 +233,15 @@ def follow_gold(
         before = rank
     if outcome in (Outcome.RIGHT, Outcome.WRONG, Outcome.WRONGLY_REFUSED):
         right = outcome is Outcome.RIGHT
-        add("answered", right, "right" if right else "wrong", _REASONS[outcome])
+        add("answered", right, "right" if right else "wrong", _REASONS.get(outcome, ""))
     return stages
 
 
-def stages_of(
-    case: Case, find_prepared: FindPrepared | None = None, outcome: Outcome | None = None
-) -> list[GoldStages]:
+def stages_of(case: Case, find: FindPrepared | None = None, outcome: Outcome | None = None) -> list[GoldStages]:
     """Return the result of each stage for each gold passage; empty if the question is impossible or failed."""
     reply, passages = case.reply, case.reply.passages
     if case.is_impossible or reply.error:
         return []
-
     reported = passages and (reply.context is not None or reply.selected is not None)
     reranked = None if reply.reranked is None else reply.choose_passages(reply.reranked)
     lists: PassageLists = {
@@ -262,7 +253,7 @@ def stages_of(
     followed = []
     absent = [gold for gold in case.gold if gold.absent]
     for gold in absent + [gold for gold in golds_of(case) if not gold.absent]:
-        in_text, in_chunks = find_prepared(gold) if find_prepared else (None, None)
+        in_text, in_chunks = find(gold) if find else (None, None)
         stages = follow_gold(gold, lists, in_text=in_text, in_chunks=in_chunks, outcome=outcome, cut_by=reply.cut_by)
         followed.append({"gold": case.gold.index(gold), **stages})
     return followed
@@ -288,11 +279,6 @@ def ceilings_of(stages: Sequence[GoldStages]) -> dict[str, float | None]:
 KEPT = "nowhere"  # the value of `lost_at` for gold that no known stage loses
 
 
-def find_loss(row: RunQuestion) -> str:
-    """Return the first stage that loses some of a question's gold, or `nowhere`; empty if nothing is known."""
-    return (row.lost_at or KEPT) if row.gold_stages else ""
-
-
 @dataclass
 class StageCounts:
     """Counts a run's questions by the first stage that loses some of their gold, and by the reason."""
@@ -309,9 +295,6 @@ class StageCounts:
         if row.lost_at:
             first = next(gold for gold in row.gold_stages if gold.get("lost_at") == row.lost_at)
             self.lost.setdefault(row.lost_at, Counter())[str(first.get("reason") or row.lost_at)] += 1
-
-    def list_stages(self) -> list[str]:
-        return [stage for stage in GOLD_STAGES if stage in self.known]
 
 
 def count_losses(run: RunFolder) -> Counter[str]:

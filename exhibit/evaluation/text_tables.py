@@ -15,8 +15,6 @@ from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import format_faults, parse_toml, read_text
 from exhibit.schemas.run import Estimate, Outcome
 
-NARROW = 80  # columns that every terminal has
-
 Columns = Mapping[str, Mapping[str, Estimate]]  # means by dataset, run or group of questions
 Bound = Annotated[str, Field(pattern=r"^(>=|<=|>|<)\s*-?[0-9]+(\.[0-9]+)?$")]
 """A condition for the mean of a metric, such as `> 0.8`."""
@@ -52,8 +50,8 @@ def find_bands(scale: Scale, metric: str) -> Bands | None:
 
 def read_scale(path: Path | None = None) -> Scale:
     """Return the bands of a TOML file; by default, or for the path `seed`, those of a file of this package."""
-    own = {None: "bands.toml", Path("seed"): "bands_seed.toml"}.get(path)
-    file = Path(__file__).with_name(own) if own or path is None else path
+    here = Path(__file__)
+    file = here.with_name("bands_seed.toml") if path == Path("seed") else path or here.with_name("bands.toml")
     try:
         scale = TypeAdapter(dict[str, Bands]).validate_python(parse_toml(read_text(file), where=file))
     except ValidationError as error:
@@ -69,7 +67,7 @@ def choose_metrics(summary: Iterable[str], requested: Sequence[str] = ()) -> lis
     return (named if requested else choose_headlines(summary)) or summary
 
 
-def table_of(columns: Columns, metrics: Sequence[str], *, width: int = NARROW) -> str:
+def table_of(columns: Columns, metrics: Sequence[str], *, width: int = 80) -> str:
     """Return a table of means, with a column per dataset or run; if it is too wide, each column becomes a block."""
     lines = align_rows(_make_mean_rows(columns, metrics))
     if max(map(len, lines)) > width:
@@ -77,11 +75,8 @@ def table_of(columns: Columns, metrics: Sequence[str], *, width: int = NARROW) -
         for name, means in columns.items():
             _, *rows = _make_mean_rows({name: means}, [metric for metric in metrics if metric in means])
             lines += [_format_head(name, means), *(f"  {line}" for line in align_rows(rows))]
-    if any(_format_head(name, means) != name for name, means in columns.items()):
-        lines.append("The mean over several datasets is the mean of their means: each dataset has the same weight.")
     failed = {name: max((estimate.errors for estimate in means.values()), default=0) for name, means in columns.items()}
-    if any(failed.values()):
-        counts = ", ".join(f"{name}: {count}" for name, count in failed.items() if count)
+    if counts := ", ".join(f"{name}: {count}" for name, count in failed.items() if count):
         lines.append(f"failed questions, which count as not right and are excluded from every other mean: {counts}")
     return "\n".join(lines)
 
@@ -114,7 +109,6 @@ def _format_head(name: str, means: Mapping[str, Estimate]) -> str:
 
 
 def _format_title(name: str) -> str:
-    """Return a metric's name with its unit, and an arrow down if less is better."""
     metric = describe_metric(name)
     return f"{name}{f' {metric.sign}' if metric.sign else ''}{' ↓' if metric.better == 'less' else ''}"
 
@@ -123,17 +117,15 @@ _MAX_KINDS = 20  # a label with more values than this identifies single question
 
 
 def format_analysis(folder: Path, *, metrics: Sequence[str], width: int) -> list[str]:
-    """Return a finished run as lines of text: its questions, the means by kind of question, and the outcomes."""
+    """Return a finished run as lines of text: its questions, and the means in all and by kind of question."""
     run = RunResults(folder)
     tables = list(run.tables.values())
     labels = [row for table in tables for row in table.labels]
-    lines = [f"{run.name}: {len(labels)} questions of {_count(len(tables), 'dataset')}, {run.failed_count} failed"]
-    lines += ["", "QUESTIONS", *format_distribution(labels)]
-    lines += ["", "IN ALL", *table_of(run.columns, choose_metrics(run.means, metrics), width=width).splitlines()]
+    lines = [*format_distribution(labels), ""]
+    lines += table_of(run.columns, choose_metrics(run.means, metrics), width=width).splitlines()
     for label in kinds_of(labels, most=_MAX_KINDS):
         lines += ["", f"BY {label.upper()}", *format_comparison(tables, label, metrics=metrics, width=width)]
-    outcomes = Counter(outcome for table in tables for outcome in table.outcomes).most_common()
-    return [*lines, "", "OUTCOMES", *(f"  {name:<28} {count:>6}" for name, count in outcomes)]
+    return lines
 
 
 def format_distribution(labels: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -158,20 +150,19 @@ def format_comparison(tables: Sequence[Table], label: str, *, metrics: Sequence[
         for value, means in summarise_by(table, label).items():
             name = value or "none"
             head = f"{table.name}: {name}" if len(having) > 1 else name
-            columns[f"{head} ({_count(sizes[name], 'question')})"] = means
+            columns[f"{head} ({_count_questions(sizes[name])})"] = means
         if len(having) == 1:
-            columns[f"{ALL} ({_count(len(table.ids), 'question')})"] = summarise_run([table])
+            columns[f"{ALL} ({_count_questions(len(table.ids))})"] = summarise_run([table])
     names = choose_metrics(dict.fromkeys(name for means in columns.values() for name in means), metrics)
-    measured = [name for name in names if any(m.get(name) and m[name].mean is not None for m in columns.values())]
-    return table_of(columns, measured, width=width).splitlines()
+    return table_of(columns, names, width=width).splitlines()
 
 
 def _format_value(labels: Mapping[str, Any], label: str) -> str:
     return "none" if labels.get(label) is None else str(labels[label])
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def _count_questions(number: int) -> str:
+    return f"{number} question{'' if number == 1 else 's'}"
 
 
 def diff_lines(differences: Mapping[str, Difference], metrics: Sequence[str], overlap: Overlap) -> list[str]:

@@ -518,7 +518,7 @@ def test_fetched_dataset_is_named_after_the_remote_address(tmp_path, monkeypatch
     notes, problems = [], []
     assert find_datasets(["hf://owner/leases@v1"], notes, problems) == {"leases": (folder, fetched.address)}
     assert notes == problems == [] and find_datasets([], notes, problems) == {}
-    assert problems == ["no dataset given; name a folder with train.json and corpus/, such as datasets_out/cuad"]
+    assert problems == ["no dataset given; name a folder, such as datasets_out/cuad"]
 
 
 def test_eval_results_row_has_text_of_first_ten_passages_and_of_context_passages(dataset, tmp_path):
