@@ -410,9 +410,9 @@ def write_testdata(path: Path) -> Path:
     for number, text in numbered_lines(path):
         line = parse_json(text.removeprefix("\ufeff"), where=f"{path}: line {number}")
         fields = line if isinstance(line, dict) else {}
-        truth = next((str(fields[name]) for name in _TRUTHS if fields.get(name)), "")
-        question = str(fields.get("question") or "")
-        if not question.strip() or not truth.strip():
+        question, *truths = (str(fields.get(name) or "") for name in ("question", *_TRUTHS))
+        truth = next(filter(str.strip, truths), "")
+        if not question.strip() or not truth:
             raise SourceError(f"{path}: line {number}: 'question' and 'truth' must be texts that are not empty")
         rows.append(Row(id=len(rows), question=question, answer=truth, is_impossible=False, contexts=[]))
         others = {name: value for name, value in fields.items() if name not in ("question", *_TRUTHS)}

@@ -173,7 +173,7 @@ class Evidence:
     def __init__(self) -> None:
         self.questions = self.passages = 0
         self._of_questions, self._of_passages = Counter[str](), Counter[str]()
-        self._foreign = dict[str, None]()  # file names that the bundle lacks
+        self._foreign = dict[str, None]()  # some file names that the bundle lacks
 
     def add(self, case: Case) -> list[str]:
         """Count what a question and its reply lack, and return it as notes; a failed reply is not counted."""
@@ -182,7 +182,7 @@ class Evidence:
         gaps, counts, total = _find_gaps_of_question(case), Counter[str](), len(case.reply.passages)
         for passage in case.reply.passages:
             counts.update(lacks := _find_gaps_of_passage(passage))
-            if lacks[_FOREIGN]:
+            if lacks[_FOREIGN] and len(self._foreign) < 3:
                 self._foreign[str(passage.told_filename)] = None
         self.questions += 1
         self.passages += total
@@ -195,7 +195,7 @@ class Evidence:
         notes = []
         for words, count in self._of_passages.items():
             if count and words not in (_ADDED, _WORDLESS):
-                examples = f": {', '.join([*self._foreign][:3])}" if words == _FOREIGN else ""
+                examples = f": {', '.join(self._foreign)}" if words == _FOREIGN else ""
                 notes.append(f"{name}: {count:,} of {self.passages:,} passages {words}{examples}")
         many = [(words, count) for words, count in self._of_questions.items() if count > _MUCH * self.questions]
         if much := [f"{words} ({count:,} of {self.questions:,} questions)" for words, count in many]:
