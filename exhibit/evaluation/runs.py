@@ -70,8 +70,7 @@ class RunResults(RunFolder):
     @property
     def system_settings(self) -> dict[str, str]:
         """The settings that describe the tested system, without those that describe the version of the data."""
-        own = self.settings.items()
-        return {name: value for name, value in own if not name.startswith(("format", "version", "datasets."))}
+        return {n: v for n, v in self.settings.items() if not n.startswith(("format", "version", "datasets."))}
 
     @property
     def commit(self) -> str:

@@ -17,7 +17,6 @@ from exhibit.schemas.run import Estimate, Outcome
 
 Columns = Mapping[str, Mapping[str, Estimate]]  # means by dataset, run or group of questions
 Bound = Annotated[str, Field(pattern=r"^(>=|<=|>|<)\s*-?[0-9]+(\.[0-9]+)?$")]
-"""A condition for the mean of a metric, such as `> 0.8`."""
 
 
 class Bands(BaseModel):
@@ -75,6 +74,8 @@ def table_of(columns: Columns, metrics: Sequence[str], *, width: int = 80) -> st
         for name, means in columns.items():
             _, *rows = _make_mean_rows({name: means}, [metric for metric in metrics if metric in means])
             lines += [_format_head(name, means), *(f"  {line}" for line in align_rows(rows))]
+    if any(_format_head(name, means) != name for name, means in columns.items()):
+        lines.append("The mean over several datasets is the mean of their means: each dataset has the same weight.")
     failed = {name: max((estimate.errors for estimate in means.values()), default=0) for name, means in columns.items()}
     if counts := ", ".join(f"{name}: {count}" for name, count in failed.items() if count):
         lines.append(f"failed questions, which count as not right and are excluded from every other mean: {counts}")
