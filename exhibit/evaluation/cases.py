@@ -1,9 +1,6 @@
-"""Cases: a case is a question with its expected answer, its gold passages and a system's reply.
+"""Cases: a case is a question with its expected answer, gold and reply. Every metric is computed from cases."""
 
-Every metric is computed from cases.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,21 +12,18 @@ Place = tuple[Span, ...]  # the location of a passage in a document: several spa
 
 @dataclass(frozen=True, slots=True)
 class GoldPassage:
-    """A gold passage: words of a document that answer the question."""
+    """Words of a document that answer the question."""
 
     filename: str | None
     text: str | None
     places: tuple[Place, ...] = ()  # empty if the source quotes no words, or if the words were not located
     pages: tuple[int, ...] = ()  # the pages of the passage, if the document has pages
-    absent: bool = False
-    """Whether the document was searched for the words and lacks them; then no passage is compared with this gold."""
+    absent: bool = False  # whether the document lacks the words; then no passage is compared with this gold
     how: How | None = None  # how the passage was located; None if the source quotes no words
-    ambiguous: bool = False
-    """Whether the passage is so short that it occurs many times, and nothing shows which occurrence is meant."""
+    ambiguous: bool = False  # whether so few words occur many times, and nothing shows which occurrence is meant
 
     @property
     def located(self) -> bool:
-        """Whether the position of the passage in its document is known."""
         somewhere = any(span.start < span.end for place in self.places for span in place)
         return somewhere and self.filename is not None and not self.ambiguous
 
@@ -50,16 +44,12 @@ class Passage:
     page: int | None = None  # the page on which the passage begins, if the document has pages
     told_page: int | None = None  # the page that the system reports for the passage, right or wrong
     pages: tuple[int, ...] = ()  # the pages that really contain the words of the passage, if known
-    told_filename: str | None = None
-    """The file name that the system reports; empty if it reports none, None if it equals `filename`."""
-    also_in: tuple[str, ...] = ()
-    """The files that contain the words, if there are several and no file name decides between them."""
+    told_filename: str | None = None  # the file name that the system reports, or ""; None if it equals `filename`
+    also_in: tuple[str, ...] = ()  # the files that contain the words, if several and no file name decides
     more: tuple[Span, ...] = ()  # the spans of the passage's other pieces; `span` is the longest piece
-    added: tuple[Span, ...] = ()
-    """The ranges of the passage's text that no document has: a summary before it, a frame, a repeated heading."""
+    added: tuple[Span, ...] = ()  # the ranges of its text that no document has, such as a summary before it
     misnamed: bool = False  # whether the system names another corpus file than the one that contains the words
-    unplaced: bool = False
-    """Whether a search for the words gave no definite location: they occur nowhere, or almost everywhere."""
+    unplaced: bool = False  # whether the words were sought, and occur nowhere or almost everywhere
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -68,7 +58,6 @@ class Passage:
 
     @property
     def has_content(self) -> bool:
-        """Whether the content of the passage is known, from its position or its text."""
         elsewhere = bool(self.told_filename) and self.filename is None
         return bool(self.span) or (bool(self.text.strip()) and (elsewhere or not self.unplaced))
 
@@ -85,32 +74,29 @@ class Reply:
     answer: str | None = None
     passages: tuple[Passage, ...] = ()
     selected: int | None = None  # the number of passages from which the answer was made, if known
+    # the numbers, from 1, of the passages used for the answer; if unknown, the first `selected` were used
     context: tuple[int, ...] | None = None
-    """The numbers, from 1, of the passages used for the answer; if unknown, the first `selected` passages were used."""
-    reranked: tuple[int, ...] | None = None
-    """The numbers, from 1, of the passages that the reranker kept, in its order; None if they are not reported."""
-    retrieved: tuple[Passage, ...] | None = None
-    """The passages before reranking, if they differ from `passages`; otherwise None."""
-    cut_by: str = ""
-    """The limit that shortened the context, if reported: `budget`, `number`, `threshold` or `confidence`."""
+    reranked: tuple[int, ...] | None = None  # the numbers of the passages that the reranker kept, in its order
+    retrieved: tuple[Passage, ...] | None = None  # the passages before reranking, if they differ from `passages`
+    cut_by: str = ""  # the limit that shortened the context: `budget`, `number`, `threshold` or `confidence`
     seconds: float | None = None
     error: str = ""
-    usage: dict[str, float] = field(default_factory=dict)
-    """The usage that the system reports: `tokens_in`, `tokens_out`, `cost`."""
+    usage: dict[str, float] = field(default_factory=dict)  # as the system reports it: `tokens_in`, `tokens_out`, `cost`
     confidence: float | None = None  # the probability that an answer exists, from 0 to 1, if the system reports one
 
     def list_numbers_read(self, k: int) -> list[int]:
         """Return the numbers, from 1, of the passages from which the answer was made."""
+        numbers = range(1, len(self.passages) + 1)
         if self.context is not None:
-            return [number for number in self.context if 1 <= number <= len(self.passages)]
-        return list(range(1, min(k if self.selected is None else self.selected, len(self.passages)) + 1))
+            return [number for number in self.context if number in numbers]
+        return list(numbers[: k if self.selected is None else self.selected])
+
+    def choose_passages(self, numbers: Iterable[int]) -> list[Passage]:
+        return [self.passages[number - 1] for number in numbers if 1 <= number <= len(self.passages)]
 
     def read(self, k: int) -> list[Passage]:
         """Return the passages from which the answer was made; if the system does not report them, the first k."""
-        return [self.passages[number - 1] for number in self.list_numbers_read(k)]
-
-
-NO_REPLY = Reply()  # the reply of a question that has not been asked yet
+        return self.choose_passages(self.list_numbers_read(k))
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # a case equals only itself, so that results are cached by case
@@ -124,9 +110,8 @@ class Case:
     is_impossible: bool = False
     filename: str | None = None  # the document that the question is about, if it is known
     labels: dict[str, Any] = field(default_factory=dict)
-    reply: Reply = NO_REPLY
-    grades: dict[str, int] = field(default_factory=dict)
-    """The relevance grade of each judged file, 0 to 4; empty if the source has no grades."""
+    reply: Reply = Reply()  # also if the question has not been asked yet
+    grades: dict[str, int] = field(default_factory=dict)  # the relevance of each judged file, 0 to 4
     choices: tuple[str, ...] = ()  # the labels that the system must choose from; empty if no label is requested
     label: str | None = None  # the label that the source gives
 

@@ -20,7 +20,7 @@ from exhibit.evaluation import text_tables
 from exhibit.evaluation.datasets import load_datasets
 from exhibit.evaluation.evaluate import Draw, evaluate
 from exhibit.evaluation.metrics import split_requests
-from exhibit.evaluation.outcomes import LABELS, describe_result
+from exhibit.evaluation.outcomes import describe_result
 from exhibit.evaluation.runs import RunResults, make_summary_json
 from exhibit.evaluation.settings import Settings, list_settings, parse_set, parse_settings, read_config_file
 from exhibit.evaluation.targets import list_targets
@@ -28,22 +28,17 @@ from exhibit.evaluation.targets.predictions import describe_account, make_bundle
 from exhibit.rag.config import DEFAULT, PLUGINS, list_presets
 from exhibit.runtime import command
 from exhibit.runtime.plugins import list_plugins
-from exhibit.schemas.bundle import load_json
 from exhibit.schemas.errors import ToolkitError
-from exhibit.schemas.run import CONFIDENCE, EVIDENCE
+from exhibit.schemas.run import EVIDENCE
 
 FAILED = 3  # the exit code of a run in which too many questions failed
 
 
 @command.guarded("stopped; continue with the same command and --resume")
 def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
-    """Run the evaluation, write the report with `draw`, and print the results and the run's folder.
-
-    With `--analyze FOLDER`, only print the analysis of the finished run in that folder. With `--analyze` alone,
-    only print how many questions of the datasets have each value of a label.
-    """
+    """Run the evaluation, write the report with `draw`, and print the results; with `--analyze`, only an analysis."""
     flags = _parse_flags(list(sys.argv[1:] if argv is None else argv))
-    settings_flags = parse_set(flags.pop("set", []))
+    set_flags = parse_set(flags.pop("set", []))
     analysed, label, as_json = flags.pop("analyze", None), flags.pop("by", ""), flags.pop("json")
     bundles = [*flags.pop("bundles", []), *flags.pop("dataset_paths", [])]
     if recheck := flags.pop("recheck", None):
@@ -56,8 +51,8 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         print("\n".join(text_tables.format_analysis(Path(analysed), metrics=metrics, width=width)))
         return 0
     file = flags.pop("config", None)
-    given = {**(read_config_file(file) if file else {}), **flags, **settings_flags}
-    settings = parse_settings(given, where=str(file or "settings"), flags=settings_flags)
+    given = {**(read_config_file(file) if file else {}), **flags, **set_flags}
+    settings = parse_settings(given, where=str(file or "settings"))
     if not settings.dataset_paths:
         raise ToolkitError("no dataset given; name a folder, such as datasets_out/cuad")
     if analysed is not None:
@@ -81,25 +76,17 @@ def _format_run(run: RunResults, settings: Settings, label: str) -> Iterator[str
     if label:
         yield from ("", *text_tables.format_comparison(tables, label, metrics=settings.metrics, width=width))
     if settings.flag_below is not None:
-        yield f"\n{text_tables.describe_flags(tables, settings.flag_below)}"
-    for name in run.datasets:
-        if (confidence := run.read_file(CONFIDENCE, name)).questions:
-            yield text_tables.describe_confidence(name, confidence)
-        if (labels := run.folder / name / LABELS).is_file():
-            yield text_tables.describe_labels(name, load_json(labels))
+        flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
+        yield f"\nflagged for review: {sum(map(bool, flags))} of {len(flags)} answers that have a confidence"
     yield f"\nresults: {run.folder}" + (f"\nreport:  {run.report}" if run.report.is_file() else "")
 
 
 def _make_record(run: RunResults) -> dict[str, Any]:
-    """Return the results as values for JSON: every metric of every dataset with its interval, and the failures."""
-    return {
-        "results": str(run.folder),
-        "report": str(run.report),
-        "datasets": {name: make_summary_json(run.means_of(name)) for name in run.datasets},
-        "summary": make_summary_json(run.means),
-        "failures": {"asked": run.question_count, "failed": run.failed_count, "first": run.first_error or None},
-        "judge_failures": dict(run.judge_faults),
-    }
+    means = {name: make_summary_json(run.means_of(name)) for name in run.datasets}
+    failures = {"asked": run.question_count, "failed": run.failed_count, "first": run.first_error or None}
+    record = {"results": str(run.folder), "report": str(run.report), "datasets": means}
+    record |= {"summary": make_summary_json(run.means), "failures": failures}
+    return record | {"judge_failures": dict(run.judge_faults)}
 
 
 def _report_failures(run: RunResults, settings: Settings) -> int:
@@ -140,8 +127,8 @@ def _parse_flags(words: list[str]) -> dict[str, Any]:
 def _make_parser() -> command.Parser:
     how: dict[str, Any] = {"argument_default": argparse.SUPPRESS, "allow_abbrev": False}
     parser = command.build_parser("exhibit evaluate", __doc__, usage="%(prog)s BUNDLE … [flags]", **how)
-    # available only in Python
     targets = ", ".join(name.replace("_", "-") for name in list_targets())
+    embedders, llms = (", ".join(list_plugins(PLUGINS[part])).replace("_", "-") for part in ("embedder", "llm"))
     add = parser.add_argument_group("questions").add_argument
     add("bundles", nargs="*", metavar="BUNDLE", help="the bundles: folders, hf://OWNER/NAME@REVISION, s3://, gs://")
     add("--dataset-paths", nargs="+", metavar="BUNDLE", help=argparse.SUPPRESS)
@@ -156,8 +143,8 @@ def _make_parser() -> command.Parser:
     add("--recheck", type=Path, metavar="FILE", help="score a finished run of ragas, DeepEval, promptfoo, Inspect …")
     add("--documents", type=Path, metavar="DIR", help=argparse.SUPPRESS)
     add("--preset", metavar="NAME", help=f"the preset: {', '.join(list_presets())}, or a .toml (default: {DEFAULT})")
-    add("--embedder", metavar="NAME", help=f"the embedder: {_list_names('embedder')}, or NAME:MODEL")
-    add("--llm", metavar="NAME", help=f"the answering model: {_list_names('llm')}, as NAME:MODEL; none: retrieval only")
+    add("--embedder", metavar="NAME", help=f"the embedder: {embedders}, or NAME:MODEL")
+    add("--llm", metavar="NAME", help=f"the answering model: {llms}, as NAME:MODEL; none: retrieval only")
     add("--top-k", dest="k", help=argparse.SUPPRESS)  # the flag's name in the first seed project
     add("--set", action="append", metavar="NAME=VALUE", help="any setting; exhibit evaluate --settings lists all")
     add("--config", type=Path, metavar="FILE", help="a JSON or TOML file of settings; flags override them")
@@ -177,7 +164,3 @@ def _make_parser() -> command.Parser:
     add("--resume", action="store_true", help="continue a run that was stopped")
     command.add_json(results)
     return parser
-
-
-def _list_names(part: str) -> str:
-    return ", ".join(name.replace("_", "-") for name in list_plugins(PLUGINS[part]))

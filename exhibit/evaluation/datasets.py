@@ -2,12 +2,12 @@
 
 import difflib
 import glob
-import json
 import random
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -18,18 +18,16 @@ from exhibit.evaluation.cases import Case, GoldPassage, with_choices
 from exhibit.evaluation.placement import Documents, settle_ambiguous
 from exhibit.evidence import Span, is_readable
 from exhibit.evidence.read import ending_of
-from exhibit.schemas.bundle import CORPUS, GOLD, INFO, TRAIN, LooseContext, Question, numbered_lines
+from exhibit.schemas.bundle import LooseContext, Question, numbered_lines, write_gold, write_train
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
-from exhibit.schemas.layout import ANSWER_FROM
-from exhibit.schemas.models import Gold, Positive
+from exhibit.schemas.layout import ANSWER_FROM, CORPUS, GOLD, INFO, TRAIN
+from exhibit.schemas.models import BundleInfo, Gold, Positive, Row
 from exhibit.schemas.parsing import format_faults, parse_json
 from exhibit.schemas.validate import advise_drafting
-from exhibit.storage.atomic import write_whole
 from exhibit.storage.bundle import BundleFolder, mirror_bundle, open_bundle, sha256_of
 from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import Location, Remote, expand, list_file, origin_of, parse_location
 
-ALL_TYPES = "all"
 Id = int | str
 
 
@@ -53,7 +51,7 @@ class Selection(BaseModel):
 
     @property
     def needs_documents(self) -> bool:
-        """Whether a dataset without documents is an error; it is not if the server may already have the documents."""
+        """Whether a dataset without documents is an error; a server may already have the documents."""
         return True
 
 
@@ -66,28 +64,22 @@ class Dataset:
     cases: tuple[Case, ...]
     files: Mapping[str, Location]
     documents: Documents = field(compare=False)
-    groups: str | None = None
-    headline: str | None = None  # the main metric of the benchmark
+    info: BundleInfo | None = None
     origin: str = ""  # the address `hf://OWNER/NAME@COMMIT` of a bundle from the Hub
-    refused: Mapping[Id, str] = field(default_factory=dict)
-    """The questions that fail before they are asked, by id with the reason."""
     changed: tuple[str, ...] = ()  # files that differ from the record in bundle.json
-    digests: Mapping[str, str] = field(default_factory=dict)
-    """The sha256 of every file that was read, by its path in the bundle."""
+    digests: Mapping[str, str] = field(default_factory=dict)  # the sha256 of each file, by its path in the bundle
+    refused: Mapping[Id, str] = field(default_factory=dict)  # the questions that fail before they are asked, and why
 
 
-Folder = tuple[Path, str]  # the folder of a dataset and, for a bundle from the Hub, its address
-
-
-def find_datasets(patterns: Iterable[str | Path], notes: list[str], problems: list[str]) -> dict[str, Folder]:
-    """Return the dataset folders by name; add skipped folders to the notes and errors to the problems."""
-    matches: list[Folder] = []
+def find_datasets(patterns: Iterable[str | Path], notes: list[str], problems: list[str]) -> dict[str, tuple[Path, str]]:
+    """Return the dataset folders by name, with the addresses of bundles from the Hub; add notes and problems."""
+    matches: list[tuple[Path, str]] = []
     for pattern in map(str, patterns):
         try:
             matches += _expand(pattern, notes)
         except ToolkitError as error:
             problems.append(str(error))
-    folders: dict[str, Folder] = {}
+    folders: dict[str, tuple[Path, str]] = {}
     for path, origin in matches:
         if path.name.endswith(".partial") or (path.is_file() and path.name != TRAIN):
             notes.append(f"{path}: not a dataset folder; skipped")
@@ -98,12 +90,12 @@ def find_datasets(patterns: Iterable[str | Path], notes: list[str], problems: li
         if other.resolve() != path.resolve():
             problems.append(f"{path}: another dataset has the name {name!r}: {other}; rename one of the folders")
     if not folders and not problems:
-        problems.append("no dataset given; name a folder with train.json and corpus/, such as datasets_out/cuad")
+        problems.append("no dataset given; name a folder, such as datasets_out/cuad")
     return folders
 
 
-def _expand(pattern: str, notes: list[str]) -> Iterator[Folder]:
-    """Yield the folders that a path, a glob pattern or a URL names; a remote bundle is copied to the cache first."""
+def _expand(pattern: str, notes: list[str]) -> Iterator[tuple[Path, str]]:
+    """Yield the folders that a path, a glob pattern or a URL names; copy remote bundles to the cache."""
     if pattern.startswith("hf://"):
         from exhibit.hub import pull  # importing the Hub's client takes half a second
 
@@ -129,7 +121,6 @@ def _expand(pattern: str, notes: list[str]) -> Iterator[Folder]:
 
 
 def _open(path: Path) -> BundleFolder:
-    """Open a bundle; if the folder is not a bundle, raise an error with the remedy."""
     if not path.exists():
         others = [other.name for other in path.parent.iterdir() if other.is_dir()] if path.parent.is_dir() else []
         near = difflib.get_close_matches(path.name, others, n=1)
@@ -146,9 +137,7 @@ def load_datasets(
     patterns: Sequence[str | Path], selection: Selection, *, limits: Limits | None = None
 ) -> tuple[list[Dataset], list[str]]:
     """Return the datasets that `patterns` name (paths or URLs, such as `datasets_out/*`), and the warnings."""
-    warnings: list[str] = []
-    problems: list[str] = []
-    bundles: list[BundleFolder] = []
+    warnings, problems, bundles = list[str](), list[str](), list[BundleFolder]()
     left_out: list[str] = []  # `datasets_out/*` may match such datasets: the others are still tested
     opened: list[tuple[Dataset, BundleFolder, list[Question]]] = []
     for name, (path, origin) in find_datasets(patterns, warnings, problems).items():
@@ -168,13 +157,12 @@ def load_datasets(
         elif not questions:
             left_out.append(f"{bundle.address}: no question matches; check --where and --limit")
         else:
-            others = 0 if selection.file_type else sum(map(is_readable, bundle.files.values())) - len(files)
-            what = f"{others} files that are not PDFs are left out; use --file-type all to include them"
-            warnings += [f"{bundle.address}: {what}"] if others else []
+            if not selection.file_type and (others := sum(map(is_readable, bundle.files.values())) - len(files)):
+                what = f"{others} files that are not PDFs are left out; use --file-type all to include them"
+                warnings.append(f"{bundle.address}: {what}")
             digests, changed = _check_files(bundle, files, selection, warnings, problems)
-            groups, headline = (bundle.info.groups, bundle.info.headline) if bundle.info else (None, None)
             documents = Documents(files, limits=limits)
-            parts = Dataset(name, bundle.root, (), files, documents, groups, headline, origin, {}, changed, digests)
+            parts = Dataset(name, bundle.root, (), files, documents, bundle.info, origin, changed, digests)
             opened.append((parts, bundle, questions))
     if not opened:
         selected = any(choose_questions(bundle, selection) for bundle in bundles)
@@ -187,33 +175,28 @@ def load_datasets(
 
 
 def _explain_labels(bundles: Iterable[BundleFolder], selection: Selection) -> str:
-    """Return the message that no question has the labels of --where, with the existing values of these labels."""
     labels = [row for bundle in bundles for row in bundle.labels.values()]
     known, meant = [], ""
     for label, wanted in selection.where.items():
         values = sorted({str(row[label]) for row in labels if label in row})
-        omitted = f" and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
-        known.append(f"{label}: {', '.join(values[:_VALUES]) or 'no such label'}{omitted}")
+        known.append(f"{label}: {list_names(values, _MAX_CHOICES) or 'no such label'}")
         folded = {value.casefold(): value for value in reversed(values)}
-        if near := [folded[key] for key in difflib.get_close_matches(wanted[0].casefold(), folded, n=1)]:
-            meant = f" (did you mean --where {label}={near[0]}?)"
+        if near := difflib.get_close_matches(wanted[0].casefold(), folded, n=1):
+            meant = f" (did you mean --where {label}={folded[near[0]]}?)"
     return f"no question has the labels of --where{meant}; the values are {'; '.join(known)}"
 
 
 def find_lone_variants(labels: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return a warning for each variant whose control is not among the datasets."""
     controls = {known.get("pair") for known in labels.values() if known.get("varied") == "control"}
-    return [
-        f"{name}: a variant ({known['varied']}) without its control; also evaluate the control: the effect of the "
-        "variation is the difference between the two"
-        for name, known in labels.items()
-        if known.get("varied") not in (None, "control") and known.get("pair") not in controls
-    ]
+    variants = {name: known for name, known in labels.items() if known.get("varied") not in (None, "control")}
+    lone = {name: known["varied"] for name, known in variants.items() if known.get("pair") not in controls}
+    return [f"{name}: a variant ({kind}) without its control, which shows its effect" for name, kind in lone.items()]
 
 
 def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Location]:
     """Return the files of the selected types; by default the PDFs or, if other files have gold, all readable files."""
-    if selection.file_type and selection.file_type != (ALL_TYPES,):
+    if selection.file_type and selection.file_type != ("all",):
         return {n: path for n, path in bundle.files.items() if ending_of(path).lstrip(".") in selection.file_type}
     files = {name: path for name, path in bundle.files.items() if is_readable(path)}
     pdfs = {name: path for name, path in files.items() if ending_of(path) == ".pdf"}
@@ -223,20 +206,13 @@ def choose_files(bundle: BundleFolder, selection: Selection) -> dict[str, Locati
 
 def choose_questions(bundle: BundleFolder, selection: Selection) -> list[Question]:
     labels: Mapping[Any, Mapping[str, Any]] = bundle.labels
-    questions = [
-        question
-        for question in bundle.questions
-        if all(str(labels.get(question.id, {}).get(name)) in values for name, values in selection.where.items())
-    ]
-    if selection.limit is None or selection.limit >= len(questions):
-        return questions
-    if selection.sample_seed is None:
+    questions = list(bundle.questions)
+    for name, values in selection.where.items():
+        questions = [question for question in questions if str(labels.get(question.id, {}).get(name)) in values]
+    if selection.limit is None or selection.limit >= len(questions) or selection.sample_seed is None:
         return questions[: selection.limit]
     drawn = random.Random(selection.sample_seed).sample(range(len(questions)), selection.limit)
     return [questions[index] for index in sorted(drawn)]
-
-
-# ---------------------------------------------------------------- cases
 
 
 def _add_cases(
@@ -247,7 +223,7 @@ def _add_cases(
     labels: Mapping[Any, Mapping[str, Any]] = bundle.labels
     grades = read_grades(bundle.gold, where=f"{bundle.address}/{GOLD}")
     offers = offers_of(selection.ask_label, labels, where=bundle.address) if selection.ask_label else {}
-    cases = []
+    cases: list[Case] = []
     quoted = 0
     for question in track(questions, total=len(questions), label=f"{dataset.name}: gold", unit="question"):
         contexts = enumerate(question.contexts)
@@ -256,37 +232,30 @@ def _add_cases(
             golds = _find_quoted_answer(question.answer, golds[0], documents)
             quoted += bool(golds[0].places)
         golds = settle_ambiguous(golds, documents)
-        line, row_labels, offer = lines.get((question.id, None)), labels.get(question.id, {}), offers.get(question.id)
+        line, row_labels = lines.get((question.id, None)), labels.get(question.id, {})
         named = [gold.filename for gold in golds] + ([line.filename] if line else [])
-        cases.append(
-            Case(
-                id=question.id,
-                question=with_choices(question.question, offer.choices, offer.asked) if offer else question.question,
-                truth="" if row_labels.get(ANSWER_FROM) else question.answer,
-                gold=tuple(golds),
-                is_impossible=question.is_impossible,
-                filename=next(filter(None, named), None),
-                # grades describe files, not the question; as a label they would list up to a thousand names
-                labels={label: value for label, value in row_labels.items() if label not in (GRADE, GRADES)},
-                grades=grades.get(question.id, {}),
-                choices=offer.choices if offer else (),
-                label=offer.label if offer else None,
-            )
-        )
+        filename, truth = next(filter(None, named), None), "" if row_labels.get(ANSWER_FROM) else question.answer
+        # grades describe files, not the question; as a label they would list up to a thousand names
+        others = {label: value for label, value in row_labels.items() if label not in (GRADE, GRADES)}
+        case = Case(question.id, question.question, truth, tuple(golds), question.is_impossible, filename, others)
+        if offer := offers.get(question.id):
+            asked = with_choices(question.question, offer.choices, offer.asked)
+            case = replace(case, question=asked, choices=offer.choices, label=offer.label)
+        cases.append(replace(case, grades=grades.get(question.id, {})))
     if quoted:
         note = "the expected answer is used as gold, because the document contains it word for word"
         warnings.append(f"{bundle.address}: {quoted} questions without gold: {note}")
-    dataset = replace(dataset, cases=tuple(cases))
-    return replace(dataset, refused=_refuse_questions(dataset, bundle, selection, warnings))
+    refused = _refuse_questions(dataset, cases, bundle, selection, warnings)
+    return replace(dataset, cases=tuple(cases), refused=refused)
 
 
 def _find_gold(context: LooseContext, line: Gold | None, documents: Documents) -> GoldPassage:
     """Return a context as a gold passage, with its location from gold.jsonl or else from a search for its words."""
     filename, known = context.filename, line is not None and (bool((context.text or "").strip()) or bool(line.spans))
-    if filename and filename not in documents.files:  # é may be written in another Unicode form
-        composed = {unicodedata.normalize("NFC", name): name for name in documents.files}
-        loose = None if known else documents.named(filename)
-        filename = composed.get(unicodedata.normalize("NFC", filename)) or loose or filename
+    if filename and filename not in documents.files and (found := documents.named(filename)):
+        # with known offsets, only the Unicode form of the name may differ
+        same = unicodedata.normalize("NFC", found) == unicodedata.normalize("NFC", filename)
+        filename = found if same or not known else filename
     if line and known:
         places = [line.spans, *line.alternatives] if line.spans else []
         spans = tuple(tuple(Span(*span) for span in place) for place in places)
@@ -298,7 +267,6 @@ def _find_gold(context: LooseContext, line: Gold | None, documents: Documents) -
 
 
 def _locate_gold(filename: str | None, text: str | None, documents: Documents) -> GoldPassage:
-    """Locate a gold passage that has no position in gold.jsonl, and return it with its position."""
     if not text or not text.strip():
         return GoldPassage(filename, None)
     matches = documents.find_matches(text, filename)
@@ -324,8 +292,7 @@ def _find_quoted_answer(answer: str, gold: GoldPassage, documents: Documents) ->
     return [replace(quoted, text=answer) if quoted.places and quoted.how in ("exact", "folded") else gold]
 
 
-GRADE, GRADES = "grade", "grades"
-"""Labels of gold: `grade` is the grade of a line's file; `grades`, on one line of a question, are all its grades."""
+GRADE, GRADES = "grade", "grades"  # labels of gold: the grade of a line's file; on one line, all grades of a question
 _GRADES = TypeAdapter(dict[str, Annotated[int, Field(strict=True, ge=0, le=4)]])
 
 
@@ -333,31 +300,22 @@ def read_grades(lines: Iterable[Gold], *, where: str) -> dict[Id, dict[str, int]
     """Return, for each question, the best relevance grade of each file; grades outside 0 to 4 are ignored."""
     by_question: dict[Id, dict[str, int]] = defaultdict(dict)
     for line in lines:
-        grades: dict[str, int] = {}
-        grade = line.labels.get(GRADE)
+        label, grade = line.labels.get(GRADES), line.labels.get(GRADE)
+        try:
+            grades = _GRADES.validate_json(label if isinstance(label, str) else "{}")
+        except ValidationError as error:
+            raise BundleError(f"{where}: row {line.id}: labels.{GRADES}: {format_faults(error, most=1)}") from error
         if line.filename and type(grade) is int and 0 <= grade <= 4:
-            grades[line.filename] = grade
-        if isinstance(label := line.labels.get(GRADES), str):
-            try:
-                grades |= _GRADES.validate_json(label)
-            except ValidationError as error:
-                raise BundleError(f"{where}: row {line.id}: labels.{GRADES}: {format_faults(error, most=1)}") from error
+            grades.setdefault(line.filename, grade)
         for file, file_grade in grades.items():
-            by_question[line.id][file] = max(file_grade, by_question[line.id].get(file, file_grade))
+            by_question[line.id][file] = max(file_grade, by_question[line.id].get(file, 0))
     return dict(by_question)
-
-
-# ---------------------------------------------------------------- files, and questions that cannot be scored on them
 
 
 def _check_files(
     bundle: BundleFolder, files: dict[str, Location], selection: Selection, warnings: list[str], problems: list[str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the sha256 of each file, and the documents that differ from bundle.json.
-
-    Unless the selection allows a changed corpus, a changed file is a problem, and a document that bundle.json does
-    not list is removed from `files`.
-    """
+    """Return the sha256 of each file, and the documents that differ from bundle.json; remove those it does not list."""
     recorded = {name: entry.sha256 for name, entry in bundle.info.files.items()} if bundle.info else {}
     recorded = {f"{CORPUS}/{name.rpartition('/')[2]}" if "/" in name else name: sha for name, sha in recorded.items()}
     stray = [name for name in files if recorded and f"{CORPUS}/{name}" not in recorded]
@@ -370,18 +328,17 @@ def _check_files(
     paths |= {f"{CORPUS}/{name}": files[name] for name in sorted(files)}
     digests = {name: sha256_of(path) for name, path in paths.items()}
     changed = [name for name in digests if digests[name] != recorded.get(name, digests[name])]
-    if changed:
-        what = f"{len(changed)} files differ from {INFO} ({list_names(changed)})"
-        if selection.allow_changed_corpus:
-            warnings.append(f"{bundle.address}: {what}")
-        else:
-            advice = "convert the bundle again, or score the changed files with --set allow_changed_corpus=true"
-            problems.append(f"{bundle.address}: {what}, so the positions of the gold may be wrong: {advice}")
+    what = f"{bundle.address}: {len(changed)} files differ from {INFO} ({list_names(changed)})"
+    if changed and selection.allow_changed_corpus:
+        warnings.append(what)
+    elif changed:
+        advice = "convert the bundle again, or score the changed files with --set allow_changed_corpus=true"
+        problems.append(f"{what}, so the positions of the gold may be wrong: {advice}")
     return digests, tuple(name.removeprefix(f"{CORPUS}/") for name in changed if name.startswith(CORPUS))
 
 
 def _refuse_questions(
-    dataset: Dataset, bundle: BundleFolder, selection: Selection, warnings: list[str]
+    dataset: Dataset, cases: Sequence[Case], bundle: BundleFolder, selection: Selection, warnings: list[str]
 ) -> dict[Id, str]:
     """Return, by question id, why the question cannot be scored with the selected files."""
     available = dataset.files if selection.needs_documents else bundle.files
@@ -396,48 +353,39 @@ def _refuse_questions(
         return "shorter than the offsets of the gold; convert the bundle again" if end > lengths.get(name, end) else ""
 
     refused: dict[Id, tuple[str, str]] = {}
-    for case in dataset.cases:
+    for case in cases:
         faults = ((name, fault) for name, end in sorted(case.ends.items()) if (fault := explain(name, end)))
         refused |= {case.id: first} if (first := next(faults, None)) else {}
     for fault, count in sorted(Counter(fault for _, fault in refused.values()).items()):
         names = sorted({name for name, other in refused.values() if other == fault})
         where = f"the gold is in {len(names)} files that are {fault}: {list_names(names)}"
-        warnings.append(f"{bundle.address}: {count} of {len(dataset.cases)} questions fail: {where}")
+        warnings.append(f"{bundle.address}: {count} of {len(cases)} questions fail: {where}")
     return {id: f"{name}: {fault}" for id, (name, fault) in refused.items()}
 
 
-def list_names(names: Sequence[str]) -> str:
-    """Return the first three names, and the number of the others."""
-    omitted = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + omitted
+def list_names(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names, and the number of the others."""
+    omitted = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + omitted
 
 
-# ---------------------------------------------------------------- labels to choose from
-
-_MAX_CHOICES = 12
-"""Systems are asked to choose from at most this many values; a label with more values is an id, not a choice."""
-_VALUES = 12  # most values of a label that an error lists
+_MAX_CHOICES = 12  # most values of a label to choose from; a label with more values is an id, not a choice
 
 
 class Offer(NamedTuple):
-    """The labels from which the system must choose, and the right label."""
-
-    choices: tuple[str, ...]
-    label: str
+    choices: tuple[str, ...]  # the labels from which the system must choose
+    label: str  # the right label
     asked: str = ""  # the subject of the choice, if the label names one
 
 
 def offers_of(label: str, rows: Mapping[Any, Mapping[str, Any]], *, where: str) -> dict[Any, Offer]:
-    """Return, for each question that has the label, the choices to offer and the right choice.
-
-    A label may have several choices, each with its subject: `SUBJECT: CHOICE; SUBJECT: CHOICE`.
-    """
+    """Return the choices to offer for each question with a label: `CHOICE` or `SUBJECT: CHOICE; SUBJECT: CHOICE`."""
     labels = {id: str(row[label]) for id, row in rows.items() if row.get(label) is not None}
     pairs = {id: [pair.split(": ", 1) for pair in text.split("; ") if ": " in pair] for id, text in labels.items()}
     if not all(pairs.values()):
         pairs = {id: [["", value]] for id, value in labels.items()}
     values: dict[str, set[str]] = defaultdict(set)
-    for subject, value in (pair for row_pairs in pairs.values() for pair in row_pairs):
+    for subject, value in chain(*pairs.values()):
         values[subject].add(value)
     offered: dict[Any, Offer] = {}
     for id, row_pairs in pairs.items():
@@ -457,22 +405,22 @@ _TRUTHS = ("truth", "ground_truth", "answer")
 def write_testdata(path: Path) -> Path:
     """Write a bundle from a JSONL file of questions and expected answers; return the bundle's folder."""
     folder = find_cache_folder() / "testdata" / sha256_of(path)[:16] / path.stem
-    rows, gold = list[dict[str, Any]](), ""
+    rows, gold = list[Row](), list[Gold]()
     nowhere: dict[str, Any] = {"context": None, "filename": None, "pages": [], "spans": [], "alternatives": []}
-    for id, (number, text) in enumerate(numbered_lines(path)):
+    for number, text in numbered_lines(path):
         line = parse_json(text.removeprefix("\ufeff"), where=f"{path}: line {number}")
         fields = line if isinstance(line, dict) else {}
         question, *truths = (str(fields.get(name) or "") for name in ("question", *_TRUTHS))
         truth = next(filter(str.strip, truths), "")
         if not question.strip() or not truth:
             raise SourceError(f"{path}: line {number}: 'question' and 'truth' must be texts that are not empty")
-        rows.append({"id": id, "question": question, "answer": truth, "is_impossible": False, "contexts": []})
+        rows.append(Row(id=len(rows), question=question, answer=truth, is_impossible=False, contexts=[]))
         others = {name: value for name, value in fields.items() if name not in ("question", *_TRUTHS)}
         labels: dict[str, Any] = {n: value for n, value in others.items() if isinstance(value, str | int | float)}
-        gold += Gold(id=id, how="absent", labels=labels, **nowhere).model_dump_json() + "\n"
+        gold.append(Gold(id=rows[-1].id, how="absent", labels=labels, **nowhere))
     if not rows:
         raise SourceError(f'{path}: has no questions; a line must be {{"question": …, "truth": …}}')
     (folder / CORPUS).mkdir(parents=True, exist_ok=True)
-    write_whole(folder / GOLD, gold)
-    write_whole(folder / TRAIN, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+    write_gold(gold, folder / GOLD)
+    write_train(rows, folder / TRAIN)
     return folder

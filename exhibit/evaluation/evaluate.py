@@ -22,7 +22,7 @@ from exhibit.evaluation.registers import Register, write_account
 from exhibit.evaluation.runs import RunResults, make_summary_json
 from exhibit.evaluation.scoring import Scored, write_direct_results, write_evaltools, write_json
 from exhibit.evaluation.settings import Settings
-from exhibit.evaluation.stages import open_prepared_files, open_target_documents
+from exhibit.evaluation.stages import Say, open_prepared_files, open_target_documents
 from exhibit.evaluation.statistics import summarise_run
 from exhibit.evaluation.targets import Target, open_target
 from exhibit.evaluation.targets.predictions import Predictions
@@ -30,7 +30,7 @@ from exhibit.law.references import Reference, ReferenceCorpus
 from exhibit.models.llms import LLM
 from exhibit.runtime.plugins import load_plugin
 from exhibit.schemas import __version__
-from exhibit.schemas.bundle import INFO, TRAIN, load_json, read_info
+from exhibit.schemas.bundle import TRAIN, load_json
 from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.schemas.run import CONFIG, FORMAT, INGESTION, PROVENANCE, REPORT, SUMMARY, Provenance
 from exhibit.schemas.run_folder import RunFolder
@@ -40,26 +40,19 @@ from exhibit.storage.cache import find_cache_folder
 from exhibit.storage.locations import origin_of
 from exhibit.storage.programs import count_changes, is_git_repository, open_repository
 
-Warn = Callable[[str], None]
 Draw = Callable[..., Path]  # the function that writes the report of a finished run: `exhibit.viewer.write_report`
 
 
 def evaluate(
-    settings: Settings,
-    *,
-    parts: Mapping[str, Any] | None = None,
-    judge: LLM | None = None,
-    warn: Warn | None = None,
-    draw: Draw | None = None,
-) -> RunResults:
-    """Run an evaluation.
+    settings: Settings, *, parts: Mapping[str, Any] | None = None, judge: LLM | None = None,
+    warn: Say = lambda _: None, draw: Draw | None = None,
+) -> RunResults:  # fmt: skip
+    """Run an evaluation; `judge` marks answers, `warn` gets each note, `draw` writes the report.
 
-    `parts` may have ready-made objects `cache`, `embedder`, `llm` and `function`, which replace those of the
-    settings. `judge` is the model that marks answers. `warn` gets each note. `draw` writes the report.
+    `parts` may have ready-made objects `cache`, `embedder`, `llm` and `function` instead of those of the settings.
     """
-    say = warn or (lambda _: None)
     with apply_limits(settings.limits):
-        run = _Evaluation(settings, dict(parts or {}), judge, say)
+        run = _Evaluation(settings, dict(parts or {}), judge, warn)
         folder = run.choose_folder()
         folder.mkdir(parents=True, exist_ok=True)
         refuse_links(folder)
@@ -71,33 +64,31 @@ def evaluate(
             started = RunFolder(folder).provenance.started  # a resumed run keeps the time of its first start
             write_json(folder / PROVENANCE, describe_run(run.datasets, run.inputs, started))
             scored = [run.evaluate_dataset(folder, dataset) for dataset in run.datasets]
-            tables = [part.table(say) for part in scored]
+            tables = [part.table(warn) for part in scored]
             if not settings.metrics:  # leave out the metrics that apply to no question
                 columns = [pair for table in tables for pair in table.values.items()]
                 known = {name for name, column in columns if any(value is not None for value in column)}
                 tables = [table.with_metrics(known) for table in tables]
-            failed = -1.0 if settings.legacy_minus_one else None
             for table, part in zip(tables, scored, strict=True):
-                part.write(table, failed=failed)
+                part.write(table, failed=-1.0 if settings.legacy_minus_one else None)
             run.write_extras(folder)
             write_json(folder / SUMMARY, make_summary_json(summarise_run(tables)))
             if draw is not None:
                 roots = {dataset.name: dataset.root for dataset in run.datasets}
                 how = {"cases": settings.report_cases, "jobs": settings.jobs, "limits": settings.limits}
-                draw(folder, datasets=roots, **how, say=say)
-    results = RunResults(folder, tables)
+                draw(folder, datasets=roots, **how, say=warn)
+    results = RunResults(folder)
     results.judge_faults = run.options.judge_faults
     return results
 
 
 class _Evaluation:
-    def __init__(self, settings: Settings, parts: dict[str, Any], judge: LLM | None, say: Warn) -> None:
+    def __init__(self, settings: Settings, parts: dict[str, Any], judge: LLM | None, say: Say) -> None:
         """Open datasets, target and metrics; raise one error that lists every problem."""
         self.settings, self._say = settings, say
         problems: list[str] = []
         with _collect(problems):
             check_engine(settings.engine)
-        with _collect(problems):
             self.options = _make_options(settings, judge, parts)
             choose_figures(settings.metrics, self.options)
             self.names = _choose_names(settings, self.options.judge, say)
@@ -107,15 +98,13 @@ class _Evaluation:
         with _collect(problems):
             self.datasets, warnings = load_datasets(settings.dataset_paths, settings, limits=settings.limits)
             parsed, chunks = settings.parsed, settings.chunks
-            having = self.datasets if parsed or chunks else []
-            self._prepared = {dataset.name: open_prepared_files(dataset, parsed, chunks, say) for dataset in having}
+            prepared = self.datasets if parsed or chunks else []
+            self._prepared = {dataset.name: open_prepared_files(dataset, parsed, chunks, say) for dataset in prepared}
         if problems:
             raise ToolkitError("\n".join(dict.fromkeys(problems)))
         idle = [name for name in settings.pipeline if not name.startswith("price_")]
         if idle and settings.target_name != "builtin" and not settings.writes_answers:
             warnings.append(f"{', '.join(idle)}: ignored, because the built-in pipeline is not the system under test")
-        if settings.repeat > 1 and self.target.exact:
-            warnings.append("--repeat has no effect: the built-in pipeline gives the same answer each time")
         for warning in warnings:
             say(warning)
         # the file that the target names, if any: predictions or a server's description
@@ -125,11 +114,10 @@ class _Evaluation:
     @cached_property
     def config(self) -> dict[str, Any]:
         settings, options = self.settings, self.options
+        prompts = {name: metric.prompt_version for name, metric in import_metrics().items() if metric.prompt_version}
         measured: dict[str, Any] = {"metrics": list(self.names), "ks": list(options.ks), "k": options.k}
-        measured |= {"parity": settings.parity, "prompts": {}}
-        if options.judge:
-            prompts = {name: m.prompt_version for name, m in import_metrics().items() if m.prompt_version}
-            measured |= {"judge": options.judge.name, "prompts": prompts}
+        measured |= {"parity": settings.parity, "prompts": prompts if options.judge else {}}
+        measured |= {"judge": options.judge.name} if options.judge else {}
         measured |= {name: path.name for name in ("parsed", "chunks") if (path := getattr(settings, name))}
         described = {"datasets": {dataset.name: _describe_dataset(dataset) for dataset in self.datasets}}
         return {"format": FORMAT, "version": __version__, **settings.asked(), **described, "measured": measured}
@@ -140,14 +128,13 @@ class _Evaluation:
         if settings.run_name:
             return settings.output_dir / settings.run_name
         if settings.resume:
-            paths = settings.output_dir.glob(f"*/{CONFIG}")
-            runs = [path.parent for path in paths if not self._list_other_settings(path)]
+            paths = (path for path in settings.output_dir.glob(f"*/{CONFIG}") if not self._list_other_settings(path))
             # the report, which is written last, marks a finished run
-            stopped = [run for run in runs if not all((run / name).exists() for name in (SUMMARY, REPORT))]
+            stopped = [path for path in paths if not all(path.with_name(name).exists() for name in (SUMMARY, REPORT))]
             if not stopped:
                 advice = "no unfinished run with these settings; name the run to resume with --run-name"
                 raise BundleError(f"{settings.output_dir}: {advice}")
-            return max(stopped, key=lambda folder: (folder / CONFIG).stat().st_mtime)
+            return max(stopped, key=lambda path: path.stat().st_mtime).parent
         name = settings.target_name.partition(":")[0]
         name = settings.preset.rpartition("/")[2].removesuffix(".toml") if name == "builtin" else name
         return settings.output_dir / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -197,14 +184,13 @@ class _Evaluation:
         text, chunks = getattr(target, "text", None), getattr(target, "chunks", None)
         if find_prepared is None and target.exact and text and chunks:
             find_prepared = open_target_documents(text, chunks)
-        options = replace(self.options, in_corpus=_look_up_references(dataset, target))
-        answers = any(journal.has_answers() for journal in journals)
-        score = partial(Scored, place, dataset, options=options, names=self.names, tag=folder.name)
-        score = partial(score, answers=answers, find_prepared=find_prepared)
+        score = partial(
+            Scored, place, dataset, options=replace(self.options, in_corpus=_look_up_references(dataset, target)),
+            names=self.names, answers=any(journal.has_answers() for journal in journals), find_prepared=find_prepared,
+        )  # fmt: skip
         return score(journals[0], repeats=[score(journal) for journal in journals[1:]])
 
     def write_extras(self, folder: Path) -> None:
-        """Write the files for other tools, and additional files of some targets and metrics."""
         write_evaltools(folder)
         if getattr(self.target, "add_answer", None):  # a search server that gives no answers
             write_direct_results(folder)
@@ -226,27 +212,24 @@ def _make_options(settings: Settings, judge: LLM | None, parts: Mapping[str, Any
     """Return the options of the metrics; without `judge`, open the judge that the settings name, if any."""
     cache_folder = find_cache_folder()
     depth = settings.config.depth if settings.target_name == "builtin" else max(KS)
-    timeout = {} if settings.timeout == Settings.model_fields["timeout"].default else {"timeout": settings.timeout}
     if judge is None and settings.judge:
+        how: dict[str, Any] = {"cache": (parts.get("cache") or cache_folder) / "llm"}
+        how |= {"timeout": settings.timeout} if "timeout" in settings.model_fields_set else {}
         try:
             module, argument = load_plugin("exhibit.models.llms", settings.judge)
-            judge = module.open(argument, {"cache": (parts.get("cache") or cache_folder) / "llm", **timeout})
+            judge = module.open(argument, how)
         except ToolkitError as error:
             example = "--judge NAME:MODEL, such as openai:gpt-4o-mini"
             raise ToolkitError(f"--judge {settings.judge}: {error}; write {example}") from error
-    prices = (settings.config.price_in, settings.config.price_out)
-    return Options(
-        # a cutoff beyond the ranking's depth would only repeat the last value
-        ks=tuple(k for k in KS if k <= depth) or (depth,),
-        parity=settings.parity,
-        judge=judge,
-        prices=None if prices == (None, None) else (prices[0] or 0.0, prices[1] or 0.0),
-        officials=Register(cache_folder / "officials", settings.registers_url) if settings.check_references else None,
-        flag_below=settings.flag_below,
-    )
+    price_in, price_out = settings.config.price_in, settings.config.price_out
+    prices = None if price_in is None and price_out is None else (price_in or 0.0, price_out or 0.0)
+    officials = Register(cache_folder / "officials", settings.registers_url) if settings.check_references else None
+    # a cutoff beyond the ranking's depth would only repeat the last value
+    ks, parity = tuple(k for k in KS if k <= depth) or (depth,), settings.parity
+    return Options(ks, judge=judge, prices=prices, officials=officials, flag_below=settings.flag_below, parity=parity)
 
 
-def _choose_names(settings: Settings, judge: LLM | None, say: Warn) -> tuple[str, ...]:
+def _choose_names(settings: Settings, judge: LLM | None, say: Say) -> tuple[str, ...]:
     """Return the requested metrics; without a judge, omit metrics that need a judge; raise if no metric is left."""
     judged = find_needing(settings.metrics, "judge") if judge is None else []
     left = tuple(name for name in settings.metrics if name not in judged)
@@ -258,16 +241,11 @@ def _choose_names(settings: Settings, judge: LLM | None, say: Warn) -> tuple[str
 
 
 def _describe_dataset(dataset: Dataset) -> dict[str, Any]:
-    info = read_info(dataset.root / INFO) if (dataset.root / INFO).is_file() else None
-    fields = {
-        "path": str(origin_of(dataset.root) or dataset.root),
-        "questions": len(dataset.cases),
-        "files": len(dataset.files),
-        "groups": dataset.groups,
-        "headline": dataset.headline,
-        "draft": info.draft.words(info.counts.questions) if info and info.draft else "",
-        "train_sha256": sha256_of(dataset.root / TRAIN),
-    }
+    info, path = dataset.info, origin_of(dataset.root) or dataset.root
+    fields: dict[str, Any] = {"path": str(path), "questions": len(dataset.cases), "files": len(dataset.files)}
+    fields |= {"groups": info.groups, "headline": info.headline} if info else {"groups": None, "headline": None}
+    fields["draft"] = info.draft.words(info.counts.questions) if info and info.draft else ""
+    fields["train_sha256"] = dataset.digests[TRAIN]
     fields |= {"changed_files": list(dataset.changed)} if dataset.changed else {}
     return fields | ({"origin": dataset.origin} if dataset.origin else {})
 
@@ -277,38 +255,31 @@ def _look_up_references(dataset: Dataset, target: Target) -> Callable[[Reference
 
     @cache
     def read_corpus() -> ReferenceCorpus:
-        text, files = text_of(dataset, target), sorted(dataset.files)
-        names = track(files, total=len(files), label=f"{dataset.name}: references")
-        return ReferenceCorpus.of(words for name in names if (words := text(name)) is not None)
+        names = track(sorted(dataset.files), total=len(dataset.files), label=f"{dataset.name}: references")
+        return ReferenceCorpus.of(words for words in map(text_of(dataset, target), names) if words is not None)
 
     return lambda reference: read_corpus().contains(reference)
 
 
+# the variables in which a CI names the tested commit; set the first to test a server that is built elsewhere
 _COMMITS = ("EXHIBIT_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA")
-"""The variables in which a CI names the tested commit; set the first to test a server that is built elsewhere."""
 _GIT_SECONDS = 10.0  # git answers in milliseconds, unless its disk is unavailable
 
 
 def describe_run(datasets: Iterable[Dataset], inputs: Mapping[str, str], started: str) -> dict[str, Any]:
-    return {
-        "started": started,
-        "version": __version__,
-        **commit_of(Path.cwd(), os.environ),
-        "machine": {  # not the machine's name, because results are shared
-            "system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count(),
-            "python": platform.python_version(),
-        },
-        "data": {dataset.name: dict(dataset.digests) for dataset in datasets},
-        "inputs": dict(inputs),
-    }  # fmt: skip
+    # not the machine's name, because results are shared
+    machine = {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()}
+    machine |= {"python": platform.python_version()}
+    run = {"started": started, "version": __version__, **commit_of(Path.cwd(), os.environ), "machine": machine}
+    return run | {"data": {dataset.name: dict(dataset.digests) for dataset in datasets}, "inputs": dict(inputs)}
 
 
 def find_changed_data(before: Provenance, datasets: Iterable[Dataset], inputs: Mapping[str, str]) -> list[str]:
     """Return the input files that have changed since a resumed run was started."""
     now = {f"{dataset.name}/{file}": sha256 for dataset in datasets for file, sha256 in dataset.digests.items()}
     then = {f"{name}/{file}": sha256 for name, files in before.data.items() for file, sha256 in files.items()}
-    pairs = [(known, files) for known, files in ((then, now), (before.inputs, inputs)) if known]
-    return [file for known, files in pairs for file in {**known, **files} if known.get(file) != files.get(file)]
+    pairs = ((then, now), (before.inputs, inputs))
+    return [name for old, new in pairs if old for name in {**old, **new} if old.get(name) != new.get(name)]
 
 
 def commit_of(folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -29,13 +30,12 @@ class Journal:
         self._path = place / (JOURNAL if number == 1 else JOURNAL.replace(".", f"-{number}."))
         self._dataset, self._target = dataset, target
         self._offsets: dict[Id, int] = {}
-        self.failed: dict[Id, bool] = {}
-        """For each question with a reply, whether the reply is an error; a later reply replaces an earlier one."""
+        self.failed: dict[Id, bool] = {}  # for each question with a reply, whether its last reply is an error
         self._answered = False
         if self._path.is_file():
-            self._scan()
+            self._read_offsets()
 
-    def _scan(self) -> None:
+    def _read_offsets(self) -> None:
         questions = {case.id: case.question for case in self._dataset.cases}
         at = 0
         with self._path.open("rb+") as file:
@@ -47,9 +47,12 @@ class Journal:
                 if questions.get(row["id"]) != row["question"]:
                     fault = f"has a reply to {row['id']!r}, but the dataset has changed and no longer has this question"
                     raise BundleError(f"{self._path}: {fault}; start a new run")
-                self._offsets[row["id"]], self.failed[row["id"]] = at, bool(row["reply"]["error"])
-                self._answered |= row["reply"].get("answer") is not None
+                self._note(row["id"], at, row["reply"])
                 at += len(line)
+
+    def _note(self, id: Id, at: int, reply: Mapping[str, Any]) -> None:
+        self._offsets[id], self.failed[id] = at, bool(reply["error"])
+        self._answered |= reply.get("answer") is not None
 
     def ask(self) -> "Journal":
         """Ask each question that has no successful reply, and write each reply to disk at once."""
@@ -57,19 +60,15 @@ class Journal:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         replies = self._target.ask(self._dataset, left)
         for position, reply in track(replies, total=len(left), label=f"{self._dataset.name}: ask", unit="question"):
-            self._add(left[position], reply)
+            if self._target.exact:
+                reply = _change_passages(reply, lambda passage: replace(passage, text="") if passage.span else passage)
+            case, fields = left[position], {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
+            # ASCII: a lone surrogate from a damaged PDF cannot be encoded as UTF-8
+            row = json.dumps({"id": case.id, "question": case.question, "reply": fields})
+            with self._path.open("ab") as file:
+                self._note(case.id, file.tell(), fields)
+                file.write(row.encode("ascii") + b"\n")
         return self
-
-    def _add(self, case: Case, reply: Reply) -> None:
-        if self._target.exact:
-            reply = _change_passages(reply, lambda passage: replace(passage, text="") if passage.span else passage)
-        fields = {"error": reply.error, **REPLY.dump_python(reply, exclude_defaults=True)}
-        # ASCII: a lone surrogate from a damaged PDF cannot be encoded as UTF-8
-        row = json.dumps({"id": case.id, "question": case.question, "reply": fields})
-        with self._path.open("ab") as file:
-            self._offsets[case.id], self.failed[case.id] = file.tell(), bool(reply.error)
-            file.write(row.encode("ascii") + b"\n")
-        self._answered |= reply.answer is not None
 
     def has_answers(self) -> bool:
         """Return whether any reply has an answer, even an empty one; also True if every question failed."""
@@ -78,18 +77,13 @@ class Journal:
     def __iter__(self) -> Iterator[Case]:
         for case in self._dataset.cases:
             if case.id in self._dataset.refused:
-                reply = Reply(error=self._dataset.refused[case.id])
-            elif self._target.exact:
-                reply = _change_passages(self._read(self._offsets[case.id]), self._restore_text)
-            else:
-                place = partial(self._dataset.documents.place, golds=case.gold)
-                reply = _change_passages(self._read(self._offsets[case.id]), place)
-            yield replace(case, reply=reply)
-
-    def _read(self, at: int) -> Reply:
-        with self._path.open("rb") as file:
-            file.seek(at)
-            return REPLY.validate_python(parse_json(file.readline(), where=self._path)["reply"])
+                yield replace(case, reply=Reply(error=self._dataset.refused[case.id]))
+                continue
+            with self._path.open("rb") as file:
+                file.seek(self._offsets[case.id])
+                reply = REPLY.validate_python(parse_json(file.readline(), where=self._path)["reply"])
+            place = partial(self._dataset.documents.place, golds=case.gold)
+            yield replace(case, reply=_change_passages(reply, self._restore_text if self._target.exact else place))
 
     def _restore_text(self, passage: Passage) -> Passage:
         if passage.span is None or passage.text:
@@ -107,28 +101,17 @@ def _change_passages(reply: Reply, change: Callable[[Passage], Passage]) -> Repl
 
 def text_of(dataset: Dataset, target: Target) -> Callable[[str], str | None]:
     """Return a function that maps a file name to the document's text, as the target extracts it."""
-
-    def read(filename: str) -> str | None:
-        document = dataset.documents.get(filename)
-        return None if document is None else document.text
-
-    return getattr(target, "text", None) or read
+    return getattr(target, "text", None) or dataset.documents.read_text
 
 
 def list_left_to_ask(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases that still have to be asked: first the cases without a reply, then the cases that failed.
-
-    For each question with a reply, `failed` states whether the reply is an error.
-    """
+    """Return the cases that still have to be asked: first the cases without a reply, then the cases that failed."""
     left = [case for case in dataset.cases if case.id not in dataset.refused and failed.get(case.id, True)]
     return sorted(left, key=lambda case: case.id in failed)
 
 
 def to_probe(dataset: Dataset, failed: Mapping[Id, bool]) -> list[Case]:
-    """Return the cases for a probe: those without a reply, else those with an answer, else those that failed.
-
-    If no case is left to ask, the list is empty.
-    """
+    """Return the cases left to ask, for a probe: those without a reply, else cases with an answer, else the failed."""
     left = list_left_to_ask(dataset, failed)
-    good = [case for case in left if not failed.get(case.id)]
-    return good or [case for case in dataset.cases if left and failed.get(case.id) is False] or left
+    new = [case for case in left if case.id not in failed]
+    return new or [case for case in dataset.cases if left and failed.get(case.id) is False] or left

@@ -1,6 +1,5 @@
-"""Locates passages in the documents, and finds the rank at which a ranking has found a gold passage.
+"""Locates passages in the documents by file name and by words, and finds the rank of a gold passage in a ranking.
 
-`Documents` reads the documents of a dataset on demand, and searches them for passages by file name and by words.
 `rank_found` is the only rule for "found": the passages up to a rank have at least half of the gold's characters.
 """
 
@@ -21,27 +20,17 @@ from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.layout import quote_parts
 from exhibit.storage.locations import Location
 
-_MAX_CACHED_TEXTS = 1 << 14
-"""The number of texts whose location is cached, about 15 MB: systems retrieve the same passages for many questions."""
-_PROBE_LETTERS = 32
-"""A document is searched for a passage only if it contains a piece of the passage with this many letters."""
-_PROBES = 23
-"""The number of such pieces per passage, minus one: they begin at every 40th letter of a passage of 1,000 letters."""
-_ACCEPTED_SHARE = 0.5
-"""A reported file name is accepted without further search if the file has this share of the passage's letters."""
-_WHOLE_SHARE = 0.9
-"""A file with a smaller share of a passage contains only pieces of it; misread letters and page headers cost less."""
-_SECOND_FILE_LETTERS = 200
-"""A passage comes from two files if the second has this many letters that the first lacks: more than a summary has."""
-_UNNAMED_SHARE = 0.25
-"""A passage without a file name comes from a file with at least this share of its letters; fewer are common phrases."""
+_MAX_CACHED_TEXTS = 1 << 14  # texts whose location is cached, about 15 MB: systems retrieve a passage many times
+_PROBE_LETTERS = 32  # a document is searched for a passage only if it has a piece of so many of its letters
+_PROBES = 23  # such pieces per passage, minus one: they begin at every 40th letter of a passage of 1,000 letters
+_ACCEPTED_SHARE = 0.5  # a reported file that has this share of a passage's letters is accepted without more search
+_WHOLE_SHARE = 0.9  # a file with less has only pieces of the passage; misread letters and page headers cost less
+_SECOND_FILE_LETTERS = 200  # letters that only a second file has, if a passage is from two: a summary has fewer
+_UNNAMED_SHARE = 0.25  # the least share of a passage's letters in a file that nobody named; less is common phrases
 
 
 class Documents:
-    """The documents of a dataset by file name; each is read once, when it is needed.
-
-    Documents that cannot be read count as missing.
-    """
+    """The documents of a dataset; each is read once, when it is needed. Unreadable documents count as missing."""
 
     def __init__(self, files: Mapping[str, Location], *, limits: Limits | None = None) -> None:
         self.files = dict(files)
@@ -60,6 +49,10 @@ class Documents:
                 self._read[filename] = None
         return self._read[filename]
 
+    def read_text(self, filename: str) -> str | None:
+        document = self.get(filename)
+        return None if document is None else document.text
+
     def with_texts(self, texts: Mapping[str, Document]) -> "Documents":
         """Return a copy of this collection in which `texts` replace the documents with the same file names."""
         other = Documents(self.files, limits=self._limits)
@@ -67,10 +60,7 @@ class Documents:
         return other
 
     def all(self) -> Iterator[Document]:
-        for name in sorted(self.files):
-            document = self.get(name)
-            if document is not None:
-                yield document
+        return filter(None, map(self.get, sorted(self.files)))
 
     @cached_property
     def named(self) -> Callable[[str], str | None]:
@@ -80,32 +70,31 @@ class Documents:
     def find_matches(self, words: str, filename: str | None = None) -> list[tuple[str, Match]]:
         """Return a quote's best matches with their files: in the named file or, without a name, in all likely files."""
         if filename is not None:
-            document = self.get(filename)
-            return _find_best(words, [document] if document else [])
+            return _find_best(words, filter(None, [self.get(filename)]))
         whole, part = self._find_likely(words)
         return _find_best(words, whole) or _find_best(words, part)
-
-    # ---------------------------------------------------------------- the passages of a reply
 
     def place(self, passage: Passage, golds: Sequence[GoldPassage] = ()) -> Passage:
         """Return a passage with its file, spans and page, if its file name or its text determines them."""
         name = passage.told_filename or passage.filename or ""
         passage = replace(passage, told_filename=name)
         filename = self.named(name) if name else None
-        if filename and passage.span and self._is_text_at(passage.span, passage.text, filename):
-            return self._set_spans(passage, filename, (passage.span,))
+        named = self.get(filename)
+        if named and passage.span and _is_text_at(passage.span, passage.text, named):
+            return _set_spans(passage, named, (passage.span,))
         if not passage.text.strip():
             return replace(passage, filename=filename, span=None)
         files = self._choose_files(passage.text, filename)
         if not files:
             return replace(passage, filename=None, span=None, unplaced=bool(self.files))
         file, spans = self._choose_spans(passage, files, golds)
-        if not spans:
-            return replace(passage, filename=filename, span=None, unplaced=self.get(file) is not None)
+        document = self.get(file)
+        if document is None or not spans:
+            return replace(passage, filename=filename, span=None, unplaced=document is not None)
         misnamed = filename is not None and files != [filename]
         passage = replace(passage, added=self._placement(passage.text, file).added, misnamed=misnamed)
         if len(files) == 1:
-            return self._set_spans(passage, file, spans)
+            return _set_spans(passage, document, spans)
         others = sorted({*files} - {file})
         return replace(passage, filename=None, span=spans[0], more=spans[1:], also_in=(file, *others))
 
@@ -118,19 +107,15 @@ class Documents:
         """Return the files that a text may come from: the named file, unless others contain far more of the text."""
         if named is None:
             return self._find_holders(words, _UNNAMED_SHARE)
-        placement = self._placement(words, named)
-        document = self.get(named)
-        if placement.share < _ACCEPTED_SHARE and (
-            document is None or letters_of(words).text not in document.letters.text
-        ):
+        placement, document = self._placement(words, named), self.get(named)
+        whole = document is not None and letters_of(words).text in document.letters.text
+        if placement.share < _ACCEPTED_SHARE and not whole:
             return self._find_holders(words, max(_ACCEPTED_SHARE, 2 * placement.share)) or [named]
         if placement.share < _WHOLE_SHARE and _has_gaps(placement):
             return [file.filename for file in self._find_likely(words)[0] if file.filename != named] or [named]
         return [named]
 
-    def _choose_spans(
-        self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]
-    ) -> tuple[str, tuple[Span, ...]]:
+    def _choose_spans(self, passage: Passage, files: Sequence[str], golds: Sequence[GoldPassage]) -> tuple[str, Place]:
         """Return the most likely file of a passage, and the passage's spans in it; a file with gold is preferred."""
         with_gold = [(file, gold) for gold in golds if (file := gold.filename) is not None and file in files]
         for file, gold in with_gold:
@@ -140,7 +125,7 @@ class Documents:
         first = with_gold[0][0] if with_gold else files[0]
         return first, self._find_spans(passage, first, None)
 
-    def _find_spans(self, passage: Passage, filename: str, gold: GoldPassage | None) -> tuple[Span, ...]:
+    def _find_spans(self, passage: Passage, filename: str, gold: GoldPassage | None) -> Place:
         document, page = self.get(filename), passage.told_page
         if document is None:
             return ()
@@ -148,28 +133,9 @@ class Documents:
         if page is not None:
             on_page = [_keep_on_page(piece, page, document) for piece in placement.pieces]
             placement = replace(placement, pieces=tuple(on_page))
-        return spans_of(
-            placement, document, wanted=lambda place: gold is not None and any(touches(span, gold) for span in place)
-        )
-
-    def _set_spans(self, passage: Passage, filename: str, spans: tuple[Span, ...]) -> Passage:
-        document = self.get(filename)
-        if document is None:
-            return replace(passage, filename=filename, span=None)
-        pages = tuple(dict.fromkeys(page for span in spans for page in document.pages_of(span)))
-        page = next(iter(pages), passage.page)
-        text = passage.text or document.text[spans[0].start : spans[0].end]
-        return replace(passage, text=text, filename=filename, span=spans[0], more=spans[1:], page=page, pages=pages)
-
-    def _is_text_at(self, span: Span, text: str, filename: str) -> bool:
-        """Return whether a file has a text at a span; true for an empty text if the span is inside the file."""
-        document = self.get(filename)
-        if document is None or span.end > len(document.text):
-            return False
-        return not text.strip() or fold(document.text[span.start : span.end]) == fold(text)
+        return spans_of(placement, document, wanted=lambda place: any(touches(span, gold) for span in place))
 
     def _find_placement(self, words: str, filename: str) -> Placement:
-        """Return the pieces of a text that a file contains, with their locations in the file."""
         document = self.get(filename)
         if document is None:
             return Placement((), (), 0)
@@ -208,6 +174,19 @@ class Documents:
         return whole, part
 
 
+def _set_spans(passage: Passage, document: Document, spans: tuple[Span, ...]) -> Passage:
+    pages = tuple(dict.fromkeys(page for span in spans for page in document.pages_of(span)))
+    first, page = spans[0], next(iter(pages), passage.page)
+    text, name = passage.text or document.text[first.start : first.end], document.filename
+    return replace(passage, text=text, filename=name, span=first, more=spans[1:], page=page, pages=pages)
+
+
+def _is_text_at(span: Span, text: str, document: Document) -> bool:
+    """Return whether a document has a text at a span; true for an empty text if the span is inside the document."""
+    words = document.text[span.start : span.end]
+    return span.end <= len(document.text) and (not text.strip() or fold(words) == fold(text))
+
+
 def _has_gaps(placement: Placement) -> bool:
     """Return whether the file lacks some words of the passage but has the text before and after them."""
     if not placement.pieces:
@@ -222,22 +201,19 @@ def _keep_on_page(piece: PlacedPiece, page: int, document: Document) -> PlacedPi
     return piece._replace(places=tuple(places)) if places else piece
 
 
-def _find_best(words: str, documents: Sequence[Document]) -> list[tuple[str, Match]]:
-    """Return a text's matches in the documents that match it best."""
+def _find_best(words: str, documents: Iterable[Document]) -> list[tuple[str, Match]]:
     by_name = {document.filename: prefer_whole_words(locate(words, document)) for document in documents}
     best = max((match.score for matches in by_name.values() for match in matches), default=0.0)
     files = [name for name, matches in by_name.items() if any(match.score == best for match in matches)]
     return [(name, match) for name in files for match in by_name[name]]
 
 
-def touches(span: Span, gold: GoldPassage) -> bool:
-    return any(max(span.start, part.start) < min(span.end, part.end) for place in gold.places for part in place)
+def touches(span: Span, gold: GoldPassage | None) -> bool:
+    places = gold.places if gold else ()
+    return any(max(span.start, part.start) < min(span.end, part.end) for place in places for part in place)
 
 
-# ---------------------------------------------------------------- gold of few words at many places
-
-_NEAR_CHARS = 600
-"""Two gold passages of a question are in one paragraph if at most this many characters are between them."""
+_NEAR_CHARS = 600  # most characters between two gold passages of a question that are in one paragraph
 _SENTENCE_CHARS = 1000  # the ends of a sentence are sought within this many characters
 _SENTENCE_END = re.compile(r"[.;!?][\"'”’)]?\s|\n\s{0,20}\n")
 
@@ -249,10 +225,7 @@ def settle_ambiguous(golds: Sequence[GoldPassage], documents: Documents) -> list
 
 
 def _settle(gold: GoldPassage, sure: Sequence[GoldPassage], documents: Documents) -> GoldPassage:
-    """Return an ambiguous gold passage, placed at the sentence of its occurrence nearest to the row's other gold.
-
-    If there is no single nearest occurrence, mark the passage as ambiguous.
-    """
+    """Return a gold passage at the sentence of its only occurrence that is nearest to the row's other gold, if any."""
     beside = [other.places[0] for other in sure if other.filename == gold.filename and len(other.places) == 1]
     gaps = sorted((_measure_gap(place, other), place) for place in gold.places for other in beside)
     nearest = [place for gap, place in gaps if gap == gaps[0][0]]
@@ -276,11 +249,6 @@ def _find_sentence(place: Place, text: str) -> Span:
     first = low + len(words) - len(words.lstrip())
     return Span(min(first, start), max(first + len(words.strip()), end))
 
-
-# ---------------------------------------------------------------- found
-
-_MIN_EDGE_CHARS = 16
-"""A truncated passage is recognised by at least this many characters at its end; fewer would match by accident."""
 
 Held = tuple[int, Span]  # a rank, and the characters of the passage at this rank
 
@@ -342,10 +310,7 @@ def _find_half(place: Sequence[Span], held: Iterable[Held]) -> int | None:
 
 
 def _match_words(gold: str, passages: Sequence[tuple[int, str]]) -> tuple[list[Span], list[Held]]:
-    """Return the spans of a gold quote's parts, joined into one text, and the spans that passages contain, by rank.
-
-    `passages` has the rank and the text of each passage.
-    """
+    """Return the spans of a gold quote's parts, joined into one text, and the spans that passages contain, by rank."""
     line: list[Span] = []
     held: list[Held] = []
     start = 0
@@ -365,7 +330,7 @@ def _find_shared(part: str, text: str) -> Iterator[Span]:
     elif at >= 0:
         yield Span(at, at + len(text))
     else:
-        least = min(_MIN_EDGE_CHARS, (len(part) + 1) // 2)
+        least = min(16, (len(part) + 1) // 2)  # fewer characters would match by accident
         yield Span(0, _measure_overlap(text, part, least))
         yield Span(len(part) - _measure_overlap(part, text, least), len(part))
 

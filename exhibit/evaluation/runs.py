@@ -1,11 +1,10 @@
-"""Read a finished run. Means are computed from its rows; stored intervals are used if the stored means agree.
+"""Read a finished run. Its stored means are used if they agree with its rows.
 
 run = RunResults("results/first")
 run.means["char_recall@8"].mean
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,15 +25,10 @@ class RunResults(RunFolder):
     judge_faults: Mapping[str, int] = {}
     """The number of times the judge failed or gave no readable mark, by message; empty if the run is read from disk."""
 
-    def __init__(self, folder: Path | str, tables: Sequence[Table] = ()) -> None:
-        """Open a run's folder; if `tables`, the run's scores, are given, no row is read."""
-        super().__init__(folder)
-        self._known = tables
-
     @cached_property
     def tables(self) -> dict[str, Table]:
         """The scores by dataset; reading them raises an error if they do not match a summary.json of the run."""
-        tables = {table.name: table for table in self._known or read_tables(self)}
+        tables = {table.name: table for table in read_tables(self)}
         for table in tables.values() if not self.config.measured.parity else ():  # other projects' shares may exceed 1
             for name, column in table.values.items():
                 outside = next((value for value in column if value is not None and not 0 <= value <= 1), None)
@@ -55,19 +49,12 @@ class RunResults(RunFolder):
         return self._means[dataset]
 
     def _compute_means(self, name: str, tables: Sequence[Table]) -> Means:
-        """Return the means of the rows with the stored intervals; raise an error if the stored means differ."""
-        stored = self.read_file(SUMMARY, name)
-        if not stored:
-            return summarise_run(tables)
-        means = summarise_run(tables, intervals=False)
-        if wrong := find_difference(stored, means):
+        """Return the stored means, or those of the rows if none are stored; raise an error if the two differ."""
+        stored: Means = self.read_file(SUMMARY, name)
+        if stored and (wrong := find_difference(stored, summarise_run(tables, intervals=False))):
             fault = f"does not match the rows of the run: {wrong}; the file was changed after the run"
             raise BundleError(f"{self.folder / name / SUMMARY}: {fault}: evaluate again, or restore the file")
-        return {
-            metric: replace(estimate, ci95=known.ci95, pooled=known.pooled, macro=known.macro)
-            for metric, estimate in means.items()
-            if (known := stored[metric])
-        }
+        return stored or summarise_run(tables)
 
     @property
     def columns(self) -> dict[str, Means]:
@@ -83,8 +70,7 @@ class RunResults(RunFolder):
     @property
     def system_settings(self) -> dict[str, str]:
         """The settings that describe the tested system, without those that describe the version of the data."""
-        other = ("format", "version", "datasets.")
-        return {name: value for name, value in self.settings.items() if not name.startswith(other)}
+        return {n: v for n, v in self.settings.items() if not n.startswith(("format", "version", "datasets."))}
 
     @property
     def commit(self) -> str:
@@ -140,33 +126,27 @@ def compute_breakdown(table: Table) -> dict[str, dict[str, Means]]:
 
 
 def read_tables(folder: RunFolder) -> list[Table]:
-    rows: dict[str, list[RunQuestion]] = {name: [] for name in folder.rows.names}
-    contents: dict[str, list[str]] = {name: [] for name in rows}
-    for row in folder.rows:
-        contents[row.dataset].append(folder.content_of(row))
+    return [_read_table(folder, name) for name in folder.rows.names]
+
+
+def _read_table(folder: RunFolder, name: str) -> Table:
+    rows: list[RunQuestion] = []
+    contents: list[str] = []
+    for row in folder.rows_of(name):
+        contents.append(folder.content_of(row))
         failed = bool(row.reply.error)
         # a failed question has no other score, even if a score of −1 was requested
         scores = {name: None if failed and name not in COUNTS_FAILED else value for name, value in row.scores.items()}
         # the texts of all rows may not fit into memory
         left_out = {"gold": [], "gold_stages": [], "reply": RunReply(error=row.reply.error), "scores": scores}
-        rows[row.dataset].append(row.model_copy(update=left_out))
-    return [_make_table(name, rows[name], contents[name], folder.config.datasets[name].groups) for name in rows]
-
-
-def _make_table(name: str, rows: Sequence[RunQuestion], contents: Sequence[str], groups: str | None) -> Table:
+        rows.append(row.model_copy(update=left_out))
     rounds = min((len(row.repeats) for row in rows), default=0)
     return Table(
-        name,
-        [row.id for row in rows],
-        [row.document for row in rows],
-        _make_columns([row.scores for row in rows]),
-        [row.failed for row in rows],
-        [dict(row.labels) for row in rows],
-        groups,
-        contents,
-        [row.outcome for row in rows],
+        name, [row.id for row in rows], [row.document for row in rows], _make_columns([row.scores for row in rows]),
+        [row.failed for row in rows], [dict(row.labels) for row in rows], folder.config.datasets[name].groups,
+        contents, [row.outcome for row in rows],
         [_make_columns([row.repeats[number].scores for row in rows]) for number in range(rounds)],
-    )
+    )  # fmt: skip
 
 
 def _make_columns(rows: Sequence[Mapping[str, float | None]]) -> dict[str, list[float | None]]:

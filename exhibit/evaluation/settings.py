@@ -1,14 +1,11 @@
-"""The settings of a run: flags overrule a config file, which overrules the defaults.
+"""The settings of a run, given as --set NAME=VALUE or as a key of a --config file; flags overrule the file.
 
 examples:
     exhibit evaluate --settings           all settings
     exhibit evaluate --settings chunk     the settings with this word in their name or meaning
-
-A setting is given as --set NAME=VALUE, or as a key of a --config file.
 """
 
-import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -31,10 +28,9 @@ from exhibit.schemas.parsing import format_faults, parse_json, parse_pair, parse
 TARGET = "target_"  # the prefix of the keys of a target's own settings
 _DECIDING = {"file_type", "ask_label", "where", "limit", "sample_seed", "allow_changed_corpus", "preset", "llm"}
 """Settings that, like those of pipeline and target, determine the replies; a resumed run must not change them."""
-OTHER_SETTINGS = {
+OTHER_SETTINGS = {  # keys of evaltools' config files and of the seeds' commands, with our names
     "requested_metrics": "metrics", "results_dir": "output_dir", "num_questions": "limit", "top_k": "k",
 }  # fmt: skip
-"""Keys of evaltools' config files and of the seeds' commands, with our names."""
 
 
 class Settings(Selection):
@@ -158,9 +154,9 @@ class Settings(Selection):
 
     def make_target_options(self, **parts: Any) -> TargetOptions:
         """Return the options for the target; `parts` are ready-made objects such as the cache or the embedder."""
-        same = ("config", "threads", "engine", "jobs", "limits", "timeout", "retries", "ingest")
-        shared = {name: getattr(self, name) for name in same}
-        return TargetOptions(**shared, answers=self.llm != "none", count_pages=bool(self.file_type), **parts)
+        shared = ("config", "threads", "engine", "jobs", "limits", "timeout", "retries", "ingest")
+        parts |= {name: getattr(self, name) for name in shared}
+        return TargetOptions(**parts, answers=self.llm != "none", count_pages=bool(self.file_type))
 
     def asked(self) -> dict[str, Any]:
         """Return the settings that affect the replies, without secrets, for the file config.json."""
@@ -169,20 +165,15 @@ class Settings(Selection):
             del deciding["allow_changed_corpus"]
         if self.target_name == "builtin":
             return {**deciding, "config": self.config.model_dump()}
+        for name in ("preset",) if self.writes_answers else ("preset", "llm"):
+            del deciding[name]
         settings = read_target_settings(self.target_name, self.target_settings)
         values = hide_secrets(settings.model_dump(mode="json")) if settings is not None else {}
-        deciding |= {f"target_{name}": value for name, value in values.items()}
-        left_out = {"preset"} if self.writes_answers else {"preset", "llm"}
-        return {name: value for name, value in deciding.items() if name not in left_out}
+        return deciding | {f"{TARGET}{name}": value for name, value in values.items()}
 
 
-def parse_settings(
-    given: Mapping[str, Any], *, where: str = "settings", flags: Mapping[str, Any] | None = None
-) -> Settings:
-    """Return the settings of a run, its pipeline and its target; raise one error that lists every invalid setting.
-
-    `flags` are the settings that `--set` gives; an error about one of them names that flag.
-    """
+def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Settings:
+    """Return the settings of a run, its pipeline and its target; raise one error that lists every invalid setting."""
     values: dict[str, Any] = {"pipeline": {}, "target_settings": {}}
     for key, value in given.items():
         name = OTHER_SETTINGS.get(key, key)
@@ -194,24 +185,18 @@ def parse_settings(
             values[name] = value
     try:
         settings = Settings.model_validate(values)
-        _ = settings.config  # validates the pipeline's settings
-        if settings.target_name != "builtin":
-            read_target_settings(settings.target_name, settings.target_settings)
-    except (ValidationError, ToolkitError) as error:
-        faults = format_faults(error) if isinstance(error, ValidationError) else str(error).removeprefix("settings: ")
-        name = faults.partition(":")[0]
-        if flags and name in flags:
-            raise ToolkitError(f"--set {name}={flags[name]}{faults.removeprefix(name)}") from error
-        if isinstance(error, ToolkitError):
-            raise
-        raise ToolkitError(f"{where}: {faults}") from error
+    except ValidationError as error:
+        advice = "`exhibit evaluate --settings` lists all settings"
+        raise ToolkitError(f"{where}: {format_faults(error)}; {advice}") from error
+    _ = settings.config  # validates the pipeline's settings
+    if settings.target_name != "builtin":
+        read_target_settings(settings.target_name, settings.target_settings)
     return settings
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
     """Return the settings in a JSON or TOML file; `testdata_path`, as in other tools, is relative to the file."""
-    text = read_text(path).removeprefix("\ufeff")
-    toml = path.suffix.lower() == ".toml"
+    toml, text = path.suffix.lower() == ".toml", read_text(path)
     content = parse_toml(text, where=path) if toml else parse_json(text, where=path, error=ToolkitError)
     if not isinstance(content, dict):
         raise ToolkitError(f"{path}: must be a JSON or TOML object of settings")
@@ -226,60 +211,50 @@ def read_config_file(path: Path) -> dict[str, Any]:
 
 
 class Setting(NamedTuple):
-    """A setting in the list that `exhibit evaluate --settings` prints."""
-
     name: str
     group: str  # `run`, `pipeline`, `server`, or the target that has the setting
     default: str
     values: str
     meaning: str
-    many: bool = False  # whether the setting can be given several times
+    many: bool  # whether the setting can be given several times
 
 
 @cache
 def list_settings() -> dict[str, Setting]:
     """Return the settings of runs, of the built-in pipeline and of targets, by name, in the order of the help."""
-    models: list[tuple[str, str, type[BaseModel] | None]] = [("run", "", Settings), ("pipeline", "", Config)]
-    models += [("server", TARGET, ServerSettings)]
-    models += [(f"target {name}", TARGET, find_target(name)[1]) for name in list_targets()]
+    models: dict[str, type[BaseModel] | None] = {"run": Settings, "pipeline": Config, "server": ServerSettings}
+    models |= {f"target {name}": find_target(name)[1] for name in list_targets()}
     settings: dict[str, Setting] = {}
-    for group, prefix, model in models:
-        for setting in _list_model_settings(model, group, prefix) if model is not None else ():
-            settings.setdefault(setting.name, setting)  # a run's setting precedes the pipeline's of the same name
-    return {name: value for name, value in settings.items() if name not in ("pipeline", "target_settings")}
+    for group, model in models.items():
+        prefix = "" if group in ("run", "pipeline") else TARGET
+        for name, schema in model.model_json_schema()["properties"].items() if model else ():
+            if name not in ("pipeline", "target_settings"):
+                # a run's setting precedes the pipeline's of the same name
+                settings.setdefault(prefix + name, _describe_setting(prefix, name, group, schema))
+    return settings
 
 
-def _list_model_settings(model: type[BaseModel], group: str, prefix: str) -> Iterator[Setting]:
-    """Yield the settings of a pydantic model, read from its JSON Schema."""
-    for name, schema in model.model_json_schema()["properties"].items():
-        kinds = [kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"]
-        meaning, default = schema.get("description", ""), schema.get("default")
-        shown = "none" if default in (None, "", [], {}) else str(default)
-        shown = shown.lower() if isinstance(default, bool) else shown
-        listed = any(kind.get("type") in ("array", "object") for kind in kinds)
-        many = listed and (group == "run" or name == "header")
-        choices = [value for kind in kinds for value in kind.get("enum", [kind.get("type", "text")]) if value]
-        if name in PLUGINS:
-            choices = [part.replace("_", "-") for part in list_plugins(PLUGINS[name])]
-        values = "may be repeated" if many else "|".join(map(str, dict.fromkeys(choices)))
-        yield Setting(prefix + name, group, shown, values, meaning, many)
+def _describe_setting(prefix: str, name: str, group: str, schema: Mapping[str, Any]) -> Setting:
+    kinds = [kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null"]
+    default = schema.get("default")
+    shown = "none" if default in (None, "", [], {}) else str(default)
+    shown = shown.lower() if isinstance(default, bool) else shown
+    many = (group == "run" or name == "header") and any(kind.get("type") in ("array", "object") for kind in kinds)
+    choices = [value for kind in kinds for value in kind.get("enum", [kind.get("type", "text")]) if value]
+    if name in PLUGINS:
+        choices = [part.replace("_", "-") for part in list_plugins(PLUGINS[name])]
+    values = "may be repeated" if many else "|".join(map(str, dict.fromkeys(choices)))
+    return Setting(prefix + name, group, shown, values, schema.get("description", ""), many)
 
 
 def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
-    """Return the settings that the `--set NAME=VALUE` flags give; raise an error for an unknown name."""
     given: dict[str, Any] = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not sign:
             raise ToolkitError(f"--set {pair}: write NAME=VALUE, such as --set chunk_size=300")
-        known = list_settings().get(name)
-        if known is None and not name.startswith(TARGET):  # a user's own target file may define more settings
-            near = difflib.get_close_matches(name, list_settings(), n=1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            listed = "`exhibit evaluate --settings` lists all settings"
-            raise ToolkitError(f"--set {pair}: no setting {name!r}{meant}; {listed}")
-        if known and known.many:
+        if name in list_settings() and list_settings()[name].many:
             given.setdefault(name, []).append(value)
         else:
             given[name] = value
@@ -296,10 +271,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     word = options.word.lower().replace("-", "_")
     chosen = [setting for setting in list_settings().values() if word in " ".join(setting[:5]).lower()]
     if not chosen:
-        near = ", ".join(difflib.get_close_matches(word, list_settings(), n=3))
-        raise ToolkitError(f"no setting matches {options.word!r}; similar names: {near or 'none'}")
-    lines = []
-    width = max(len(setting.name) for setting in chosen)
+        raise ToolkitError(f"no setting matches {options.word!r}; without a word, all settings are listed")
+    width, lines = max(len(setting.name) for setting in chosen), list[str]()
     for group, settings in groupby(chosen, key=lambda setting: setting.group):
         lines += ["", f"{group}:"]
         lines += [f"  {s.name:<{width}}  {s.meaning} ({s.values}; default {s.default})" for s in settings]

@@ -1,8 +1,6 @@
-"""Follow gold passages through the stages of a system, from the page to the answer.
+"""Follow gold passages through the stages of a system, from the page to the answer, to the first that loses them.
 
-The result is the first stage that loses a passage. Each stage is judged from the known data of a system: its parsed
-text, its chunks, its ranked lists, its context, its citations and its answer. Stages without data are left out. A
-stage is never blamed for a loss at an earlier stage.
+Stages without data are left out. A stage is never blamed for a loss at an earlier stage.
 """
 
 from collections import Counter
@@ -30,35 +28,27 @@ from exhibit.schemas.run import Outcome, RunQuestion
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.storage.atomic import list_files
 
-# ---------------------------------------------------------------- the system's text and its chunks
-
 MAX_PLACES = 8  # the most locations of one gold passage that are searched; a source rarely names more than three
 
 
 class InText(NamedTuple):
-    """The share of a gold passage's letters and digits that a system's text contains, and their location in it."""
-
-    share: float
-    places: tuple[Place, ...] = ()
+    share: float  # the share of a gold passage's letters and digits that a system's text contains
+    places: tuple[Place, ...] = ()  # their location in that text
 
 
 def find_in_text(gold: GoldPassage, document: Document, parsed: Document) -> InText | None:
-    """Return how much of a gold passage a system's text (`parsed`) contains; None if that is unknown.
-
-    If the passage occurs several times in the document, the occurrence with the best result counts.
-    """
+    """Return how much of a gold passage a system's text (`parsed`) contains, at best; None if that is unknown."""
     parts = [_place_in_text(place, document, parsed) for place in gold.places[:MAX_PLACES]]
     known = [part for part in parts if part is not None]
-    share = max((part.share for part in known), default=0.0)
-    places = tuple(place for part in known if part.share == share for place in part.places)
-    return InText(share, places) if known else None
+    if not known:
+        return None
+    share = max(part.share for part in known)
+    return InText(share, tuple(place for part in known if part.share == share for place in part.places))
 
 
 def _place_in_text(place: Place, document: Document, parsed: Document) -> InText | None:
     words = " ".join(document.text[span.start : span.end] for span in place)
     letters = letters_of(words).text
-    if not letters:
-        return None
     if len(letters) < MIN_SHARED_LETTERS:
         # so few words may be another occurrence: their presence proves nothing
         return None if letters in letters_of(parsed.text).text else InText(0.0)
@@ -74,8 +64,8 @@ def _place_in_text(place: Place, document: Document, parsed: Document) -> InText
 def find_in_chunks(places: Sequence[Place], chunks: Sequence[Place], text: str) -> float | None:
     """Return the share of a gold passage's letters and digits that the best chunk contains; 1 if it has them all.
 
-    `places` are the occurrences of the passage, and `chunks` are the chunks, both as spans of `text`. The
-    occurrence with the best result counts; None without an occurrence.
+    `places` are the occurrences of the passage, of which the best counts; without any, the result is None. They and
+    the chunks are spans of `text`.
     """
     shares = []
     for place in places[:MAX_PLACES]:
@@ -90,16 +80,14 @@ def _count_letters(spans: Iterable[Span], text: str) -> int:
     return sum(sum(map(str.isalnum, text[span.start : span.end])) for span in spans)
 
 
-# ---------------------------------------------------------------- a system's own texts and chunks
-
 FindPrepared = Callable[[GoldPassage], tuple[float | None, float | None]]
 """Returns the shares of a gold passage that the system's text and its best chunk contain; None if unknown."""
+Say = Callable[[str], None]  # the function that gets each note
 _CACHED = 1024  # the number of cached results: questions that are repeated or share a passage are close together
 
 
 def open_target_documents(text: Callable[[str], str | None], chunks: Callable[[str], Sequence[Span]]) -> FindPrepared:
     """Return a function that looks for a gold passage in a target's texts and chunks."""
-    list_chunks = lru_cache(_CACHED)(lambda name: [(span,) for span in chunks(name)])
 
     @lru_cache(_CACHED)
     def find(gold: GoldPassage) -> tuple[float | None, float | None]:
@@ -108,22 +96,17 @@ def open_target_documents(text: Callable[[str], str | None], chunks: Callable[[s
         words = text(gold.filename)
         if words is None:  # the system skipped the document
             return 0.0, None
-        return 1.0, find_in_chunks(gold.places, list_chunks(gold.filename), words)
+        return 1.0, find_in_chunks(gold.places, [(span,) for span in chunks(gold.filename)], words)
 
     return find
 
 
-def open_prepared_files(
-    dataset: Dataset, folder: Path | None, file: Path | None, say: Callable[[str], None]
-) -> FindPrepared:
+def open_prepared_files(dataset: Dataset, folder: Path | None, file: Path | None, say: Say) -> FindPrepared:
     """Return a function that looks for a gold passage in `--parsed` texts, in a file of `--chunks`, or in both."""
-    texts, left_out = read_parsed_folder(folder, dataset.documents.named) if folder else ({}, [])
-    cases = (case for case in dataset.cases if not case.is_impossible)
-    files = {gold.filename for case in cases for gold in golds_of(case) if gold.located and gold.filename}
+    texts = read_parsed_folder(folder, dataset.documents.named) if folder else {}
+    files = {gold.filename for case in dataset.cases for gold in case.gold if gold.located and gold.filename}
     if folder and (missing := sorted(files - set(texts))):
         say(f"{dataset.name}: {folder} has no text of {list_names(missing)}: it is unknown whether their gold was lost")
-    if left_out:
-        say(f"{dataset.name}: not read in {folder}: {list_names(left_out)}")
     documents = dataset.documents.with_texts(texts)
     chunks = _place_chunks(file, dataset, documents, say) if file else None
 
@@ -141,21 +124,16 @@ def open_prepared_files(
     return find
 
 
-def _place_chunks(
-    file: Path, dataset: Dataset, documents: Documents, say: Callable[[str], None]
-) -> dict[str, list[Place]]:
-    """Return the locations of a file's chunks by document; the number of unlocated chunks becomes a note."""
+def _place_chunks(file: Path, dataset: Dataset, documents: Documents, say: Say) -> dict[str, list[Place]]:
     chunks = read_chunks(file, dataset.documents.named)
     by_file: dict[str, list[Place]] = {}
     unplaced = 0
     for chunk in track(chunks, total=len(chunks), label="chunks", unit="chunk"):
         placed = documents.place(replace(chunk, told_page=None))
-        if placed.source is None or not placed.spans:
-            unplaced += 1
-            continue
-        stated = placed.spans == (chunk.span,)
-        for filename in (placed.filename,) if placed.filename else placed.also_in:
-            spans = placed.spans if stated else documents.find_all_spans(chunk.text, filename)
+        files = [placed.filename] if placed.filename else placed.also_in
+        unplaced += not (files and placed.spans)
+        for filename in files if placed.spans else ():
+            spans = placed.spans if placed.spans == (chunk.span,) else documents.find_all_spans(chunk.text, filename)
             by_file.setdefault(filename, []).append(spans)
     if not by_file:
         raise SourceError(f"{file}: no chunk is from a document of {dataset.name}; is the file for another bundle?")
@@ -167,27 +145,20 @@ def _place_chunks(
 _ENDINGS = (".txt", ".text", ".md", ".markdown", ".mmd", ".html", ".htm")
 
 
-def read_parsed_folder(folder: Path, names: FileNamer) -> tuple[dict[str, Document], list[str]]:
-    """Return the parsed texts of a folder by corpus file, and the files that were not read."""
-    if not folder.is_dir():
-        raise SourceError(f"{folder}: no such folder; --parsed takes a folder with one file per document")
-    paths: dict[str, Path] = {}
-    left_out: list[str] = []
+def read_parsed_folder(folder: Path, names: FileNamer) -> dict[str, Document]:
+    """Return the parsed texts of a folder by corpus file."""
+    texts: dict[str, Document] = {}
     for path in list_files(folder):
-        filename = names(path.name)
-        if path.suffix.lower() not in _ENDINGS or filename is None:
-            left_out.append(path.relative_to(folder).as_posix())
-        elif filename in paths:
-            both = f"{paths[filename].name} and {path.name}"
-            raise SourceError(f"{folder}: {both} both match {filename}; remove one of them")
-        else:
-            paths[filename] = path
-    if not paths:
+        filename = names(path.name) if path.suffix.lower() in _ENDINGS else None
+        if filename in texts:
+            raise SourceError(f"{path}: a second text of {filename}; remove one of them")
+        if filename is not None:
+            text = read_text(path, error=SourceError, most=LARGEST_FILE)
+            texts[filename] = Document(filename, blank_markup(text))
+    if not texts:
         needed = f"the name of a document of the bundle and one of the endings {', '.join(_ENDINGS)}"
-        raise SourceError(f"{folder}: none of its {len(left_out)} files has {needed}; name files after their documents")
-    texts = {name: read_text(path, error=SourceError, most=LARGEST_FILE) for name, path in paths.items()}
-    # replace markup by blanks
-    return {name: Document(name, blank_markup(text)) for name, text in texts.items()}, sorted(left_out)
+        raise SourceError(f"{folder}: no file has {needed}; name files after their documents")
+    return texts
 
 
 def read_chunks(path: Path, names: FileNamer) -> tuple[Passage, ...]:
@@ -199,12 +170,8 @@ def read_chunks(path: Path, names: FileNamer) -> tuple[Passage, ...]:
         chunks = read_passages([record.cells for record in records], names=names)
     except ReplyError as error:
         raise SourceError(f"{path}: {error}; a chunk must be an object with its text in `text`") from error
-    if not any(chunk.text.strip() or chunk.span for chunk in chunks):
-        raise SourceError(f"{path}: no chunk has text or offsets; a row needs a field such as `text` or `content`")
     return chunks
 
-
-# ---------------------------------------------------------------- the stages of a passage
 
 GOLD_STAGES = tuple(STAGE_TITLES)
 _REASONS: dict[str, str] = {
@@ -213,7 +180,6 @@ _REASONS: dict[str, str] = {
     "reranked": "dropped by the reranker",
     "context": "left out of the context",
     "cited": "another passage is cited",
-    Outcome.RIGHT: "",
     Outcome.WRONG: "the answer is wrong",
     Outcome.WRONGLY_REFUSED: "the system refused",
     "budget": "cut by the token budget",
@@ -224,24 +190,17 @@ _REASONS: dict[str, str] = {
 """The reason for a loss, by stage, outcome or limit of the context."""
 
 GoldStages = dict[str, Any]
-"""The stages of a gold passage, as in the results file.
-
-`lost_at` is the first stage that loses the passage and `reason` says why; each known stage has its value: the share of
-the letters, the ranks, or whether the passage was kept.
-"""
-PassageLists = Mapping[str, Sequence[Passage] | None]
-"""The passages of one question at each stage, such as `retrieved`; None if the system does not report the list."""
+"""A gold passage's `lost_at`, the first stage that loses it, the `reason`, and the value of each known stage."""
+PassageLists = Mapping[str, Sequence[Passage] | None]  # a question's passages at each stage; None if not reported
 
 
 def follow_gold(
     gold: GoldPassage, lists: PassageLists, *, in_text: float | None = None, in_chunks: float | None = None,
     outcome: Outcome | None = None, cut_by: str = "",
 ) -> GoldStages:  # fmt: skip
-    """Return the result of each stage of a system for one gold passage.
+    """Return the result of each stage for one gold passage; in lists it is found as in recall.
 
-    In a list of passages, the gold passage is found at the first rank up to which the passages contain at least
-    half of it, as in recall. `in_text` and `in_chunks` are its shares in the system's text and in the best chunk.
-    `cut_by` names the limit that shortened the context.
+    `in_text` and `in_chunks` are its shares in the system's text and in the best chunk.
     """
     stages: GoldStages = {"lost_at": None, "reason": ""}
 
@@ -249,16 +208,16 @@ def follow_gold(
         stages[stage] = value
         if not kept and stages["lost_at"] is None:
             stages.update(lost_at=stage, reason=reason)
-        # If a later stage has the passage, no earlier stage lost it: two adjacent chunks may together contain a
-        # passage that the chunker cut. A right answer does not show this: it may come from another passage.
+        # if a later stage has the passage, no earlier stage lost it: two chunks may together contain it. A right
+        # answer does not show this: it may come from another passage
         if kept and stage != "answered":
             stages.update(lost_at=None, reason="")
 
     if gold.located or gold.absent:  # otherwise the document was not searched for its words
         add("page", gold.located, gold.located, _REASONS["page"])
     if in_text is not None:
-        reason = "most of its words are missing" if in_text else "absent from the text"
-        add("text", 2 * in_text >= 1, {"share": in_text}, reason)
+        missing = "most of its words are missing" if in_text else "absent from the text"
+        add("text", 2 * in_text >= 1, {"share": in_text}, missing)
     if in_chunks is not None:
         add("chunks", in_chunks == 1, {"share": in_chunks}, "cut" if in_chunks else "in no chunk")
     before: int | None = None
@@ -274,33 +233,27 @@ def follow_gold(
         before = rank
     if outcome in (Outcome.RIGHT, Outcome.WRONG, Outcome.WRONGLY_REFUSED):
         right = outcome is Outcome.RIGHT
-        add("answered", right, "right" if right else "wrong", _REASONS[outcome])
+        add("answered", right, "right" if right else "wrong", _REASONS.get(outcome, ""))
     return stages
 
 
-def stages_of(
-    case: Case, find_prepared: FindPrepared | None = None, outcome: Outcome | None = None
-) -> list[GoldStages]:
+def stages_of(case: Case, find: FindPrepared | None = None, outcome: Outcome | None = None) -> list[GoldStages]:
     """Return the result of each stage for each gold passage; empty if the question is impossible or failed."""
     reply, passages = case.reply, case.reply.passages
     if case.is_impossible or reply.error:
         return []
-
-    def choose_numbered(numbers: Iterable[int]) -> list[Passage]:
-        return [passages[number - 1] for number in numbers if 1 <= number <= len(passages)]
-
-    after_search = passages if reply.retrieved is not None else None
-    reported = bool(passages) and (reply.context is not None or reply.selected is not None)
+    reported = passages and (reply.context is not None or reply.selected is not None)
+    reranked = None if reply.reranked is None else reply.choose_passages(reply.reranked)
     lists: PassageLists = {
         "retrieved": passages or None if reply.retrieved is None else reply.retrieved,
-        "reranked": choose_numbered(reply.reranked) if reply.reranked is not None else after_search,
+        "reranked": passages if reranked is None and reply.retrieved is not None else reranked,
         "context": reply.read(len(passages)) if reported else None,
-        "cited": choose_numbered(find_cited(case)) or None,
+        "cited": reply.choose_passages(find_cited(case)) or None,
     }
     followed = []
     absent = [gold for gold in case.gold if gold.absent]
     for gold in absent + [gold for gold in golds_of(case) if not gold.absent]:
-        in_text, in_chunks = find_prepared(gold) if find_prepared is not None else (None, None)
+        in_text, in_chunks = find(gold) if find else (None, None)
         stages = follow_gold(gold, lists, in_text=in_text, in_chunks=in_chunks, outcome=outcome, cut_by=reply.cut_by)
         followed.append({"gold": case.gold.index(gold), **stages})
     return followed
@@ -308,8 +261,7 @@ def stages_of(
 
 def find_first_loss(stages: Iterable[GoldStages]) -> str | None:
     """Return the earliest stage that loses a gold passage; None if no stage does."""
-    lost = {passage["lost_at"] for passage in stages}
-    return next((stage for stage in GOLD_STAGES if stage in lost), None)
+    return min(filter(None, (passage["lost_at"] for passage in stages)), key=GOLD_STAGES.index, default=None)
 
 
 def ceilings_of(stages: Sequence[GoldStages]) -> dict[str, float | None]:
@@ -324,26 +276,18 @@ def ceilings_of(stages: Sequence[GoldStages]) -> dict[str, float | None]:
     return left
 
 
-# ---------------------------------------------------------------- the questions of a run
-
 KEPT = "nowhere"  # the value of `lost_at` for gold that no known stage loses
-
-
-def find_loss(row: RunQuestion) -> str:
-    """Return the first stage that loses some of a question's gold, or `nowhere`; empty if nothing is known."""
-    return (row.lost_at or KEPT) if row.gold_stages else ""
 
 
 @dataclass
 class StageCounts:
     """Counts a run's questions by the first stage that loses some of their gold, and by the reason."""
 
-    questions: int = 0
+    questions: int = 0  # with known stages
     lost: dict[str, Counter[str]] = field(default_factory=dict)  # the counts by stage and reason
     known: set[str] = field(default_factory=set)  # the stages with known results
 
     def add(self, row: RunQuestion) -> None:
-        """Count one question; a question without known stages is not counted."""
         if not row.gold_stages:
             return
         self.questions += 1
@@ -352,15 +296,11 @@ class StageCounts:
             first = next(gold for gold in row.gold_stages if gold.get("lost_at") == row.lost_at)
             self.lost.setdefault(row.lost_at, Counter())[str(first.get("reason") or row.lost_at)] += 1
 
-    def list_stages(self) -> list[str]:
-        return [stage for stage in GOLD_STAGES if stage in self.known]
-
 
 def count_losses(run: RunFolder) -> Counter[str]:
     return Counter(row.lost_at for row in run.rows if row.lost_at)
 
 
 def describe_losses(before: Counter[str], after: Counter[str]) -> list[str]:
-    """Return a line for each stage at which the two runs differ in how many questions lose their gold."""
     changed = (stage for stage in GOLD_STAGES if before[stage] != after[stage])
     return [f"{at}: gold lost for {before[at]} questions of the first run, {after[at]} of the second" for at in changed]

@@ -7,25 +7,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from exhibit.evaluation.compare import NAMED
 from exhibit.evaluation.metrics import OTHER_NAMES, choose_headlines, describe_metric
 from exhibit.evaluation.runs import ALL, RunResults, kinds_of
 from exhibit.evaluation.statistics import Difference, Overlap, Table, summarise_by, summarise_run
 from exhibit.runtime.command import align_rows
 from exhibit.schemas.errors import ToolkitError
 from exhibit.schemas.parsing import format_faults, parse_toml, read_text
-from exhibit.schemas.run import Confidence, Estimate, Outcome
-
-NARROW = 80  # columns that every terminal has
+from exhibit.schemas.run import Estimate, Outcome
 
 Columns = Mapping[str, Mapping[str, Estimate]]  # means by dataset, run or group of questions
-
-
-# ---------------------------------------------------------------- bands: good, acceptable or poor
-
-_DEFAULT = Path(__file__).with_name("bands.toml")
 Bound = Annotated[str, Field(pattern=r"^(>=|<=|>|<)\s*-?[0-9]+(\.[0-9]+)?$")]
-"""A condition for the mean of a metric, such as `> 0.8`."""
 
 
 class Bands(BaseModel):
@@ -44,13 +35,11 @@ class Bands(BaseModel):
 
 def _holds(bound: str, value: float) -> bool:
     number = float(bound.lstrip("<=> "))
-    if value == number:
-        return "=" in bound
-    return value > number if bound.startswith(">") else value < number
+    beyond = value > number if bound.startswith(">") else value < number
+    return beyond or (value == number and "=" in bound)
 
 
 Scale = Mapping[str, Bands]  # the bands of each metric that has bands
-_SCALE = TypeAdapter(dict[str, Bands])
 
 
 def find_bands(scale: Scale, metric: str) -> Bands | None:
@@ -59,31 +48,25 @@ def find_bands(scale: Scale, metric: str) -> Bands | None:
 
 
 def read_scale(path: Path | None = None) -> Scale:
-    """Return the bands that a TOML file defines.
-
-    Without a path, these are the default bands; the path `seed` means the file `bands_seed.toml` of this package.
-    """
-    file = _DEFAULT.with_name("bands_seed.toml") if path == Path("seed") else path or _DEFAULT
+    """Return the bands of a TOML file; by default, or for the path `seed`, those of a file of this package."""
+    here = Path(__file__)
+    file = here.with_name("bands_seed.toml") if path == Path("seed") else path or here.with_name("bands.toml")
     try:
-        scale = _SCALE.validate_python(parse_toml(read_text(file).removeprefix("\ufeff"), where=file))
+        scale = TypeAdapter(dict[str, Bands]).validate_python(parse_toml(read_text(file), where=file))
     except ValidationError as error:
         advice = 'write good = "> 0.8" and poor = "< 0.5", and nothing else'
         raise ToolkitError(f"{file}: {format_faults(error)}; {advice}") from error
     return {OTHER_NAMES.get(name, name): bands for name, bands in scale.items()}
 
 
-# ---------------------------------------------------------------- means
-
-
 def choose_metrics(summary: Iterable[str], requested: Sequence[str] = ()) -> list[str]:
     """Return the metrics of a table: the requested metrics, else those of a short table."""
     summary = list(summary)
-    if requested:
-        return [name for name in summary if name in requested or name.partition("@")[0] in requested] or summary
-    return choose_headlines(summary) or summary
+    named = [name for name in summary if name in requested or name.partition("@")[0] in requested]
+    return (named if requested else choose_headlines(summary)) or summary
 
 
-def table_of(columns: Columns, metrics: Sequence[str], *, width: int = NARROW) -> str:
+def table_of(columns: Columns, metrics: Sequence[str], *, width: int = 80) -> str:
     """Return a table of means, with a column per dataset or run; if it is too wide, each column becomes a block."""
     lines = align_rows(_make_mean_rows(columns, metrics))
     if max(map(len, lines)) > width:
@@ -91,11 +74,10 @@ def table_of(columns: Columns, metrics: Sequence[str], *, width: int = NARROW) -
         for name, means in columns.items():
             _, *rows = _make_mean_rows({name: means}, [metric for metric in metrics if metric in means])
             lines += [_format_head(name, means), *(f"  {line}" for line in align_rows(rows))]
-    if any(_count_datasets(means) > 1 for means in columns.values()):
+    if any(_format_head(name, means) != name for name, means in columns.items()):
         lines.append("The mean over several datasets is the mean of their means: each dataset has the same weight.")
     failed = {name: max((estimate.errors for estimate in means.values()), default=0) for name, means in columns.items()}
-    if any(failed.values()):
-        counts = ", ".join(f"{name}: {count}" for name, count in failed.items() if count)
+    if counts := ", ".join(f"{name}: {count}" for name, count in failed.items() if count):
         lines.append(f"failed questions, which count as not right and are excluded from every other mean: {counts}")
     return "\n".join(lines)
 
@@ -123,48 +105,37 @@ def format_cell(name: str, estimate: Estimate | None, bands: Bands | None = None
 
 
 def _format_head(name: str, means: Mapping[str, Estimate]) -> str:
-    datasets = _count_datasets(means)
+    datasets = max((estimate.datasets for estimate in means.values()), default=1)
     return f"{name} (mean of {datasets} datasets)" if datasets > 1 else name
 
 
-def _count_datasets(means: Mapping[str, Estimate]) -> int:
-    return max((estimate.datasets for estimate in means.values()), default=1)
-
-
 def _format_title(name: str) -> str:
-    """Return a metric's name with its unit, and an arrow down if less is better."""
     metric = describe_metric(name)
     return f"{name}{f' {metric.sign}' if metric.sign else ''}{' ↓' if metric.better == 'less' else ''}"
 
 
-# ---------------------------------------------------------------- groups of questions
-
-_WITHOUT = "none"
 _MAX_KINDS = 20  # a label with more values than this identifies single questions, not kinds of questions
 
 
 def format_analysis(folder: Path, *, metrics: Sequence[str], width: int) -> list[str]:
-    """Return a finished run as lines of text: its questions, the means by kind of question, and the outcomes."""
+    """Return a finished run as lines of text: its questions, and the means in all and by kind of question."""
     run = RunResults(folder)
     tables = list(run.tables.values())
     labels = [row for table in tables for row in table.labels]
-    lines = [f"{run.name}: {len(labels)} questions of {_count(len(tables), 'dataset')}, {run.failed_count} failed"]
-    lines += ["", "QUESTIONS", *format_distribution(labels)]
-    lines += ["", "IN ALL", *table_of(run.columns, choose_metrics(run.means, metrics), width=width).splitlines()]
-    for label in find_question_kinds(labels):
+    lines = [*format_distribution(labels), ""]
+    lines += table_of(run.columns, choose_metrics(run.means, metrics), width=width).splitlines()
+    for label in kinds_of(labels, most=_MAX_KINDS):
         lines += ["", f"BY {label.upper()}", *format_comparison(tables, label, metrics=metrics, width=width)]
-    outcomes = Counter(outcome for table in tables for outcome in table.outcomes).most_common()
-    return [*lines, "", "OUTCOMES", *(f"  {name:<28} {count:>6}" for name, count in outcomes)]
+    return lines
 
 
 def format_distribution(labels: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = [f"questions: {len(labels)}"]
-    for label in find_question_kinds(labels):
+    for label in kinds_of(labels, most=_MAX_KINDS):
         counts = Counter(_format_value(row, label) for row in labels)
         width = max(map(len, counts))
-        lines.append(f"{label}:")
-        for value, count in sorted(counts.items()):
-            lines.append(f"  {value:<{width}}  {count:>6}  {100 * count / len(labels):5.1f}%")
+        shares = ((value, count, 100 * count / len(labels)) for value, count in sorted(counts.items()))
+        lines += [f"{label}:", *(f"  {value:<{width}}  {count:>6}  {share:5.1f}%" for value, count, share in shares)]
     return lines
 
 
@@ -178,59 +149,27 @@ def format_comparison(tables: Sequence[Table], label: str, *, metrics: Sequence[
     for table in having:
         sizes = Counter(_format_value(labels, label) for labels in table.labels)
         for value, means in summarise_by(table, label).items():
-            name = value or _WITHOUT
+            name = value or "none"
             head = f"{table.name}: {name}" if len(having) > 1 else name
-            columns[f"{head} ({_count(sizes[name], 'question')})"] = means
+            columns[f"{head} ({_count_questions(sizes[name])})"] = means
         if len(having) == 1:
-            columns[f"{ALL} ({_count(len(table.ids), 'question')})"] = summarise_run([table])
+            columns[f"{ALL} ({_count_questions(len(table.ids))})"] = summarise_run([table])
     names = choose_metrics(dict.fromkeys(name for means in columns.values() for name in means), metrics)
-    measured = [name for name in names if any(m.get(name) and m[name].mean is not None for m in columns.values())]
-    return table_of(columns, measured, width=width).splitlines()
-
-
-def find_question_kinds(labels: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of the labels by which questions can be grouped; `source_type` comes first."""
-    return sorted(kinds_of(labels, most=_MAX_KINDS), key=lambda name: name != "source_type")
-
-
-def describe_flags(tables: Sequence[Table], below: float) -> str:
-    flags = [value for table in tables for value in table.values.get("flagged", ()) if value is not None]
-    if not flags:
-        return f"flag_below {below:g}: no reply has a confidence, so nothing is flagged"
-    return f"{sum(map(bool, flags))} of {len(flags)} answers have a confidence below {below:g}: flagged for review"
-
-
-def describe_confidence(name: str, sure: Confidence) -> str:
-    weighted = {name: sure.weighted[name] for name in NAMED if name in sure.weighted}
-    shown = [f"{name} {describe_metric(name).figure(mean)}" for name, mean in weighted.items()]
-    means = f"; means weighted by confidence: {', '.join(shown)}" if shown else ""
-    return f"{name}: confidence of {sure.questions} replies, {sure.answerable} to answerable questions{means}"
-
-
-def describe_labels(name: str, rates: Mapping[str, Any]) -> str:
-    shares = f"accuracy {rates['accuracy']:.3f}, macro F1 {rates['macro_f1']:.3f}"
-    commonest = f"always choosing the commonest label: accuracy {rates['majority']:.3f}"
-    return f"{name}: {rates['questions']} labels: {shares}; {commonest}"
+    return table_of(columns, names, width=width).splitlines()
 
 
 def _format_value(labels: Mapping[str, Any], label: str) -> str:
-    value = labels.get(label)
-    return _WITHOUT if value is None else str(value)
+    return "none" if labels.get(label) is None else str(labels[label])
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-# ---------------------------------------------------------------- two runs
+def _count_questions(number: int) -> str:
+    return f"{number} question{'' if number == 1 else 's'}"
 
 
 def diff_lines(differences: Mapping[str, Difference], metrics: Sequence[str], overlap: Overlap) -> list[str]:
     """Return the lines of a table that compares two runs, and notes on the questions that are not compared.
 
-    A row has the values before and after, the paired change with its interval and p, n, and an arrow if the change
-    is significant. The first row below the header has the numbers of failed questions, because more failures are
-    worse even if the means improve.
+    The first row has the numbers of failed questions, because more failures are worse even if the means improve.
     """
     before, after = overlap.failed_before, overlap.failed_after
     direction = "=" if before == after else "▲ worse" if after > before else "▼ better"
@@ -238,13 +177,13 @@ def diff_lines(differences: Mapping[str, Difference], metrics: Sequence[str], ov
     rows += [["failed questions ↓", str(before), str(after), f"{after - before:+d}", str(overlap.asked), direction]]
     for name in metrics:
         difference, metric = differences[name], describe_metric(name)
-        if difference.mean is None:
-            rows.append([_format_title(name), "–", "–", "–", "0", ""])
-            continue
-        ends = f" [{', '.join(metric.figure(end, signed=True) for end in difference.ci95)}]" if difference.ci95 else ""
-        change = f"{metric.figure(difference.mean, signed=True)}{ends} {difference.chance}".strip()
-        values = [metric.figure(difference.first), metric.figure(difference.second), change, str(difference.n)]
-        rows.append([_format_title(name), *values, _format_direction(name, difference)])
+        values = ["–", "–", "–", "0", ""]
+        if difference.mean is not None:
+            ends = ", ".join(metric.figure(end, signed=True) for end in difference.ci95 or ())
+            parts = [metric.figure(difference.mean, signed=True), f"[{ends}]" if ends else "", difference.chance]
+            values = [metric.figure(difference.first), metric.figure(difference.second), " ".join(filter(None, parts))]
+            values += [str(difference.n), _format_direction(name, difference)]
+        rows.append([_format_title(name), *values])
     lines = [*align_rows(rows), *describe_not_compared(overlap)]
     if any(differences[name].mean and not differences[name].ci95 for name in metrics):
         lines.append("no interval: the questions are about fewer than ten documents, too few to estimate chance")

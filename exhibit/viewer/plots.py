@@ -127,7 +127,7 @@ def make_breakdowns(run: RunResults, scale: Scale) -> list[Record]:
 def make_funnel(counts: StageCounts, means: Mapping[str, Estimate]) -> list[Record]:
     """Return a row for each known stage: how many questions still have all their gold, and why the others lost gold."""
     rows, left = [], counts.questions
-    for stage in counts.list_stages():
+    for stage in filter(counts.known.__contains__, STAGE_TITLES):
         lost = counts.lost.get(stage, Counter[str]())
         left -= lost.total()
         share = 100 * left / counts.questions

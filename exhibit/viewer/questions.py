@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from exhibit.evaluation.metrics import STAGE_TITLES, describe_metric
 from exhibit.evaluation.outcomes import GOOD
 from exhibit.evaluation.runs import RunResults
-from exhibit.evaluation.stages import KEPT, StageCounts, find_loss
+from exhibit.evaluation.stages import KEPT, StageCounts
 from exhibit.evaluation.statistics import number_repeats
 from exhibit.evidence import subtract_spans
 from exhibit.schemas.run import Outcome, RunGold, RunPassage, RunQuestion
@@ -127,7 +127,8 @@ class Matching:
                 if row is not None:
                     tally.add(row)
             first = next(row for row in sides if row is not None)
-            values = ("" if row is None else row.outcome if self.several else find_loss(row) for row in sides)
+            lost_at = (first.lost_at or KEPT) if first.gold_stages else ""
+            values = [row.outcome if row else "" for row in sides] if self.several else [lost_at]
             kind = _find_change(sides) if self.several else first.outcome
             self.entries.append(Entry(numbers, [kind, first.dataset, *values]))  # values in the order of the filters
         order = list(CHANGES if self.several else OUTCOMES)

@@ -20,7 +20,7 @@ from exhibit.evaluation.evaluate import evaluate
 from exhibit.evaluation.journal import Journal, list_left_to_ask, to_probe
 from exhibit.evaluation.metrics import Options
 from exhibit.evaluation.runs import RunResults, read_tables
-from exhibit.evaluation.scoring import BATCH, Scored, list_passages_read
+from exhibit.evaluation.scoring import BATCH, Scored
 from exhibit.evaluation.settings import main as settings_command
 from exhibit.evaluation.settings import parse_set, parse_settings, read_config_file
 from exhibit.evaluation.statistics import summarise_run
@@ -31,7 +31,6 @@ from exhibit.hub import pull
 from exhibit.models.embedders.hashing import Hashing
 from exhibit.models.llms import Completion
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.run import Outcome, RunPassage, RunQuestion, RunReply
 from exhibit.schemas.run_folder import RunFolder
 from exhibit.viewer.report import write_report
 from tests.evaluation.loopback import SECRET, chat
@@ -519,19 +518,7 @@ def test_fetched_dataset_is_named_after_the_remote_address(tmp_path, monkeypatch
     notes, problems = [], []
     assert find_datasets(["hf://owner/leases@v1"], notes, problems) == {"leases": (folder, fetched.address)}
     assert notes == problems == [] and find_datasets([], notes, problems) == {}
-    assert problems == ["no dataset given; name a folder with train.json and corpus/, such as datasets_out/cuad"]
-
-
-@pytest.mark.parametrize(("texts", "reply", "read"), [
-    (["a", None, "b", ""], {}, ["a", "b"]), (["a", "b", "c"], {"selected": 2}, ["a", "b"]),
-    (["a", "b", "c"], {"selected": 0}, []), (["a", None, "c"], {"selected": 2}, ["a"]),
-    (["a", "b", "c"], {"context": [3, 1], "selected": 2}, ["c", "a"]),
-    (["a", "b", None], {"context": [3, 4, 0, 2]}, ["b"]), (["a", "b", "c"], {"context": []}, []),
-])  # fmt: skip
-def test_list_passages_read_returns_context_or_selected_passages(texts, reply, read):
-    recorded = RunReply(passages=[RunPassage(text=text) for text in texts], error="", **reply)
-    row = RunQuestion(id=1, question="?", truth="", reply=recorded, outcome=Outcome.RIGHT)
-    assert [one.text for one in list_passages_read(row)] == read
+    assert problems == ["no dataset given; name a folder, such as datasets_out/cuad"]
 
 
 def test_eval_results_row_has_text_of_first_ten_passages_and_of_context_passages(dataset, tmp_path):

@@ -19,7 +19,6 @@ from exhibit.evaluation.outcomes import (
 )
 from exhibit.evaluation.scoring import Evidence
 from exhibit.evaluation.statistics import Table
-from exhibit.evaluation.text_tables import describe_labels
 from exhibit.evidence import Span
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import Outcome
@@ -187,7 +186,6 @@ def test_compound_label_offers_the_choices_of_each_subquestion():
 def test_describe_choices_computes_accuracy_macro_f1_and_confusion():
     description = describe_choices([("h1", "Yes", "Yes"), ("h1", "No", "Yes"), ("h2", "No", "No"), ("h2", "No", "")])
     assert description["accuracy"] == 0.5 and description["majority"] == 0.75
-    assert "commonest label: accuracy 0.750" in describe_labels("x", description)
     assert description["macro_f1"] == pytest.approx((2 / 3 + 2 / 4) / 2)
     assert description["confusion"] == {"h1": {"Yes": {"Yes": 1}, "No": {"Yes": 1}}, "h2": {"No": {"No": 1, "none": 1}}}
 
