@@ -12,8 +12,8 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from exhibit.converters import Benchmark, Tally, table
+from exhibit.converters.table import NO_LAW
 from exhibit.converters.tables.documents import QUESTIONS
-from exhibit.converters.tables.questions import NO_LAW
 from exhibit.evidence import read_document
 from exhibit.evidence.check import check_gold
 from exhibit.evidence.fold import fold
