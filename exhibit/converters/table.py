@@ -10,14 +10,14 @@ import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from exhibit.converters import BEYOND, Benchmark, DatasetInfo, Label, Licence, Quote, RawDocument, RawRow, Tally, squad
+from exhibit.converters import Benchmark, DatasetInfo, Label, Licence, Quote, RawDocument, RawRow, Tally, squad
 from exhibit.converters.acord import read_judged
 from exhibit.converters.core.documents import MIN_CLAUSE_LETTERS
 from exhibit.converters.core.source import Release
@@ -70,7 +70,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     as_what = "print every file to PDF, or copy it unchanged (default: pdf)"
     add("--as", choices=["pdf", "is"], default="pdf", help=as_what)
     add = parser.add_argument_group("the table").add_argument
-    add("--sheet", metavar="NAME", help="the sheet of a workbook (default: the first sheet with rows)")
     add("--name", help="the bundle's short name (default: the table's file name)")
     add("--title", help="the bundle's title on the Hub (default: its short name)")
     add("--licence", metavar="NAME", help="the licence of the bundle, such as cc-by-4.0 (default: unknown)")
@@ -82,16 +81,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
     SQuAD files and folders of queries with relevance judgments are also read.
     """
-    release, table = Release(source, INFO), source
+    release = Release(source, INFO)
+    table = source
     benchmark = read_judged(release, tally)
     if benchmark is None:
-        if source.is_dir():
-            tables = sorted(path for path in source.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
-            if len(tables) != 1:
-                listing = ", ".join(path.name for path in tables) or "none"
-                hint = "Pass the file itself with --source"
-                raise SourceError(f"{source}: expected {INFO.expects}; found {listing}. {hint}")
-            [table] = tables
+        table = release.find(*(f"*{ending}" for ending in ENDINGS))
         is_squad = squad.is_squad(table)
         benchmark = squad.read(table, options, tally) if is_squad else _read_table(release, table, options, tally)
     titles = choose_unique_titles(
@@ -102,13 +96,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _read_table(release: Release, table: Path, options: Namespace, tally: Tally) -> Benchmark:
-    records = [
-        open_record(record, tally) for record in read_records(table, release.read(table), tally, sheet=options.sheet)
-    ]
+    records = [open_record(record, tally) for record in read_records(table, release.read(table), tally)]
     seen = columns_of(records)
-    named = {role: getattr(options, role.replace("-", "_")) for role in HELPS}
     shelf = Shelf(table, options.documents, vars(options)["as"] == "pdf", read_policy(options))
-    columns = assign_columns(table, records, named, shelf, tally)
+    named = {role: getattr(options, role.replace("-", "_")) for role in HELPS}
+    columns = ColumnChooser(table, records, named, shelf).choose(tally)
     readable = [file.name for file in shelf.files if is_readable(file.path)]
     only = readable[0] if len(readable) == 1 and columns["document"] is None else None
     questions = read_questions(records, columns, RowReader(columns, seen, shelf, only, tally), tally)
@@ -116,13 +108,9 @@ def _read_table(release: Release, table: Path, options: Namespace, tally: Tally)
     judged = any(_is_judged(row) for row in questions)
     if not names and not shelf.files and not judged:
         raise SourceError(f"{table}: no row names a document{list_columns(seen)}; name their column with --document")
-    if not names and judged:
-        tally.note("the table names no document and no passage: only answers are judged", table.name)
-    chosen = names[: options.max_documents]
-    by_name = shelf.find(chosen, tally)
-    shelf.lost |= dict.fromkeys(names[len(chosen) :], (BEYOND, ""))
-    others = shelf.find_others(by_name, tally)
-    documents = {document.filename: document for document in [*by_name.values(), *others.values()]}
+    by_name = shelf.find(names, tally)
+    documents = {document.filename: document for document in by_name.values()}
+    documents |= {document.filename: document for document in shelf.find_others(by_name, tally).values()}
     needs_document = any(columns[role] for role in ("document", "text", "provision")) or not judged
     needs_words = any(columns[role] for role in ("answer", "text", "provision"))
     rows = []
@@ -132,7 +120,7 @@ def _read_table(release: Release, table: Path, options: Namespace, tally: Tally)
             row, placed, by_name, shelf, needs_document=needs_document, needs_words=needs_words
         )
         if lacking:
-            tally.leave_out_all(lacking, row.items, more=more, fault=lacking != BEYOND)
+            tally.leave_out_all(lacking, row.items, more=more, fault=True)
         else:
             rows.append(_finish_row(row, placed, by_name, tally))
     return Benchmark(list(documents.values()), rows, release.sha256)
@@ -152,55 +140,159 @@ def _make_info(table: Path, options: Namespace) -> DatasetInfo:
 _GOLD = ("answer", "text", "provision", "document", "must-contain", "must-not-contain")
 _BESIDE = ("document", "page", "grade", "id")  # the fields that an object may have besides its passage
 MAX_FLAGS = 3  # most flags that an error proposes
-MAX_CELLS = 20  # most cells of a column that are searched in the documents
+MAX_ROWS = 20  # the first rows, whose cells are searched in the documents
 MIN_SHARE = 0.5  # least share of a column's cells that fit a role
 MIN_SHARE_OF_OTHER = 0.9  # the same for a column whose name fits another role: some answers are file names
 MIN_PASSAGE_CHARS = 20  # fewest characters of a passage in folded form: a shorter text occurs in any contract
 MAX_PROVISION_CHARS = 80  # a longer cell is a sentence that cites a provision
 
 
-def assign_columns(
-    table: Path, records: Sequence[Record], named: Mapping[str, str | None], shelf: Shelf, tally: Tally
-) -> Columns:
-    """Choose and print the column for each role, such as `question`; raise if the table lacks questions or gold.
+class ColumnChooser:
+    """Chooses the column for each role, such as `question`.
 
     Where the user names no column, the name and the cells of a column decide: a column with names of the folder's files
     becomes `document`, a column with texts from these files becomes `text`, one with provisions becomes `provision`.
     """
-    seen = columns_of(records)
-    by_user = {role: name or None for role, name in named.items() if name is not None}
-    for role, name in by_user.items():
-        if name and split_path(name, seen) is None:
-            raise SourceError(f"{table}: no column {name!r} for --{role}{list_columns(seen)}")
-    columns: Columns = dict(by_user)
-    for role in HELPS:
-        if role not in by_user:
-            columns[role] = choose_name((name for name in seen if name not in columns.values()), role)
-    by_name = dict(columns)
-    _check_cells(columns, by_user, records)
-    if shelf.folder is not None and "document" not in by_user:
-        _assign_by_names(columns, records, shelf)
-    if "provision" not in by_user and columns["provision"] is None:
-        _assign_by_provisions(columns, by_user, records, shelf)
-    _assign_by_nesting(table, columns, by_user, records)
-    if shelf.folder is not None and "text" not in by_user and columns["text"] is None and columns["document"]:
-        _assign_by_quotes(columns, records, columns["document"], shelf)
-    lines = []
-    for role in HELPS:
-        line = f"{role} = {columns[role]}"
-        if columns[role] is not None and role not in by_user:
-            tally.note("column guessed from its name or its cells", line)
-            line += " (by its name)" if columns[role] == by_name[role] else " (by its cells)"
-        lines += [line] if columns[role] is not None else []
-    used = {split[0] for path in columns.values() if path and (split := split_path(path, seen))}
-    unread = [name for name in seen if name not in used]
-    kept = f"; kept as labels: {', '.join(unread)}" if unread else ""
-    tqdm.write(f"columns: {', '.join(lines) or 'none is known'}{kept}", file=sys.stderr)
-    if columns["question"] is None:
-        raise _make_error(table, "which column is the question?", seen, "question", unread)
-    if not any(columns[role] for role in (*_GOLD, "impossible", "answerable")):
-        raise _make_error(table, "no column of answers, passages, provisions or documents", seen, "answer", unread)
-    return columns
+
+    def __init__(self, table: Path, records: Sequence[Record], named: Mapping[str, str | None], shelf: Shelf) -> None:
+        self._table, self._records, self._shelf = table, records, shelf
+        self._seen = columns_of(records)
+        self._by_user = {role: name or None for role, name in named.items() if name is not None}
+        for role, name in self._by_user.items():
+            if name and split_path(name, self._seen) is None:
+                raise SourceError(f"{table}: no column {name!r} for --{role}{list_columns(self._seen)}")
+        self._columns: Columns = dict(self._by_user)
+        for role in HELPS:
+            if role not in self._by_user:
+                self._columns[role] = choose_name(self._list_free(), role)
+
+    def choose(self, tally: Tally) -> Columns:
+        """Return and print the column for each role; raise if the table lacks questions or gold."""
+        columns, seen, by_name = self._columns, self._seen, dict(self._columns)
+        self._check_cells()
+        self._assign_documents()
+        self._assign_provisions()
+        self._assign_nested()
+        self._assign_texts()
+        lines = []
+        for role in HELPS:
+            line = f"{role} = {columns[role]}"
+            if columns[role] is not None and role not in self._by_user:
+                tally.note("column guessed from its name or its cells", line)
+                line += " (by its name)" if columns[role] == by_name[role] else " (by its cells)"
+            lines += [line] if columns[role] is not None else []
+        used = {split[0] for path in columns.values() if path and (split := split_path(path, seen))}
+        unread = [name for name in seen if name not in used]
+        kept = f"; kept as labels: {', '.join(unread)}" if unread else ""
+        tqdm.write(f"columns: {', '.join(lines) or 'none is known'}{kept}", file=sys.stderr)
+        if columns["question"] is None:
+            raise self._make_error("which column is the question?", "question", unread)
+        if not any(columns[role] for role in (*_GOLD, "impossible", "answerable")):
+            raise self._make_error("no column of answers, passages, provisions or documents", "answer", unread)
+        return columns
+
+    def _list_free(self) -> list[str]:
+        return [name for name in self._seen if name not in self._columns.values()]
+
+    def _make_error(self, problem: str, role: str, free: Sequence[str]) -> SourceError:
+        """Return an error with up to three flags to try, such as `--answer reply`."""
+        flags = ", or ".join(f"--{role} {shlex.quote(name)}" for name in free[:MAX_FLAGS]) or f"--{role} COLUMN"
+        return SourceError(f"{self._table}: {problem}{list_columns(self._seen)}; name it: {flags}")
+
+    # ------------------------------------------------------------ by the cells
+
+    def _measure(self, column: str, fits: Callable[[Record, str], bool | None]) -> float:
+        """Return the share of a column's cells for which `fits` is true, without those for which it is None."""
+        cells = ((record, cell) for record in self._records for cell in list_cell_values(record.cells.get(column)))
+        words = ((record, read_cell_words(cell)) for record, cell in cells if not isinstance(cell, dict))
+        fitting = [fit for record, cell in words if not is_url(cell) and (fit := fits(record, cell)) is not None]
+        return sum(fitting) / len(fitting) if fitting else 0.0
+
+    def _choose_free(self, fits: Callable[[Record, str], bool | None]) -> str | None:
+        """Return the unassigned column with the largest share of cells that fit; None if that is less than half."""
+        shares = {name: self._measure(name, fits) for name in self._list_free()}
+        best = max(shares, key=lambda name: shares[name], default=None)
+        return best if best is not None and shares[best] >= MIN_SHARE else None
+
+    def _check_cells(self) -> None:
+        """Unassign a column of pages or grades unless all its cells are numbers; assign a column of verdicts."""
+        for role in ("page", "grade"):
+            column = self._columns[role]
+            all_numbers = column and self._measure(column, lambda _, cell: read_number(cell) is not None) == 1
+            if role not in self._by_user and not all_numbers:
+                self._columns[role] = None
+        verdict = choose_name(self._list_free(), "verdict")
+        decided = self._columns["impossible"] or self._columns["answerable"] or "impossible" in self._by_user
+        if verdict and not decided and self._measure(verdict, lambda _, cell: read_refusal(cell) is not None) == 1:
+            self._columns["impossible"] = verdict
+
+    def _names_file(self, _: Record, cell: str) -> bool:
+        return self._shelf.find_named(cell) is not None
+
+    def _assign_documents(self) -> None:
+        """Choose as `document` the column in which the largest share of cells are names of the folder's files."""
+        if self._shelf.folder is None or "document" in self._by_user:
+            return
+        guessed = self._columns["document"]
+        others = {name for role, name in self._columns.items() if role not in ("document", "provision")}
+        shares = {name: self._measure(name, self._names_file) for name in self._seen}
+        likely = [name for name in shares if shares[name] >= (MIN_SHARE_OF_OTHER if name in others else MIN_SHARE)]
+        best = max(likely, key=lambda name: shares[name], default=None)
+        if best and (guessed is None or shares[best] > shares.get(guessed, 0.0)):
+            self._columns |= {role: None for role, name in self._columns.items() if name == best} | {"document": best}
+
+    def _assign_provisions(self) -> None:
+        """Choose as `provision` an unassigned column of provisions, else the `document` column if it names no file."""
+
+        def is_provision(_: Record, cell: str) -> bool:
+            return len(cell) < MAX_PROVISION_CHARS and bool(read_provisions(cell, bare=False))
+
+        if "provision" in self._by_user or self._columns["provision"]:
+            return
+        self._columns["provision"] = self._choose_free(is_provision)
+        document = None if self._columns["provision"] or "document" in self._by_user else self._columns["document"]
+        if not document or self._measure(document, self._names_file):
+            return
+        if self._measure(document, is_provision) >= MIN_SHARE:
+            self._columns |= {"document": None, "provision": document}
+
+    def _assign_nested(self) -> None:
+        """If `text`, `provision` or `document` has no column, choose a nested field, such as `evidence.text`.
+
+        Raise SourceError if the passages are objects without a known field for their text.
+        """
+        columns = self._columns
+        nested = {
+            f"{column}.{field}": column
+            for record in self._records
+            for column, cell in record.cells.items()
+            for value in (list_cell_values(cell) if isinstance(cell, list | dict | str) else ())
+            if isinstance(value, dict)
+            for field in flatten_object(value)
+        }
+        for role in ("text", "provision", "document"):
+            if role not in self._by_user and columns[role] is None and (role == "text" or not columns["text"]):
+                taken = {path.split(".")[0] for path in columns.values() if path} if role == "text" else set()
+                columns[role] = choose_name((path for path, column in nested.items() if column not in taken), role)
+        inside = [path for path, column in nested.items() if column == columns["text"]]
+        unknown = [path for path in inside if not any(choose_name([path], role) for role in _BESIDE)]
+        if unknown and not any(choose_name(inside, role) for role in ("text", "provision")):
+            problem = f"the objects in column {columns['text']!r} have no known field for the text of a passage"
+            raise self._make_error(problem, "text", unknown)
+
+    def _assign_texts(self) -> None:
+        """Choose as `text` an unassigned column whose longer cells occur in the document of their row."""
+
+        def is_quoted(record: Record, cell: str) -> bool | None:
+            folded = fold(cell, loose=True)
+            if len(folded) < MIN_PASSAGE_CHARS or record.index >= MAX_ROWS:
+                return None
+            names = map(read_cell_words, list_cell_values(record.cells.get(self._columns["document"] or "")))
+            return any(folded in self._shelf.read_folded(file) for file in map(self._shelf.names.find, names) if file)
+
+        wanted = "text" not in self._by_user and self._columns["text"] is None and self._columns["document"]
+        if wanted and self._shelf.folder is not None:
+            self._columns["text"] = self._choose_free(is_quoted)
 
 
 def split_path(path: str, seen: Iterable[str]) -> tuple[str, str] | None:
@@ -214,116 +306,6 @@ def split_path(path: str, seen: Iterable[str]) -> tuple[str, str] | None:
 def list_columns(columns: Sequence[str]) -> str:
     """Return a table's column names for an error message: " (its columns: id, question)"."""
     return f" (its columns: {', '.join(columns) or 'none'})"
-
-
-def _make_error(table: Path, problem: str, seen: Sequence[str], role: str, free: Sequence[str]) -> SourceError:
-    """Return an error with up to three flags to try, such as `--answer reply`."""
-    flags = ", or ".join(f"--{role} {shlex.quote(name)}" for name in free[:MAX_FLAGS])
-    return SourceError(f"{table}: {problem}{list_columns(seen)}; name it: {flags or f'--{role} COLUMN'}")
-
-
-def _check_cells(columns: Columns, named: Collection[str], records: Sequence[Record]) -> None:
-    """Unassign a column of pages or grades if one of its cells is not a number.
-
-    If no column marks impossible questions, a column of verdicts gets the role `impossible`.
-    """
-
-    def holds_only(column: str, parse: Callable[[Any], int | None]) -> bool:
-        cells = [cell for record in records for cell in list_cell_values(record.cells.get(column))]
-        return bool(cells) and all(parse(cell) is not None for cell in cells)
-
-    for role in ("page", "grade"):
-        column = columns[role]
-        if column is not None and role not in named and not holds_only(column, read_number):
-            columns[role] = None
-    verdict = choose_name((name for name in columns_of(records) if name not in columns.values()), "verdict")
-    decided = columns["impossible"] or columns["answerable"] or "impossible" in named
-    if verdict and not decided and holds_only(verdict, read_refusal):
-        columns["impossible"] = verdict
-
-
-def _assign_by_names(columns: Columns, records: Sequence[Record], shelf: Shelf) -> None:
-    """Choose as `document` the column in which the largest share of cells are names of the folder's files."""
-    guessed = columns["document"]
-    others = {name for role, name in columns.items() if role not in ("document", "provision")}
-    shares = {name: _measure(records, name, shelf.find_named) for name in columns_of(records)}
-    likely = [name for name in shares if shares[name] >= (MIN_SHARE_OF_OTHER if name in others else MIN_SHARE)]
-    best = max(likely, key=lambda name: shares[name], default=None)
-    if best and (guessed is None or shares[best] > shares.get(guessed, 0.0)):
-        columns |= {role: None for role, name in columns.items() if name == best} | {"document": best}
-
-
-def _assign_by_provisions(columns: Columns, named: Collection[str], records: Sequence[Record], shelf: Shelf) -> None:
-    """Choose as `provision` an unassigned column of provisions, else the `document` column if it names no file."""
-
-    def is_provision(cell: str) -> bool:
-        return len(cell) < MAX_PROVISION_CHARS and bool(read_provisions(cell, bare=False))
-
-    columns["provision"] = _choose_free(columns, records, lambda name: _measure(records, name, is_provision))
-    document = columns["document"]
-    if columns["provision"] or not document or "document" in named or _measure(records, document, shelf.find_named):
-        return
-    if _measure(records, document, is_provision) >= MIN_SHARE:
-        columns |= {"document": None, "provision": document}
-
-
-def _assign_by_nesting(table: Path, columns: Columns, named: Collection[str], records: Sequence[Record]) -> None:
-    """If `text`, `provision` or `document` has no column, choose a nested field, such as `evidence.text`.
-
-    Raise SourceError if the passages are objects without a known field for their text.
-    """
-    nested = {
-        f"{column}.{field}": column
-        for record in records
-        for column, cell in record.cells.items()
-        for value in (list_cell_values(cell) if isinstance(cell, list | dict | str) else ())
-        if isinstance(value, dict)
-        for field in flatten_object(value)
-    }
-    for role in ("text", "provision", "document"):
-        if role not in named and columns[role] is None and (role == "text" or not columns["text"]):
-            taken = {path.split(".")[0] for path in columns.values() if path} if role == "text" else set()
-            columns[role] = choose_name((path for path, column in nested.items() if column not in taken), role)
-    inside = [path for path, column in nested.items() if column == columns["text"]]
-    known = any(choose_name(inside, role) for role in ("text", "provision"))
-    unknown = [path for path in inside if not any(choose_name([path], role) for role in _BESIDE)]
-    if unknown and not known:
-        problem = f"the objects in column {columns['text']!r} have no known field for the text of a passage"
-        raise _make_error(table, problem, inside, "text", unknown)
-
-
-def _assign_by_quotes(columns: Columns, records: Sequence[Record], document: str, shelf: Shelf) -> None:
-    """Choose as `text` an unassigned column whose longer cells occur in the document of their row."""
-
-    def measure(column: str) -> float:
-        fits: list[bool] = []
-        for record, cell in _list_cells(records, column):
-            folded = fold(cell, loose=True)
-            if len(folded) >= MIN_PASSAGE_CHARS and len(fits) < MAX_CELLS:
-                names = (shelf.names.find(read_cell_words(n)) for n in list_cell_values(record.cells.get(document)))
-                fits.append(any(folded in shelf.read_folded(name) for name in names if name))
-        return sum(fits) / len(fits) if fits else 0.0
-
-    columns["text"] = _choose_free(columns, records, measure)
-
-
-def _choose_free(columns: Columns, records: Sequence[Record], measure: Callable[[str], float]) -> str | None:
-    """Return the unassigned column for which `measure` gives the largest share; None if that is less than half."""
-    shares = {name: measure(name) for name in columns_of(records) if name not in columns.values()}
-    best = max(shares, key=lambda name: shares[name], default=None)
-    return best if best is not None and shares[best] >= MIN_SHARE else None
-
-
-def _list_cells(records: Sequence[Record], column: str) -> list[tuple[Record, str]]:
-    values = ((record, cell) for record in records for cell in list_cell_values(record.cells.get(column)))
-    cells = ((record, read_cell_words(cell)) for record, cell in values if not isinstance(cell, dict))
-    return [(record, cell) for record, cell in cells if not is_url(cell)]
-
-
-def _measure(records: Sequence[Record], column: str, fits: Callable[[str], object]) -> float:
-    """Return the share of a column's cells for which `fits` is true."""
-    results = [bool(fits(cell)) for _, cell in _list_cells(records, column)]
-    return sum(results) / len(results) if results else 0.0
 
 
 # ---------------------------------------------------------------- rows

@@ -5,10 +5,9 @@ import csv
 import json
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -94,9 +93,7 @@ class Record:
         return Item("rows", self.place)
 
 
-def read_records(
-    path: Path, data: bytes, tally: Tally, *, sheet: str | None = None, accounted: bool = True
-) -> list[Record]:
+def read_records(path: Path, data: bytes, tally: Tally, *, accounted: bool = True) -> list[Record]:
     """Return the rows of a table; count unreadable rows, and raise if the table is unreadable.
 
     With `accounted`, the tally later checks that each row was counted, either as kept or as left out.
@@ -105,7 +102,7 @@ def read_records(
     if suffix == ".parquet":
         records = _number_rows(_read_unpacked(read_parquet, path))
     elif suffix in EXCEL:
-        records = list(_read_workbook(path, sheet, tally))
+        records = list(_read_workbook(path, tally))
     else:
         decoded = decode_bytes(data)
         if decoded is None:
@@ -127,20 +124,21 @@ def read_records(
 def open_record(record: Record, tally: Tally) -> Record:
     """Return a row with nested objects (`vars`, `inputs`) and assertions (promptfoo's `assert`) turned into columns."""
     cells = flatten_object(record.cells, inside="wrapper")
-    column = choose_name(cells, "assertions")
-    checks = list_cell_values(cells[column]) if column is not None else []
-    if column is None or not checks or not all(isinstance(check, Mapping) and "type" in check for check in checks):
+    column = choose_name(cells, "assertions") or ""
+    checks = list_cell_values(cells.get(column))
+    if not checks or not all(isinstance(check, Mapping) and "type" in check for check in checks):
         return replace(record, cells=cells)
     del cells[column]
-    asserted: dict[str, list[Any]] = {}
-    for kind, values in ((str(check["type"]), list_cell_values(check.get("value"))) for check in checks):
+    asserted: dict[str, list[Any]] = defaultdict(list)
+    for check in checks:
+        kind, values = str(check["type"]), list_cell_values(check.get("value"))
         role = _ASSERTED.get(name_key(kind))
         if role is None:
             tally.note("assertion of a type that is not read", f"{record.place}: {kind}")
         elif role == "must-contain" and kind.endswith("any"):
-            asserted.setdefault(role, []).append(values)  # a nested list: one of these texts is enough
+            asserted[role].append(values)  # a nested list: one of these texts is enough
         else:
-            asserted.setdefault(role, []).extend([True] if role == "impossible" else values)
+            asserted[role] += [True] if role == "impossible" else values
     for role, values in asserted.items():
         cells.setdefault(FIELDS[role][0], values if role.startswith("must") else values[0] if values else "")
     return replace(record, cells=cells)
@@ -183,20 +181,16 @@ def _keep_filled_rows(rows: Iterable[Sequence[Any]]) -> list[Numbered]:
     filled = []
     for number, row in enumerate(rows, 1):
         cells = list(row)
-        while cells and _is_blank(cells[-1]):
+        while cells and not read_cell_words(cells[-1]):
             cells.pop()
         if cells:
             filled.append((number, cells))
     return filled
 
 
-def _is_blank(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, str) and not cell.strip())
-
-
 def _find_header(rows: Sequence[Numbered]) -> int:
     """Return the index of the header: the first row with more than half the cells of a typical row."""
-    widths = [len({str(cell) for cell in cells if not _is_blank(cell)}) for _, cells in rows]
+    widths = [len({str(cell) for cell in cells if read_cell_words(cell)}) for _, cells in rows]
     usual = sorted(widths)[len(widths) // 2] if widths else 0
     wide = (at for at, width in enumerate(widths[:MAX_HEADER_ROW]) if width >= min(2, usual) and 2 * width > usual)
     return next(wide, 0)
@@ -206,7 +200,7 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally) -> Iterator[Record]:
     """Yield the rows below the header as records by column name."""
     at = _find_header(rows)
     for number, cells in rows[:at]:
-        words = " ".join(str(cell) for cell in cells if not _is_blank(cell))
+        words = " ".join(str(cell) for cell in cells if read_cell_words(cell))
         tally.note("row above the header of the table", f"{path.name}: row {number}: {words[:80]}")
     header = ["" if cell is None else str(cell).strip() for cell in (rows[at][1] if rows else [])]
     twice = next((name for name, times in Counter(header).items() if name and times > 1), None)
@@ -235,28 +229,23 @@ def _read_unpacked(read: Callable[[Path], Out], path: Path) -> Out:
         raise SourceError(str(error)) from error
 
 
-def _read_workbook(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
-    """Yield the rows of the named sheet, else of the first sheet with a table."""
-    sheets = _read_unpacked(partial(_read_sheets, name=name), path)
-    if name is not None and name not in sheets:
-        raise SourceError(f"{path}: no sheet {name!r}; the sheets are {', '.join(sheets)}")
-    filled = {title: rows for title, rows in sheets.items() if rows}
-    if not filled:
-        raise SourceError(f"{path}: no rows in {f'the sheet {name!r}' if name else 'any sheet'}; is it the right file?")
-    # a cover sheet has no table
-    tabular = [title for title, rows in filled.items() if len(rows[_find_header(rows)][1]) > 1 and len(rows) > 1]
-    chosen = [*tabular, *filled][0]
-    for title, rows in sheets.items():
-        if title != chosen and (rows is None or rows):
-            tally.note("sheet of the workbook that was not read (--sheet)", f"{path.name}: {title}")
-    yield from _cut(path, filled[chosen], tally)
+def _read_workbook(path: Path, tally: Tally) -> Iterator[Record]:
+    """Yield the rows of the first sheet with a table; a cover sheet has no table."""
+    sheets = _read_unpacked(_read_sheets, path)
+    if not sheets:
+        raise SourceError(f"{path}: no rows in any sheet; is it the right file?")
+    tabular = [title for title, rows in sheets.items() if len(rows[_find_header(rows)][1]) > 1 and len(rows) > 1]
+    chosen = [*tabular, *sheets][0]
+    for title in sheets.keys() - {chosen}:
+        tally.note("sheet of the workbook that was not read", f"{path.name}: {title}")
+    yield from _cut(path, sheets[chosen], tally)
 
 
-def _read_sheets(path: Path, name: str | None) -> dict[str, list[Numbered] | None]:
-    """Return the rows of each sheet by its name, with None for sheets that are not requested; called in a worker."""
+def _read_sheets(path: Path) -> dict[str, list[Numbered]]:
+    """Return the rows of each sheet that has rows, by its name; called in a worker."""
     with limit_reading(str(path), path.stat().st_size), open_workbook(path, merged=True) as book:
-        wanted = [title for title in book.sheetnames if name in (None, title)]
-        return dict.fromkeys(book.sheetnames) | {t: _keep_filled_rows(_unmerge_cells(book[t])) for t in wanted}
+        sheets = {title: _keep_filled_rows(_unmerge_cells(book[title])) for title in book.sheetnames}
+    return {title: rows for title, rows in sheets.items() if rows}
 
 
 def _unmerge_cells(sheet: Any) -> list[list[Any]]:
@@ -303,11 +292,10 @@ def _read_json(path: Path, text: str) -> list[Any]:
 class _DatelessLoader(_SafeLoader):  # type: ignore[misc]
     """A loader that keeps dates as text: 2024-05-01 may be an answer."""
 
-
-_DatelessLoader.yaml_implicit_resolvers = {
-    first: [(tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"]
-    for first, forms in _SafeLoader.yaml_implicit_resolvers.items()
-}
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        first: [(tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"]
+        for first, forms in _SafeLoader.yaml_implicit_resolvers.items()
+    }
 
 
 def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
