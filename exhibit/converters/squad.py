@@ -77,10 +77,11 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     contexts = list(_read_contexts(release.read_json(path, lists="data")["data"], tally))
     if not contexts:
         raise SourceError(f"{path}: not in SQuAD's format (no context in it); expected {INFO.expects}")
-    folder: Path | None = options.documents
-    pdfs = [file for file in list_files(folder) if file.suffix.lower() == ".pdf"] if folder else []
-    if folder and not pdfs:
-        raise SourceError(f"{folder}: no PDFs in it; give --documents a folder of PDFs")
+    pdfs = (
+        [file for file in list_files(options.documents) if file.suffix.lower() == ".pdf"] if options.documents else []
+    )
+    if options.documents and not pdfs:
+        raise SourceError(f"{options.documents}: no PDFs in it; give --documents a folder of PDFs")
     official = {make_file_key(pdf.name): pdf for pdf in pdfs}
     benchmark = Benchmark([], [], release.sha256)
     ids: set[int] = set()
@@ -99,11 +100,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 def is_squad(path: Path) -> bool:
     """Return whether a file has the SQuAD format: articles with paragraphs, each with a context and questions."""
-    if path.suffix.lower() != ".json":
-        return False
     try:
-        data = json.loads(path.read_bytes())["data"]
-        return bool(data) and "qas" in data[0]["paragraphs"][0]
+        return path.suffix.lower() == ".json" and "qas" in json.loads(path.read_bytes())["data"][0]["paragraphs"][0]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         return False
 
@@ -115,8 +113,7 @@ def _read_contexts(articles: Sequence[object], tally: Tally) -> Iterator[tuple[s
         title, paragraphs = str(fields.get("title") or ""), fields.get("paragraphs", [None])
         for at, part in enumerate(paragraphs):
             item = Item("files", f"article {place}, paragraph {at}")
-            paragraph = check_record(_Paragraph, part, item.name, tally, item=item)
-            if paragraph is not None:
+            if paragraph := check_record(_Paragraph, part, item.name, tally, item=item):
                 yield (f"{title} {at + 1}" if title and len(paragraphs) > 1 else title), paragraph
 
 
@@ -124,12 +121,8 @@ def make_names(titles: Sequence[str]) -> list[str]:
     """Return a file name for each context: its title or its number; equal titles also get numbers."""
     stems = [_ODD.sub("_", title.removesuffix(".pdf")).strip("_.")[:MAX_NAME_CHARS] for title in titles]
     counts = Counter(stem.casefold() for stem in stems)
-    return [
-        fit_name(stem, ".pdf")
-        if stem and counts[stem.casefold()] == 1
-        else fit_name(stem or "context", f"_{number:04}.pdf")
-        for number, stem in enumerate(stems)
-    ]
+    numbers = ["" if stem and counts[stem.casefold()] == 1 else f"_{number:04}" for number, stem in enumerate(stems)]
+    return [fit_name(stem or "context", f"{number}.pdf") for stem, number in zip(stems, numbers, strict=True)]
 
 
 def _make_row(record: Any, document: RawDocument, count: int, ids: set[int], tally: Tally) -> Iterator[RawRow]:
@@ -156,17 +149,16 @@ def _make_row(record: Any, document: RawDocument, count: int, ids: set[int], tal
 
 def _make_quotes(answers: Sequence[_Answer], document: RawDocument, name: str, tally: Tally) -> list[Quote]:
     """Return one gold quote for each distinct answer text; its further offsets are alternatives."""
-    places: dict[str, dict[tuple[int, int], None]] = {}
+    spans: dict[str, list[tuple[int, int]]] = {}
     for answer in answers:
         text, start = answer.text or "", answer.answer_start
-        if not text.strip():
-            continue
-        spans = places.setdefault(text, {})
+        places = spans.setdefault(text, [])
         if isinstance(start, int) and start >= 0 and (document.text or "").startswith(text, start):
-            spans[start, start + len(text)] = None
-        else:
+            places += [(start, start + len(text))] if (start, start + len(text)) not in places else []
+        elif text.strip():
             tally.note("answer that is not at its offset: located by its words", name)
     return [
-        Quote(document.filename, text, tuple(spans)[:1], alternatives=tuple((span,) for span in tuple(spans)[1:]))
-        for text, spans in places.items()
+        Quote(document.filename, text, tuple(places[:1]), alternatives=tuple((span,) for span in places[1:]))
+        for text, places in spans.items()
+        if text.strip()
     ]

@@ -204,26 +204,25 @@ def _read_version(
         problem = "the file is not in UTF-8"
     except ValueError:
         problem = "the date in its name or header does not exist"
-    tally.take([version.item])
     if problem or not version.markdown.strip():
         tally.fault(problem or "the file is empty", name, item=version.item)
     else:
+        tally.take([version.item])
         yield version
 
 
 def _read_folder(folder: Path, tally: Tally) -> Iterator[Version]:
     for path, why in list_left_out(folder):
         if _is_law(path.name):
-            item = Item("files", path.relative_to(folder).as_posix())
-            tally.take([item])
-            tally.fault(f"a {why}", item.name, item=item)
+            name = path.relative_to(folder).as_posix()
+            tally.fault(f"a {why}", name, item=Item("files", name))
     for path in list_files(folder):
         if _is_law(path.name):
-            name, match = path.relative_to(folder), _DATED.fullmatch(path.name)
+            file, match = path.relative_to(folder), _DATED.fullmatch(path.name)
             # `LAW/DATE.md` is named by its folder; any other file is named by itself
-            law = name.parent if match and path.parent != folder else name.with_suffix("")
+            law = file.parent if match and path.parent != folder else file.with_suffix("")
             read, dated = partial(read_regular, path, most=MAX_FILE_BYTES), match[1] if match else ""
-            yield from _read_version(law.as_posix(), name.as_posix(), read, tally, dated=dated)
+            yield from _read_version(law.as_posix(), file.as_posix(), read, tally, dated=dated)
 
 
 def _read_history(repository: GitRepository, tally: Tally) -> Iterator[Version]:

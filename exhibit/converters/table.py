@@ -105,20 +105,24 @@ def _read_table(release: Release, table: Path, options: Namespace, tally: Tally)
     only = readable[0] if len(readable) == 1 and columns["document"] is None else None
     questions = read_questions(records, columns, RowReader(columns, seen, shelf, only, tally), tally)
     names = list(dict.fromkeys(quote.filename for row in questions for quote in row.quotes if quote.filename))
-    judged = any(_is_judged(row) for row in questions)
+    judged = any(row.labels.keys() & _WORD_LISTS for row in questions)
     if not names and not shelf.files and not judged:
         raise SourceError(f"{table}: no row names a document{list_columns(seen)}; name their column with --document")
     by_name = shelf.find(names, tally)
     documents = {document.filename: document for document in by_name.values()}
-    documents |= {document.filename: document for document in shelf.find_others(by_name, tally).values()}
     needs_document = any(columns[role] for role in ("document", "text", "provision")) or not judged
     needs_words = any(columns[role] for role in ("answer", "text", "provision"))
     rows = []
     for row in questions:
         placed = [quote for quote in row.quotes if quote.filename]
-        lacking, more = _find_lacking(
-            row, placed, by_name, shelf, needs_document=needs_document, needs_words=needs_words
-        )
+        missing = next((quote.filename for quote in placed if quote.filename not in by_name), None)
+        worded = row.answer or row.labels.keys() & _WORD_LISTS or any(quote.text or quote.provision for quote in placed)
+        lacking, more = shelf.lost[missing] if missing is not None else ("", "")
+        if not lacking and not row.is_impossible:
+            if not worded and (needs_words or not placed):
+                lacking = "row without an answer or a passage"
+            elif needs_document and not row.quotes:
+                lacking = "row names no document"
         if lacking:
             tally.leave_out_all(lacking, row.items, more=more, fault=True)
         else:
@@ -342,21 +346,20 @@ class RowReader:
             raise ValueError("the cell that marks impossible questions must be yes or no")
         used = {part for name in self._columns.values() if name for part in (name, name.split(".")[0])}
         labels = {name: label(value) for name, value in record.cells.items() if name not in used}
-        options = read_options(cells["options"])
-        answer = find_chosen_option(read_cell_text(cells["answer"], "answer"), options)
+        answer, options = choose_option(read_cell_text(cells["answer"], "answer"), cells["options"])
         if options:
             labels |= {"options": label(options), "label": answer}
         self._named = list(self._read_documents())
-        quotes, unplaced = self._add_acceptable(
-            [_NOWHERE if ("grade", 0) in quote.labels else self._assign(quote) for quote in self._list_quotes()]
-        )
+        quotes = [_NOWHERE if ("grade", 0) in quote.labels else self._assign(quote) for quote in self._list_quotes()]
+        unplaced = self._add_acceptable(quotes)
         lists = {name: _read_words(cells[role]) for name, role in _WORD_LISTS.items()} | {"acceptable": unplaced}
         labels |= {name: label(items) for name, items in lists.items() if items}
         impossible = refused or (answerable is False and stated)
-        return RawRow(number, question, answer, quotes, None, impossible, labels, (record.item,), record.place)
+        items = (record.item,)
+        return RawRow(number, question, answer, tuple(quotes), None, impossible, labels, items, record.place)
 
-    def _add_acceptable(self, quotes: Sequence[Quote]) -> tuple[tuple[Quote, ...], list[str]]:
-        """Add to each quote the acceptable provisions of its document; also return the passages that cannot be added.
+    def _add_acceptable(self, quotes: list[Quote]) -> list[str]:
+        """Add to each quote the acceptable provisions of its document; return the passages that cannot be added.
 
         A passage cannot be added, and is named in a note, if its document has no quote that it could replace.
         """
@@ -370,7 +373,11 @@ class RowReader:
             elif other.filename and (other.provision or other.filename not in whole):
                 unplaced.append(f"{other.provision} in {other.filename}" if other.provision else other.filename)
                 self._note(UNPLACED, unplaced[-1])
-        return tuple(replace(quote, acceptable=provisions[quote.filename]) for quote in quotes), unplaced
+        for at, quote in enumerate(quotes):
+            if accepted := provisions[quote.filename]:
+                stated = (("accepted", "; ".join(accepted)),) if quote.text else ()
+                quotes[at] = replace(quote, acceptable=accepted, labels=quote.labels + stated)
+        return unplaced
 
     def _note(self, remark: str, detail: str) -> None:
         self._tally.note(remark, f"{self._record.place}: {detail}")
@@ -408,7 +415,7 @@ class RowReader:
         if len(named) == 1 and pages:
             named = [(named[0][0], None)] * len(pages)
         paired = pages if len(pages) == len(named) else [None] * len(named)
-        return [Quote(name, None, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
+        return [_make_quote(name, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
 
     # ------------------------------------------------------------ columns
 
@@ -493,7 +500,7 @@ class RowReader:
             if not text:
                 quotes += [_make_quote(**parts)] if parts else [_NOWHERE]
             elif "citation" in parts and (file := self._shelf.find_named(text)):
-                quotes.append(Quote(file[0], None, page=file[1]))
+                quotes.append(_make_quote(file[0], page=file[1]))
             elif provisions := read_provisions(text) or read_provisions(f"{law} {text}"):
                 grade = parts.get("grade")
                 quotes += [
@@ -521,8 +528,9 @@ class RowReader:
 def _make_quote(
     document: str = "", *, text: str = "", provision: str = "", page: int | None = None, grade: int | None = None
 ) -> Quote:
-    labels = () if grade is None else (("grade", grade),)
-    return Quote(document, text or None, labels=labels, provision=provision, page=page)
+    stated = {"grade": grade, "provision": provision or None, "stated_page": page}
+    labels = tuple((name, value) for name, value in stated.items() if value is not None)
+    return Quote(document, text or None, labels=labels, provision="" if text else provision, page=page)
 
 
 def read_questions(records: list[Record], columns: Columns, reader: RowReader, tally: Tally) -> list[RawRow]:
@@ -552,50 +560,16 @@ def read_questions(records: list[Record], columns: Columns, reader: RowReader, t
     return list(grouped.values())
 
 
-def _find_lacking(
-    row: RawRow, placed: Sequence[Quote], documents: Mapping[str, RawDocument], shelf: Shelf, *,
-    needs_document: bool, needs_words: bool,
-) -> tuple[str, str]:  # fmt: skip
-    """Return why a row cannot be evaluated, such as `row names no document`, and details; empty if it can."""
-    missing = next((quote.filename for quote in placed if quote.filename not in documents), None)
-    if missing is not None:
-        reason, detail = shelf.lost[missing]
-        return reason, f"{missing} ({detail})" if detail else missing
-    if row.is_impossible:
-        return "", ""
-    texts = any(quote.text or quote.provision for quote in placed)
-    if not (row.answer or texts or _is_judged(row) or (placed and not needs_words)):
-        return "row without an answer or a passage", ""
-    return "" if row.quotes or not needs_document else "row names no document", ""
-
-
-def _is_judged(row: RawRow) -> bool:
-    """Return whether a question lists texts that its answer must contain or must not contain."""
-    return not row.labels.keys().isdisjoint(_WORD_LISTS)
-
-
 def _finish_row(row: RawRow, placed: Sequence[Quote], documents: Mapping[str, RawDocument], tally: Tally) -> RawRow:
-    """Return a row with its passages as gold to locate; their provisions and pages become labels."""
+    """Return a row with its passages as gold to locate; without passages, an answer that is a clause is searched."""
     quoted = any(quote.text or quote.provision for quote in placed)
     if row.is_impossible and quoted:
         tally.note("impossible question with passages: they are ignored", row.place)
-    whole_clause = len(fold(row.answer, loose=True)) >= MIN_CLAUSE_LETTERS
-    answer = row.answer if not quoted and whole_clause else ""
-    quotes = []
-    for quote in placed:
-        accepted = "; ".join(quote.acceptable) if quote.text else ""
-        stated = {"provision": quote.provision or None, "stated_page": quote.page, "accepted": accepted or None}
-        labels = (*quote.labels, *((name, value) for name, value in stated.items() if value is not None))
-        quotes.append(
-            replace(
-                quote,
-                filename=documents[quote.filename].filename,
-                text=quote.text or answer or None,
-                labels=labels,
-                provision="" if quote.text else quote.provision,
-                answer=bool(answer) and not quote.text,
-            )
-        )
+    clause = row.answer if not quoted and len(fold(row.answer, loose=True)) >= MIN_CLAUSE_LETTERS else ""
+    quotes = [
+        replace(quote, filename=documents[quote.filename].filename, text=clause or quote.text, answer=bool(clause))
+        for quote in placed
+    ]
     stand_in, made_of = ("", "") if row.answer or row.is_impossible else _stand_in(row.labels, placed)
     return replace(
         row,
@@ -659,13 +633,9 @@ def read_cell_text(cell: Any, field: str) -> str:
     if values and all(isinstance(value, dict) and "role" in value for value in values):
         messages = [value for value in values if value["role"] in ("user", "human")] or values
         return read_cell_words(messages[-1].get("content"))
-    texts = [
-        (read_cell_field(value, field) or read_cell_field(value, "text"))
-        if isinstance(value, dict)
-        else read_cell_words(value)
-        for value in values
-    ]
-    return "; ".join(filter(None, texts))
+    return "; ".join(
+        filter(None, (read_cell_field(value, field) or read_cell_field(value, "text") for value in values))
+    )
 
 
 def label(cell: Any) -> Label:
@@ -691,16 +661,12 @@ def read_refusal(cell: Any) -> bool | None:
     return True if word in _YES else False if word in _NO else None
 
 
-def read_options(cell: Any) -> list[str]:
-    """Return the options of a multiple-choice question, from a list or from an object such as `{"A": …, "B": …}`."""
+def choose_option(answer: str, cell: Any) -> tuple[str, list[str]]:
+    """Return the option that an answer such as `B` or `(b)` names, else the answer; and the texts of all options."""
     values = list_cell_values(cell)
     if len(values) == 1 and isinstance(values[0], dict):
-        return [read_cell_words(value) for value in values[0].values()]
-    return [read_cell_field(value, "text") if isinstance(value, dict) else read_cell_words(value) for value in values]
-
-
-def find_chosen_option(answer: str, options: Sequence[str]) -> str:
-    """Return the option that an answer such as `B` or `(b)` names, or the answer if it names no option."""
+        values = list(values[0].values())  # {"A": …, "B": …}
+    options = [read_cell_field(value, "text") for value in values]
     match = _LETTER.fullmatch(answer.strip())
     at = ord(match[1].upper()) - ord("A") if match else -1
-    return options[at] if 0 <= at < len(options) else answer
+    return (options[at] if 0 <= at < len(options) else answer), options

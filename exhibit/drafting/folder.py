@@ -89,8 +89,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if not 0 <= options.impossible <= 1:
         raise SourceError(f"--impossible {options.impossible}: not a share; give a number from 0 to 1, such as 0.33")
     shelf = Shelf(source, source, as_pdf=True, policy=Policy())
-    shelf.find([], tally)
-    documents = list(shelf.find_others({}, tally).values())
+    documents = list(shelf.find([], tally).values())
     unprintable = [raw for raw in documents if needs_missing_browser(raw)]
     for raw in unprintable:
         tally.leave_out_all(NEEDED, raw.items)

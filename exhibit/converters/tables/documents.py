@@ -2,14 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from exhibit.converters import Item, RawDocument, Tally
-from exhibit.converters.core.source import key_by_name
 from exhibit.converters.core.titles import pair_files
 from exhibit.converters.pages.fetch import Policy, fetch_all, report
 from exhibit.engine import track
@@ -25,7 +24,7 @@ from exhibit.storage.locations import read_start
 
 NO_READER = "no reader for files of this kind"
 QUESTIONS = "table of the questions, which is not used as a document"
-NAMESAKE = "unused document with the same name as another; rename one"
+NAMESAKE = "document with the same name as another; rename one"
 # characters at a law's start in which its name is searched: in its title, or in all text above its first paragraph
 OPENING_CHARS = (200, 1000)
 
@@ -44,7 +43,7 @@ class Shelf:
     folder: Path | None
     as_pdf: bool
     policy: Policy
-    lost: dict[str, tuple[str, str]] = field(default_factory=dict)  # why a document is missing: reason and details
+    lost: dict[str, tuple[str, str]] = field(default_factory=dict)  # why a document is missing, and its name
     _read: dict[str, Document | None] = field(default_factory=dict)
 
     @cached_property
@@ -105,64 +104,52 @@ class Shelf:
     # ------------------------------------------------------------ the documents of a bundle
 
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
-        """Return the document for each name; store the reason for a missing document in `self.lost`."""
-        tally.take(map(_make_item, self.files))
+        """Return the document for each name, then the folder's other documents by their file names.
+
+        The reason for a missing document is stored in `self.lost`.
+        """
         for listed in self._listed:
             if listed not in self.files:
-                tally.leave_out(QUESTIONS, listed.name, item=_make_item(listed))
+                tally.leave_out(QUESTIONS, listed.name, item=Item("files", listed.name))
         for path, why in list_left_out(self.folder) if self.folder else ():
             name = path.relative_to(self.folder or path).as_posix()
             tally.leave_out(why, name, item=Item("files", name))
         urls = [name for name in names if is_url(name)]
-        documents = self._fetch(urls, tally) if urls else {}
         paths = [name for name in names if not is_url(name)]
-        for name, file in (self._find_in_folder(paths, tally) if self.folder else self._find_beside(paths)).items():
-            tally.take([_make_item(file)])
-            if document := self._make_document(file, tally):
-                documents[name] = document
+        files = self._find_in_folder(paths, tally) if self.folder else self._find_beside(paths)
+        others = {file.name: file for file in self.files if file not in files.values()}
+        documents = self._fetch(urls, tally) if urls else {}
+        taken = {document.filename: document for document in documents.values()}
+        for name, file in (files | others).items():
+            document, item = self._make_document(file.path), Item("files", file.name)
+            if document is None:
+                tally.leave_out(NO_READER, f"{file.name}: {file.path.suffix or 'a file without ending'}", item=item)
+                self.lost[name] = NO_READER, name
+            elif taken.setdefault(document.filename, document) != document:
+                tally.leave_out(NAMESAKE, file.name, item=item)
+                self.lost[name] = NAMESAKE, name
             else:
-                self.lost[name] = NO_READER, ""
-        key_by_name(
-            (document.filename, document.source or document.path or document.original)
-            for document in documents.values()
-        )
-        return {name: documents[name] for name in names if name in documents}
+                tally.take([item])
+                documents[name] = replace(document, items=(item,))
+        return {name: documents[name] for name in dict.fromkeys((*names, *others)) if name in documents}
 
-    def find_others(self, documents: Mapping[str, RawDocument], tally: Tally) -> dict[str, RawDocument]:
-        """Return the documents that no question is about."""
-        named = {item for document in documents.values() for item in document.items}
-        taken = {document.filename for document in documents.values()}
-        others = {}
-        for file in self.files:
-            document = self._make_document(file, tally) if _make_item(file) not in named else None
-            if document and document.filename in taken:
-                tally.leave_out(NAMESAKE, file.name, item=_make_item(file))
-            elif document:
-                taken.add(document.filename)
-                others[file.name] = document
-        return others
-
-    def _make_document(self, file: NamedFile, tally: Tally) -> RawDocument | None:
-        """Return the document to copy or to print; if no reader can read the file, count it and return None."""
-        path, item = file.path, _make_item(file)
+    def _make_document(self, path: Path) -> RawDocument | None:
+        """Return the document to copy or to print; None if no reader can read the file."""
         named_pdf = pdf = path.suffix.lower() == ".pdf"
         with suppress(OSError):  # the code that reads the file reports the error
             pdf = pdf or read_start(path, 5) == b"%PDF-"
         if not pdf and not is_readable(path):
-            tally.leave_out(NO_READER, f"{file.name}: {path.suffix or 'a file without ending'}", item=item)
             return None
         filename = path.name if named_pdf or not (self.as_pdf or pdf) else fit_name(path.name, ".pdf")
-        copied = pdf or not self.as_pdf
-        return RawDocument(
-            filename, path.stem, path if copied else None, original=None if copied else path, items=(item,)
-        )
+        document = RawDocument(filename, path.stem, path)
+        return document if pdf or not self.as_pdf else replace(document, path=None, original=path)
 
     def _fetch(self, urls: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
         fetched, documents = fetch_all(urls, policy=self.policy), dict[str, RawDocument]()
         report(fetched, tally)
         for url, page in fetched.items():
             if page.path is None:
-                self.lost[url] = "document could not be fetched", page.reason
+                self.lost[url] = "document could not be fetched", f"{url} ({page.reason})"
             else:
                 name = page.filename
                 documents[url] = RawDocument(name, name, page.path, source=url, printer=page.printer)
@@ -175,11 +162,11 @@ class Shelf:
         for name in names:
             same = self.names.find_all(name)
             if len(same) > 1:
-                self.lost[name] = "several files have the document's name", ", ".join(same)
+                self.lost[name] = "several files have the document's name", f"{name} ({', '.join(same)})"
             elif file := next(iter(same), None) or self._find_spelling(name):
                 files[name] = self._by_name[file]
             else:
-                self.lost[name] = "document is not in the folder", ""
+                self.lost[name] = "document is not in the folder", name
                 others.append(name)
         free = {file.path: file for file in self.files if file not in files.values()}
         # all names together, so that a file that is similar to two names is assigned to one at most
@@ -194,12 +181,12 @@ class Shelf:
         root = self.table.parent.resolve()
         files: dict[str, NamedFile] = {}
         for name in names:
-            self.lost[name] = "no such file; paths count from the table's folder, or pass --documents DIR", ""
+            self.lost[name] = "no such file; paths count from the table's folder, or pass --documents DIR", name
             with suppress(OSError, ValueError):  # a cell may have a text that no file system accepts as a name
                 path = (root / name).resolve()
                 if not path.is_relative_to(root):
                     reason = "path leads out of the table's folder; pass the file's folder with --documents"
-                    self.lost[name] = reason, ""
+                    self.lost[name] = reason, name
                 elif path.is_file():
                     files[name] = NamedFile(path, path.relative_to(root).as_posix())
         return files
@@ -248,7 +235,3 @@ class Shelf:
 
 def _cut_folder(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/")).name
-
-
-def _make_item(file: NamedFile) -> Item:
-    return Item("files", file.name)

@@ -53,8 +53,10 @@ def read_cell_words(cell: Any) -> str:
     return str(cell).strip()
 
 
-def read_cell_field(value: Mapping[str, Any], role: str) -> str:
-    """Return the value of an object's field for a role, such as `document`, under any of the field's common names."""
+def read_cell_field(value: Any, role: str) -> str:
+    """Return an object's field for a role, such as `document`, under any of its common names; else the value itself."""
+    if not isinstance(value, Mapping):
+        return read_cell_words(value)
     fields = flatten_object(value)
     name = choose_name((name for name, held in fields.items() if read_cell_words(held)), role)
     return read_cell_words(fields[name]) if name is not None else ""
