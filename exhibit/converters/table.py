@@ -77,10 +77,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read a table of questions, find the documents named in its rows, and assign each gold passage to a document.
-
-    SQuAD files and folders of queries with relevance judgments are also read.
-    """
+    """Read a table of questions, a SQuAD file, or a folder of queries with relevance judgments."""
     release = Release(source, INFO)
     table = source
     benchmark = read_judged(release, tally)
@@ -88,10 +85,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         table = release.find(*(f"*{ending}" for ending in ENDINGS))
         is_squad = squad.is_squad(table)
         benchmark = squad.read(table, options, tally) if is_squad else _read_table(release, table, options, tally)
-    titles = choose_unique_titles(
-        {document.filename: [document.title, document.filename] for document in benchmark.documents}
-    )
-    documents = [replace(document, title=titles[document.filename]) for document in benchmark.documents]
+    titles = choose_unique_titles({raw.filename: [raw.title, raw.filename] for raw in benchmark.documents})
+    documents = [replace(raw, title=titles[raw.filename]) for raw in benchmark.documents]
     return replace(benchmark, documents=documents, info=_make_info(table, options))
 
 
@@ -107,7 +102,8 @@ def _read_table(release: Release, table: Path, options: Namespace, tally: Tally)
     names = list(dict.fromkeys(quote.filename for row in questions for quote in row.quotes if quote.filename))
     judged = any(row.labels.keys() & _WORD_LISTS for row in questions)
     if not names and not shelf.files and not judged:
-        raise SourceError(f"{table}: no row names a document{list_columns(seen)}; name their column with --document")
+        known = f"(its columns: {', '.join(seen)}); name their column with --document"
+        raise SourceError(f"{table}: no row names a document {known}")
     by_name = shelf.find(names, tally)
     documents = {document.filename: document for document in by_name.values()}
     needs_document = any(columns[role] for role in ("document", "text", "provision")) or not judged
@@ -164,7 +160,7 @@ class ColumnChooser:
         self._by_user = {role: name or None for role, name in named.items() if name is not None}
         for role, name in self._by_user.items():
             if name and split_path(name, self._seen) is None:
-                raise SourceError(f"{table}: no column {name!r} for --{role}{list_columns(self._seen)}")
+                raise SourceError(f"{table}: no column {name!r} for --{role} (its columns: {', '.join(self._seen)})")
         self._columns: Columns = dict(self._by_user)
         for role in HELPS:
             if role not in self._by_user:
@@ -201,7 +197,7 @@ class ColumnChooser:
     def _make_error(self, problem: str, role: str, free: Sequence[str]) -> SourceError:
         """Return an error with up to three flags to try, such as `--answer reply`."""
         flags = ", or ".join(f"--{role} {shlex.quote(name)}" for name in free[:MAX_FLAGS]) or f"--{role} COLUMN"
-        return SourceError(f"{self._table}: {problem}{list_columns(self._seen)}; name it: {flags}")
+        return SourceError(f"{self._table}: {problem} (its columns: {', '.join(self._seen)}); name it: {flags}")
 
     # ------------------------------------------------------------ by the cells
 
@@ -261,10 +257,7 @@ class ColumnChooser:
             self._columns |= {"document": None, "provision": document}
 
     def _assign_nested(self) -> None:
-        """If `text`, `provision` or `document` has no column, choose a nested field, such as `evidence.text`.
-
-        Raise SourceError if the passages are objects without a known field for their text.
-        """
+        """If `text`, `provision` or `document` has no column, choose a nested field, such as `evidence.text`."""
         columns = self._columns
         nested = {
             f"{column}.{field}": column
@@ -307,24 +300,16 @@ def split_path(path: str, seen: Iterable[str]) -> tuple[str, str] | None:
     return (column, path[len(column) + 1 :]) if column is not None else None
 
 
-def list_columns(columns: Sequence[str]) -> str:
-    """Return a table's column names for an error message: " (its columns: id, question)"."""
-    return f" (its columns: {', '.join(columns) or 'none'})"
-
-
 # ---------------------------------------------------------------- rows
 
 _HOP = re.compile(r"^\s*<\d+-hop>\s*")  # ragas writes this mark before the passages of a question that needs several
 NO_LAW = "provision without a law, in a row without a document: it is not gold"
 UNPLACED = "passage that the source also accepts, in a document without gold: it is only a label"
-_NOWHERE = Quote("", None)  # a passage that is not gold
+_NOWHERE = Quote("", None)  # a passage that is not gold has no file name
 
 
 class RowReader:
-    """Reads the questions and their gold passages from the columns that were chosen.
-
-    Names of documents and pages are as the table writes them. A quote that is not gold has no file name.
-    """
+    """Reads the questions and their gold passages, whose documents and pages are as the table writes them."""
 
     def __init__(self, columns: Columns, seen: Sequence[str], shelf: Shelf, only: str | None, tally: Tally) -> None:
         paths = {role: split_path(path, seen) or (path, "") for role, path in columns.items() if path}
@@ -340,9 +325,9 @@ class RowReader:
         question = read_cell_text(cells["question"], "question")
         if not question:
             raise ValueError("the row has no question")
-        refused, answerable = read_refusal(cells["impossible"]), read_refusal(cells["answerable"])
-        stated = bool(read_cell_words(cells["answerable"]))
-        if refused is None or (answerable is None and stated):
+        refused = read_refusal(cells["impossible"])
+        answerable = read_refusal(cells["answerable"]) if read_cell_words(cells["answerable"]) else True
+        if refused is None or answerable is None:
             raise ValueError("the cell that marks impossible questions must be yes or no")
         used = {part for name in self._columns.values() if name for part in (name, name.split(".")[0])}
         labels = {name: label(value) for name, value in record.cells.items() if name not in used}
@@ -354,15 +339,11 @@ class RowReader:
         unplaced = self._add_acceptable(quotes)
         lists = {name: _read_words(cells[role]) for name, role in _WORD_LISTS.items()} | {"acceptable": unplaced}
         labels |= {name: label(items) for name, items in lists.items() if items}
-        impossible = refused or (answerable is False and stated)
-        items = (record.item,)
+        impossible, items = refused or not answerable, (record.item,)
         return RawRow(number, question, answer, tuple(quotes), None, impossible, labels, items, record.place)
 
     def _add_acceptable(self, quotes: list[Quote]) -> list[str]:
-        """Add to each quote the acceptable provisions of its document; return the passages that cannot be added.
-
-        A passage cannot be added, and is named in a note, if its document has no quote that it could replace.
-        """
+        """Add to each quote the acceptable provisions of its document; return and note those without such a quote."""
         worded = {quote.filename for quote in quotes if quote.text or quote.provision}
         whole = {quote.filename for quote in quotes} - worded
         provisions: dict[str, tuple[str, ...]] = defaultdict(tuple)
@@ -444,10 +425,7 @@ class RowReader:
         return [number for value in values if (number := read_number(value)) is not None]
 
     def _describe(self, role: str) -> list[dict[str, Any]]:
-        """Return each value of the cell for `role` as a dict, such as `{'document': …, 'page': …}`.
-
-        A plain text or number gets the key `citation` if it is a provision, else the role.
-        """
+        """Return each value of the cell for `role` as a dict, such as `{'document': …, 'page': …}`."""
         plain = "citation" if role in ("provision", "acceptable") else role
         return [
             self._read_object(value, self._paths[role][0])
@@ -471,17 +449,11 @@ class RowReader:
     # ------------------------------------------------------------ passages and provisions
 
     def _read_quoted(self, items: Sequence[dict[str, Any]]) -> Iterator[Quote]:
-        """Yield the passages of the text column, each with its document.
-
-        The passage's object may name the document. Otherwise, the document is the only document of the row, or
-        the document at the same position in the row as the passage.
-        """
+        """Yield the passages of the text column, each with its own document, the row's only one or that beside it."""
         named = self._named
         beside = {role: self._read_numbers(role) for role in ("page", "grade")}
         for at, parts in enumerate(items):
-            stated: dict[str, Any] = {
-                role: numbers[at] for role, numbers in beside.items() if len(numbers) == len(items)
-            }
+            stated: dict[str, Any] = {role: cells[at] for role, cells in beside.items() if len(cells) == len(items)}
             if parts and named and "document" not in parts:
                 if len(named) not in (1, len(items)):
                     raise ValueError(
@@ -587,15 +559,14 @@ def _stand_in(labels: Mapping[str, Label], quotes: Sequence[Quote]) -> tuple[str
         items = json.loads(str(labels.get(name, "[]")))
         return [" / ".join(map(read_cell_words, item if isinstance(item, list) else [item])) for item in items]
 
-    for made_of, texts in {
+    texts = {
         "": [quote.text for quote in quotes if quote.text],
         MUST_CONTAIN: list_words(MUST_CONTAIN),
         "provision or document": [quote.provision or quote.filename for quote in quotes],
         MUST_NOT_CONTAIN: [f"not: {words}" for words in list_words(MUST_NOT_CONTAIN)],
-    }.items():
-        if texts:
-            return "; ".join(dict.fromkeys(texts)), made_of
-    return "", ""
+    }
+    made_of = next((made_of for made_of, words in texts.items() if words), "")
+    return "; ".join(dict.fromkeys(texts[made_of])), made_of
 
 
 # ---------------------------------------------------------------- cells
@@ -625,28 +596,23 @@ def split_values(cell: Any, marks: str = r"[;|\n]") -> list[Any]:
 
 
 def read_cell_text(cell: Any, field: str) -> str:
-    """Return a cell's texts, joined by semicolons.
-
-    Of an object, only the text of its `field` is returned; of a chat, only the last message.
-    """
+    """Return a cell's texts, joined by semicolons: of an object its `field`, of a chat the last message of the user."""
     values = list_cell_values(cell)
     if values and all(isinstance(value, dict) and "role" in value for value in values):
         messages = [value for value in values if value["role"] in ("user", "human")] or values
         return read_cell_words(messages[-1].get("content"))
-    return "; ".join(
-        filter(None, (read_cell_field(value, field) or read_cell_field(value, "text") for value in values))
-    )
+    texts = (read_cell_field(value, field) or read_cell_field(value, "text") for value in values)
+    return "; ".join(filter(None, texts))
 
 
 def label(cell: Any) -> Label:
     """Return a cell as a label of gold.jsonl; a list or an object becomes JSON text, and an infinity becomes None."""
-    if isinstance(cell, int) and abs(cell) > MAX_LABEL:
-        return str(cell)
-    if cell is None or isinstance(cell, str | bool | int):
-        return cell
+    if isinstance(cell, dict | list):
+        return json.dumps(cell, ensure_ascii=False, default=str)
     if isinstance(cell, float):
         return cell if math.isfinite(cell) else None
-    return json.dumps(cell, ensure_ascii=False, default=str) if isinstance(cell, dict | list) else str(cell)
+    fits = cell is None or isinstance(cell, str | bool) or (isinstance(cell, int) and abs(cell) <= MAX_LABEL)
+    return cell if fits else str(cell)
 
 
 def read_number(cell: Any) -> int | None:
@@ -657,7 +623,7 @@ def read_number(cell: Any) -> int | None:
 
 def read_refusal(cell: Any) -> bool | None:
     """Return whether a cell states that a question must be refused: False if it is empty, None if it is unclear."""
-    word = name_key(read_cell_words(cell)) if not isinstance(cell, bool) else str(cell).casefold()
+    word = name_key(read_cell_words(cell))
     return True if word in _YES else False if word in _NO else None
 
 
