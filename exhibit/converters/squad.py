@@ -3,7 +3,6 @@
 exhibit convert squad --source FILE.json --out datasets_out/squad
 """
 
-import itertools
 import json
 import re
 from argparse import ArgumentParser, Namespace
@@ -77,25 +76,23 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     contexts = list(_read_contexts(release.read_json(path, lists="data")["data"], tally))
     if not contexts:
         raise SourceError(f"{path}: not in SQuAD's format (no context in it); expected {INFO.expects}")
-    pdfs = (
-        [file for file in list_files(options.documents) if file.suffix.lower() == ".pdf"] if options.documents else []
-    )
-    if options.documents and not pdfs:
-        raise SourceError(f"{options.documents}: no PDFs in it; give --documents a folder of PDFs")
+    folder: Path | None = options.documents
+    pdfs = [path for path in list_files(folder) if path.suffix.lower() == ".pdf"] if folder else []
+    if folder and not pdfs:
+        raise SourceError(f"{folder}: no PDFs in it; give --documents a folder of PDFs")
     official = {make_file_key(pdf.name): pdf for pdf in pdfs}
-    benchmark = Benchmark([], [], release.sha256)
-    ids: set[int] = set()
-    count = itertools.count()
+    documents, records = [], []
     names = make_names([title for title, _ in contexts])
     for number, ((title, paragraph), name) in enumerate(zip(contexts, names, strict=True)):
         file = official.get(make_file_key(title))
         item = Item("files", f"context {number}: {name}")
         tally.take([item])
         raw = RawDocument(file.name if file else name, title or Path(name).stem, file, paragraph.context, items=(item,))
-        benchmark.documents.append(raw)
-        for record in paragraph.qas:
-            benchmark.rows.extend(_make_row(record, raw, next(count), ids, tally))
-    return benchmark
+        documents.append(raw)
+        records += [(record, raw) for record in paragraph.qas]
+    ids: set[int] = set()
+    rows = [row for at, (record, raw) in enumerate(records) if (row := _make_row(record, raw, at, ids, tally))]
+    return Benchmark(documents, rows, release.sha256)
 
 
 def is_squad(path: Path) -> bool:
@@ -125,18 +122,18 @@ def make_names(titles: Sequence[str]) -> list[str]:
     return [fit_name(stem or "context", f"{number}.pdf") for stem, number in zip(stems, numbers, strict=True)]
 
 
-def _make_row(record: Any, document: RawDocument, count: int, ids: set[int], tally: Tally) -> Iterator[RawRow]:
+def _make_row(record: Any, document: RawDocument, count: int, ids: set[int], tally: Tally) -> RawRow | None:
     name = f"question {record.get('id', count) if isinstance(record, dict) else count}"
     item = Item("rows", f"{count}: {name}")
     tally.take([item])
     row = check_record(_Question, record, item.name, tally, item=item)
     if row is None:
-        return
+        return None
     impossible = bool(row.is_impossible)
     quotes = [] if impossible else _make_quotes(row.answers or [], document, name, tally)
     if not quotes and not impossible:
         tally.fault("question that has no answer, but is not marked impossible", name, item=item)
-        return
+        return None
     text = str(row.id)
     number = int(text) if text.isdecimal() and len(text) <= MAX_ID_DIGITS and int(text) not in ids else count
     while number in ids:
@@ -144,7 +141,7 @@ def _make_row(record: Any, document: RawDocument, count: int, ids: set[int], tal
     ids.add(number)
     labels: dict[str, Label] = {"source_id": text} if row.id is not None and text != str(number) else {}
     answer, filename = quotes[0].text or "" if quotes else "", document.filename
-    yield RawRow(number, row.question.strip(), answer, tuple(quotes), filename, impossible, labels, (item,), name)
+    return RawRow(number, row.question.strip(), answer, tuple(quotes), filename, impossible, labels, (item,), name)
 
 
 def _make_quotes(answers: Sequence[_Answer], document: RawDocument, name: str, tally: Tally) -> list[Quote]:

@@ -304,7 +304,7 @@ def split_path(path: str, seen: Iterable[str]) -> tuple[str, str] | None:
 
 _HOP = re.compile(r"^\s*<\d+-hop>\s*")  # ragas writes this mark before the passages of a question that needs several
 NO_LAW = "provision without a law, in a row without a document: it is not gold"
-UNPLACED = "passage that the source also accepts, in a document without gold: it is only a label"
+UNPLACED = "passage that the source also accepts, in a document without gold: it is not used"
 _NOWHERE = Quote("", None)  # a passage that is not gold has no file name
 
 
@@ -336,29 +336,26 @@ class RowReader:
             labels |= {"options": label(options), "label": answer}
         self._named = list(self._read_documents())
         quotes = [_NOWHERE if ("grade", 0) in quote.labels else self._assign(quote) for quote in self._list_quotes()]
-        unplaced = self._add_acceptable(quotes)
-        lists = {name: _read_words(cells[role]) for name, role in _WORD_LISTS.items()} | {"acceptable": unplaced}
+        self._add_acceptable(quotes)
+        lists = {name: _read_words(cells[role]) for name, role in _WORD_LISTS.items()}
         labels |= {name: label(items) for name, items in lists.items() if items}
         impossible, items = refused or not answerable, (record.item,)
         return RawRow(number, question, answer, tuple(quotes), None, impossible, labels, items, record.place)
 
-    def _add_acceptable(self, quotes: list[Quote]) -> list[str]:
-        """Add to each quote the acceptable provisions of its document; return and note those without such a quote."""
+    def _add_acceptable(self, quotes: list[Quote]) -> None:
+        """Add to each quote the acceptable provisions of its document; note those whose document has no such quote."""
         worded = {quote.filename for quote in quotes if quote.text or quote.provision}
         whole = {quote.filename for quote in quotes} - worded
         provisions: dict[str, tuple[str, ...]] = defaultdict(tuple)
-        unplaced = []
         for other in self._list_cited("acceptable"):
             if other.provision and other.filename in worded:
                 provisions[other.filename] += (other.provision,)
             elif other.filename and (other.provision or other.filename not in whole):
-                unplaced.append(f"{other.provision} in {other.filename}" if other.provision else other.filename)
-                self._note(UNPLACED, unplaced[-1])
+                self._note(UNPLACED, f"{other.provision} in {other.filename}".removeprefix(" in "))
         for at, quote in enumerate(quotes):
             if accepted := provisions[quote.filename]:
                 stated = (("accepted", "; ".join(accepted)),) if quote.text else ()
                 quotes[at] = replace(quote, acceptable=accepted, labels=quote.labels + stated)
-        return unplaced
 
     def _note(self, remark: str, detail: str) -> None:
         self._tally.note(remark, f"{self._record.place}: {detail}")

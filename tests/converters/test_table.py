@@ -646,7 +646,6 @@ def test_table_reads_grades_and_sections_accepted_as_alternatives(convert_conten
     line, quoted = read_gold(bundle)
     assert (quoted["how"], quoted["labels"]["accepted"], len(quoted["alternatives"])) == ("exact", "Section 1.02", 1)
     assert line["labels"]["grade"] == 3 and line["labels"]["provision"] == "§ 2"
-    assert json.loads(line["labels"]["acceptable"]) == ["ports_act.txt"]
     ((start, end),) = line["alternatives"][0]
     text = (bundle / "corpus" / LAWS).read_text(encoding="utf-8")
     assert "Kaution" in text[start - 10 : end + 10] and "Mängel" not in text[start:end]

@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,12 +36,10 @@ def list_cell_values(cell: Any) -> list[Any]:
 
 def _parse_text(text: str) -> Any:
     for parse in (json.loads, ast.literal_eval):
-        try:
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             value = parse(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        if isinstance(value, list | dict):
-            return value
+            if isinstance(value, list | dict):
+                return value
     return text
 
 
@@ -96,10 +95,7 @@ class Record:
 
 
 def read_records(path: Path, data: bytes, tally: Tally, *, accounted: bool = True) -> list[Record]:
-    """Return the rows of a table; count unreadable rows, and raise if the table is unreadable.
-
-    With `accounted`, the tally later checks that each row was counted, either as kept or as left out.
-    """
+    """Return the rows of a table; count unreadable rows, and with `accounted` the others, to be kept or left out."""
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         records = _number_rows(_read_unpacked(read_parquet, path))
@@ -204,7 +200,7 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally) -> Iterator[Record]:
     for number, cells in rows[:at]:
         words = " ".join(str(cell) for cell in cells if read_cell_words(cell))
         tally.note("row above the header of the table", f"{path.name}: row {number}: {words[:80]}")
-    header = ["" if cell is None else str(cell).strip() for cell in (rows[at][1] if rows else [])]
+    header = [read_cell_words(cell) for cell in (rows[at][1] if rows else [])]
     twice = next((name for name, times in Counter(header).items() if name and times > 1), None)
     if twice is not None:
         raise SourceError(f"{path}: two columns named {twice!r} in row {rows[at][0]}; rename one")
@@ -246,14 +242,14 @@ def _read_workbook(path: Path, tally: Tally) -> Iterator[Record]:
 def _read_sheets(path: Path) -> dict[str, list[Numbered]]:
     """Return the rows of each sheet that has rows, by its name; called in a worker."""
     with limit_reading(str(path), path.stat().st_size), open_workbook(path, merged=True) as book:
-        sheets = {title: _keep_filled_rows(_unmerge_cells(book[title])) for title in book.sheetnames}
+        sheets = {sheet.title: _keep_filled_rows(_unmerge_cells(sheet)) for sheet in book.worksheets}
     return {title: rows for title, rows in sheets.items() if rows}
 
 
 def _unmerge_cells(sheet: Any) -> list[list[Any]]:
     """Return the rows of a sheet; vertically merged cells all have the value of the first cell."""
-    rows = [list(row) for row in sheet.iter_rows(values_only=True)] if hasattr(sheet, "merged_cells") else []
-    for area in sheet.merged_cells.ranges if rows else ():
+    rows = [list(row) for row in sheet.iter_rows(values_only=True)]
+    for area in sheet.merged_cells.ranges:
         for row in range(area.min_row, min(area.max_row, len(rows))):
             rows[row][area.min_col - 1] = rows[area.min_row - 1][area.min_col - 1]
     return rows
@@ -301,11 +297,7 @@ class _DatelessLoader(_SafeLoader):  # type: ignore[misc]
 
 
 def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
-    """Return the rows in parsed JSON or YAML; None if there are none.
-
-    The rows are a list of objects, columns of equal length, or an object whose keys are ids. They are at the top, under
-    a known key, or under the only key with a list.
-    """
+    """Return the rows: a list of objects, columns of equal length or objects by id, at the top or under a key."""
     if isinstance(data, list):
         return data if all(isinstance(item, dict) for item in data) else None
     if not isinstance(data, dict) or not depth:
