@@ -26,7 +26,6 @@ from exhibit.law.values import write_day
 from exhibit.runtime.command import parse_positive
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import fit_name
-from exhibit.schemas.parsing import read_regular
 from exhibit.storage.atomic import list_files, list_left_out
 from exhibit.storage.programs import GitRepository, is_git_repository, open_repository
 
@@ -50,11 +49,10 @@ INFO = DatasetInfo(
     annotations=("machine-generated",),
     questions="""Made by rule in the law's own language, in several wordings. `labels.kind` names the kind of question:
         `says` (what a provision says in the last version), `said` (what it said on a day), `governs` (which provision
-        has a heading), `changed` (whether it changed between two days), `leads` (where a reference leads). Questions
-        of the kinds `repealed` (on a day after the repeal) and `before` (on a day before the law) are impossible.""",
+        has a heading), `changed` (whether it changed between two days), `leads` (where a reference leads), `repealed`
+        (a day after the repeal) and `before` (a day before the law); the last two kinds are impossible.""",
     limits="""
-        - A version is in force from its day to the day before the next version in the source. A question without a day
-          means the last version.
+        - A version ends on the day before the next version in the source. A question without a day means the last one.
         - The same § of every other version is a near miss: `labels.other_versions` lists them.
         - The answer to a question on a change quotes at most 60 of the added and of the removed words.""",
 )
@@ -123,7 +121,6 @@ _DATED = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
 _IN_FORCE = re.compile(r'^(?:effectiveness_date|effective_date|last_updated):\s*"?(\d{4}-\d{2}-\d{2})', re.MULTILINE)
 _READ_ME = frozenset({"readme.md", "license.md", "contributing.md", "changelog.md"})
 HEADER_CHARS = 4000
-MAX_FILE_BYTES = 32 << 20  # the longest German and Czech codes have 2 MB
 SAME_DAY = "another version of the law takes effect on the same day"
 OUT_OF_RANGE = "version not in force at the dates of --from and --as-of"
 
@@ -221,7 +218,7 @@ def _read_folder(folder: Path, tally: Tally) -> Iterator[Version]:
             file, match = path.relative_to(folder), _DATED.fullmatch(path.name)
             # `LAW/DATE.md` is named by its folder; any other file is named by itself
             law = file.parent if match and path.parent != folder else file.with_suffix("")
-            read, dated = partial(read_regular, path, most=MAX_FILE_BYTES), match[1] if match else ""
+            read, dated = path.read_bytes, match[1] if match else ""
             yield from _read_version(law.as_posix(), file.as_posix(), read, tally, dated=dated)
 
 
@@ -264,7 +261,7 @@ class Paragraph:
     quoted: bool  # whether it is a § that an article quotes, which belongs to another law
     start: int
     end: int
-    body: int  # the offset of its words, after its label and title
+    words: str  # without its label and title, as one line
 
 
 @dataclass(frozen=True)
@@ -284,10 +281,6 @@ class Law:
     def filename(self) -> str:
         day = f"_{self.version.start.isoformat()}" if self.version.start else ""
         return fit_name(f"{self.version.law}{day}", ".pdf")
-
-    def words(self, paragraph: Paragraph) -> str:
-        """Return a paragraph's words without its label and title, as one line."""
-        return " ".join(self.text[paragraph.body : paragraph.end].split())
 
     def quote(self, paragraph: Paragraph) -> Quote:
         """Return a paragraph as gold, with the first and last day of the version as labels."""
@@ -316,8 +309,8 @@ class Law:
         return [
             paragraph
             for paragraph in self.unquoted
-            if len(words := self.words(paragraph)) >= _MIN_WORDS_CHARS
-            and gone.isdisjoint(_WORD.findall(f"{paragraph.title} {words[:_MIN_WORDS_CHARS]}".lower()))
+            if len(paragraph.words) >= _MIN_WORDS_CHARS
+            and gone.isdisjoint(_WORD.findall(f"{paragraph.title} {paragraph.words[:_MIN_WORDS_CHARS]}".lower()))
         ]
 
 
@@ -331,17 +324,17 @@ def read_law(version: Version) -> Law:
     if version.start is not None:
         end = write_day(version.end, system) if version.end else ""
         dated = system.data["ended" if end else "version"].format(start=write_day(version.start, system), end=end)
-    lines, paragraphs = _lay_out([text for text in (full_title, dated) if text], blocks, system)
-    return Law(version, fields, title, full_title, dated, "\n".join(lines), system, tuple(paragraphs))
+    text, paragraphs = _lay_out([text for text in (full_title, dated) if text], blocks, system)
+    return Law(version, fields, title, full_title, dated, text, system, paragraphs)
 
 
 def _lay_out(
     opening: Sequence[str], blocks: Sequence[tuple[int, str]], system: LegalSystem
-) -> tuple[list[str], list[Paragraph]]:
-    """Return the printed lines of a law, and its § or articles; each ends where the next one or a part begins."""
+) -> tuple[str, tuple[Paragraph, ...]]:
+    """Return the printed text of a law, and its § or articles; each ends where the next one or a part begins."""
     lines = [line for text in opening for line in wrap_paragraph(text)]
     at = sum(len(line) + 1 for line in lines)
-    heads: list[Paragraph] = []  # parts included, whose labels are empty
+    heads: list[tuple[Paragraph, int]] = []  # each with the offset of its words; the label of a larger part is empty
     above: list[float] = []  # the ranks of the § or articles to which the next one may belong
     for depth, block in blocks:
         start, is_heading = at, depth > 0 or _is_unmarked_heading(block, system)
@@ -352,18 +345,22 @@ def _lay_out(
         if not is_heading:
             continue
         level, label, title = _read_label(text, system)
-        last = heads[-1] if heads else None
-        if level is None and last and last.label and not last.title and last.body == start:
-            heads[-1] = replace(last, title=text, body=at)  # the title below a heading that has only a number
+        last, body = heads[-1] if heads else (None, 0)
+        if level is None and last and last.label and not last.title and body == start:
+            heads[-1] = replace(last, title=text), at  # the title below a heading that has only a number
             continue
         unit = level is not None and level.unit
         if level is not None:
             above = [other for other in above if other < level.rank] if unit else []
-        heads.append(Paragraph(label if unit else "", title, bool(above), start, start, at))
+        heads.append((Paragraph(label if unit else "", title, bool(above), start, start, ""), at))
         above += [level.rank] if level is not None and unit else []
-    ends = [*(head.start - 1 for head in heads[1:]), at - 1]
-    pairs = zip(heads, ends, strict=False)
-    return lines, [replace(head, end=end, body=min(head.body, end)) for head, end in pairs if head.label]
+    text = "\n".join(lines)
+    ends = [*(head.start - 1 for head, _ in heads[1:]), at - 1]
+    return text, tuple(
+        replace(head, end=end, words=" ".join(text[body:end].split()))
+        for (head, body), end in zip(heads, ends, strict=False)
+        if head.label
+    )
 
 
 def _read_label(heading: str, system: LegalSystem) -> tuple[Level | None, str, str]:
@@ -464,7 +461,7 @@ class QuestionMaker:
 
     def _says(self) -> Iterator[RawRow]:
         for paragraph in self._choose("says", self.last.live):
-            yield self._make_row("says", paragraph, self.last.words(paragraph), [(self.last, paragraph)])
+            yield self._make_row("says", paragraph, paragraph.words, [(self.last, paragraph)])
 
     def _said(self) -> Iterator[RawRow]:
         dated = [edition for edition in self.editions if edition.version.start]
@@ -472,7 +469,7 @@ class QuestionMaker:
             share = self.most // len(dated) + (at < self.most % len(dated))
             for paragraph in self._choose(f"said {edition.version.start}", edition.live)[:share]:
                 day = _choose_day(edition, paragraph.label)
-                yield self._make_row("said", paragraph, edition.words(paragraph), [(edition, paragraph)], as_of=day)
+                yield self._make_row("said", paragraph, paragraph.words, [(edition, paragraph)], as_of=day)
 
     def _governs(self) -> Iterator[RawRow]:
         titles = Counter(paragraph.title.casefold() for paragraph in self.last.unquoted)
@@ -481,25 +478,25 @@ class QuestionMaker:
             yield self._make_row("governs", paragraph, paragraph.label, [(self.last, paragraph)], title=paragraph.title)
 
     def _changed(self) -> Iterator[RawRow]:
-        pairs: dict[str, list[tuple[tuple[Law, Paragraph], ...]]] = {"changed": [], "same": []}
+        pairs: dict[str, list[tuple[tuple[Law, Paragraph], tuple[Law, Paragraph]]]] = {"changed": [], "same": []}
         for old, new in self.steps:
             for before in old.live if old.version.start else ():
                 if after := new.find_paragraph(before.label):
-                    kind = "changed" if old.words(before) != new.words(after) else "same"
+                    kind = "changed" if before.words != after.words else "same"
                     pairs[kind].append(((old, before), (new, after)))
         for kind, most in (("changed", self.most - self.most // 3), ("same", self.most // 3)):
             pairs[kind].sort(key=lambda pair: _order(kind, pair[0][0].filename, pair[0][1].label))
             for pair in pairs[kind][:most]:
-                before = pair[0][1]
-                answer = self._describe_difference(*(edition.words(paragraph) for edition, paragraph in pair))
-                as_of, until = (_choose_day(edition, before.label) for edition, _ in pair)
+                (old, before), (new, after) = pair
+                answer = self._describe_difference(before.words, after.words)
+                as_of, until = _choose_day(old, before.label), _choose_day(new, before.label)
                 yield self._make_row("changed", before, answer, pair, as_of=as_of, until=until)
 
     def _leads(self) -> Iterator[RawRow]:
         references = {source: other for source in self.last.live if (other := self._find_reference(source))}
         for paragraph in self._choose("leads", list(references)):
             words, edition, target = references[paragraph]
-            answer = f"{target.label}: {edition.words(target)}"
+            answer = f"{target.label}: {target.words}"
             yield self._make_row("leads", paragraph, answer, [(edition, target)], words=words)
 
     def _repealed(self) -> Iterator[RawRow]:
@@ -557,7 +554,7 @@ class QuestionMaker:
 
     def _find_reference(self, paragraph: Paragraph) -> tuple[str, Law, Paragraph] | None:
         """Return the first reference to another § in the corpus: its words, the cited version of the law, and the §."""
-        words = self.last.words(paragraph)
+        words = paragraph.words
         for reference in find_provisions(words, self.system, self.names):
             if reference.law is None and not _ENDS.match(words, reference.span.end):
                 continue
