@@ -17,6 +17,7 @@ from datetime import date, timedelta
 from functools import cached_property, partial
 from itertools import pairwise, zip_longest
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from exhibit.converters import Benchmark, DatasetInfo, Item, Label, Licence, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.titles import choose_unique_titles
@@ -77,7 +78,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     since, as_of = (date.fromisoformat(day) if day else None for day in (vars(options)["from"], options.as_of))
     versions = read_versions(source, tally, since=since, as_of=as_of)
     laws: dict[str, list[Law]] = defaultdict(list)
-    digests = defaultdict(hashlib.sha256)
+    digests: defaultdict[str, Any] = defaultdict(hashlib.sha256)
     for version in versions:
         digests[version.law].update(f"{version.start}\n{version.markdown}\n".encode())
         law = read_law(version)

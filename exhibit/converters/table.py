@@ -216,10 +216,9 @@ class ColumnChooser:
 
     def _check_cells(self) -> None:
         """Unassign a column of pages or grades unless all its cells are numbers; assign a column of verdicts."""
-        for role in ("page", "grade"):
+        for role in {"page", "grade"} - self._by_user.keys():
             column = self._columns[role]
-            all_numbers = column and self._measure(column, lambda _, cell: read_number(cell) is not None) == 1
-            if role not in self._by_user and not all_numbers:
+            if column and self._measure(column, lambda _, cell: read_number(cell) is not None) < 1:
                 self._columns[role] = None
         verdict = choose_name(self._list_free(), "verdict")
         decided = self._columns["impossible"] or self._columns["answerable"] or "impossible" in self._by_user

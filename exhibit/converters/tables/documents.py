@@ -117,7 +117,8 @@ class Shelf:
         urls = [name for name in names if is_url(name)]
         paths = [name for name in names if not is_url(name)]
         files = self._find_in_folder(paths, tally) if self.folder else self._find_beside(paths)
-        others = {file.name: file for file in self.files if file not in files.values()}
+        named = set(files.values())
+        others = {file.name: file for file in self.files if file not in named}
         documents = self._fetch(urls, tally) if urls else {}
         taken = {document.filename: document for document in documents.values()}
         for name, file in (files | others).items():

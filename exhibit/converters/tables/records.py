@@ -198,7 +198,7 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally) -> Iterator[Record]:
     """Yield the rows below the header as records by column name."""
     at = _find_header(rows)
     for number, cells in rows[:at]:
-        words = " ".join(str(cell) for cell in cells if read_cell_words(cell))
+        words = " ".join(filter(None, map(read_cell_words, cells)))
         tally.note("row above the header of the table", f"{path.name}: row {number}: {words[:80]}")
     header = [read_cell_words(cell) for cell in (rows[at][1] if rows else [])]
     twice = next((name for name, times in Counter(header).items() if name and times > 1), None)
@@ -206,17 +206,15 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally) -> Iterator[Record]:
         raise SourceError(f"{path}: two columns named {twice!r} in row {rows[at][0]}; rename one")
     missing = sum(max(0, len(header) - len(row)) for _, row in rows[at + 1 :])
     if missing > MAX_MISSING_CELLS:
-        raise SourceError(
-            f"{path}: row {rows[at][0]} has {len(header)} columns, but rows below lack {missing} cells; is it a header?"
-        )
+        where = f"{path}: row {rows[at][0]}"
+        raise SourceError(f"{where} has {len(header)} columns, but rows below lack {missing} cells; is it a header?")
     for index, (number, row) in enumerate(rows[at + 1 :]):
-        place = f"row {number}"
-        if len(row) > len(header):
-            line = f"{path.name}: {place}"
-            tally.fault("row with more cells than the header", line, item=Item("rows", place))
-            continue
         by_name = dict.fromkeys(header, "") | dict(zip(header, row, strict=False))
-        yield Record(index, place, {name: cell for name, cell in by_name.items() if name})
+        record = Record(index, f"row {number}", {name: cell for name, cell in by_name.items() if name})
+        if len(row) > len(header):
+            tally.fault("row with more cells than the header", f"{path.name}: {record.place}", item=record.item)
+        else:
+            yield record
 
 
 def _read_unpacked(read: Callable[[Path], Out], path: Path) -> Out:
@@ -259,16 +257,16 @@ def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
     # not `splitlines`, which would split at U+2028 inside JSON
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     for index, (number, line) in enumerate(lines):
-        place = f"line {number}"
+        record, problem = Record(index, f"line {number}", {}), ""
         try:
-            cells, problem = json.loads(line), ""
+            cells = json.loads(line)
         except (ValueError, RecursionError) as error:
             cells, problem = None, f": {error}"
         if isinstance(cells, dict):
-            yield Record(index, place, cells)
+            yield replace(record, cells=cells)
         else:
             reason = "line is not JSON, or not an object"
-            tally.fault(reason, f"{path.name}: {place}{problem}", item=Item("rows", place))
+            tally.fault(reason, f"{path.name}: {record.place}{problem}", item=record.item)
 
 
 def _read_json(path: Path, text: str) -> list[Any]:
@@ -281,9 +279,7 @@ def _read_json(path: Path, text: str) -> list[Any]:
         raise SourceError(f"{path}: not JSON: {error}; name it .jsonl if it has one object per line") from error
     rows = _find_rows(data)
     if rows is None:
-        lists = [key for key, value in data.items() if isinstance(value, list)] if isinstance(data, dict) else []
-        shown = f"; its lists: {', '.join(lists)}" if lists else ""
-        raise SourceError(f"{path}: expected a list of objects, one per question, or an object with such a list{shown}")
+        raise SourceError(f"{path}: expected a list of objects, one per question, or an object with one such list")
     return rows
 
 
