@@ -43,8 +43,6 @@ INFO = DatasetInfo(
 )
 
 _ODD = re.compile(r"[^\w.-]+")
-MAX_ID_DIGITS = 15
-MAX_NAME_CHARS = 80
 
 
 class _Paragraph(BaseModel):
@@ -116,7 +114,7 @@ def _read_contexts(articles: Sequence[object], tally: Tally) -> Iterator[tuple[s
 
 def make_names(titles: Sequence[str]) -> list[str]:
     """Return a file name for each context: its title or its number; equal titles also get numbers."""
-    stems = [_ODD.sub("_", title.removesuffix(".pdf")).strip("_.")[:MAX_NAME_CHARS] for title in titles]
+    stems = [_ODD.sub("_", title.removesuffix(".pdf")).strip("_.")[:80] for title in titles]
     counts = Counter(stem.casefold() for stem in stems)
     numbers = ["" if stem and counts[stem.casefold()] == 1 else f"_{number:04}" for number, stem in enumerate(stems)]
     return [fit_name(stem or "context", f"{number}.pdf") for stem, number in zip(stems, numbers, strict=True)]
@@ -135,7 +133,7 @@ def _make_row(record: Any, document: RawDocument, count: int, ids: set[int], tal
         tally.fault("question that has no answer, but is not marked impossible", name, item=item)
         return None
     text = str(row.id)
-    number = int(text) if text.isdecimal() and len(text) <= MAX_ID_DIGITS and int(text) not in ids else count
+    number = int(text) if text.isdecimal() and len(text) <= 15 and int(text) not in ids else count
     while number in ids:
         number += 1
     ids.add(number)

@@ -74,7 +74,7 @@ def _parse_day(text: str) -> str:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the versions of each law, make a document of each version, and make questions about them."""
+    """Make a document of each version of each law, and questions about them."""
     since, as_of = (date.fromisoformat(day) if day else None for day in (vars(options)["from"], options.as_of))
     versions = read_versions(source, tally, since=since, as_of=as_of)
     laws: dict[str, list[Law]] = defaultdict(list)
@@ -138,12 +138,10 @@ class Version:
 
     @property
     def item(self) -> Item:
-        """The version's name in the conversion's counts."""
         return Item("files", self.source)
 
     @property
     def days(self) -> dict[str, str | None]:
-        """The first and the last day of the version, as labels of the document."""
         days = {"effective_from": self.start, "effective_to": self.end}
         return {name: day.isoformat() if day else None for name, day in days.items()}
 
@@ -458,8 +456,6 @@ class QuestionMaker:
         for kind in (self._says, self._said, self._governs, self._changed, self._leads, self._repealed, self._before):
             yield from kind()
 
-    # ------------------------------------------------------------ kinds
-
     def _says(self) -> Iterator[RawRow]:
         for paragraph in self._choose("says", self.last.live):
             yield self._make_row("says", paragraph, paragraph.words, [(self.last, paragraph)])
@@ -516,8 +512,6 @@ class QuestionMaker:
         for at, paragraph in enumerate(self._choose("before", first.live)[: max(1, self.most // 3)] if start else ()):
             day = (start or date.min) - timedelta(days=365 * (at + 1) + 30)
             yield self._make_row("before", paragraph, "", [], about=first, as_of=day)
-
-    # ------------------------------------------------------------ parts of a question
 
     def _make_row(
         self, kind: str, paragraph: Paragraph, answer: str, gold: Gold, *, about: Law | None = None,

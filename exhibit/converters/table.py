@@ -199,8 +199,6 @@ class ColumnChooser:
         flags = ", or ".join(f"--{role} {shlex.quote(name)}" for name in free[:MAX_FLAGS]) or f"--{role} COLUMN"
         return SourceError(f"{self._table}: {problem} (its columns: {', '.join(self._seen)}); name it: {flags}")
 
-    # ------------------------------------------------------------ by the cells
-
     def _measure(self, column: str, fits: Callable[[Record, str], bool | None]) -> float:
         """Return the share of a column's cells for which `fits` is true, without those for which it is None."""
         cells = ((record, cell) for record in self._records for cell in list_cell_values(record.cells.get(column)))
@@ -394,8 +392,6 @@ class RowReader:
         paired = pages if len(pages) == len(named) else [None] * len(named)
         return [_make_quote(name, page=stated or page) for (name, stated), page in zip(named, paired, strict=True)]
 
-    # ------------------------------------------------------------ columns
-
     def _list_items(self, role: str) -> list[Any]:
         """Return the values of the cell for `role`; a text with several names is split, unless it is a file's name."""
         cell = self._record.cells.get(self._paths[role][0])
@@ -441,8 +437,6 @@ class RowReader:
             part = next(numbers, None) if role in ("page", "grade") else read_cell_words(cell)
             parts |= {} if part in ("", None) else {role: part}
         return parts if parts.keys() - {"grade"} else {}
-
-    # ------------------------------------------------------------ passages and provisions
 
     def _read_quoted(self, items: Sequence[dict[str, Any]]) -> Iterator[Quote]:
         """Yield the passages of the text column, each with its own document, the row's only one or that beside it."""

@@ -110,7 +110,6 @@ def _list_titles(page: fetch.UrlLine) -> list[str]:
 
 CHANGED = 4  # the exit code if a source has changed
 MAX_SHOWN = 5  # most changed sentences of a page that are printed
-LINE_CHARS = 100
 _GONE = frozenset({404, 410})
 
 Gold = list[tuple[int, str]]  # the ids of the questions about a document, with their quotes
@@ -181,7 +180,7 @@ def list_changes(old: str, new: str) -> Iterator[str]:
 
 
 def _shorten(text: str) -> str:
-    return textwrap.shorten(text, LINE_CHARS, placeholder=" …")
+    return textwrap.shorten(text, 100, placeholder=" …")
 
 
 def run(argv: list[str] | None = None) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from exhibit.converters import Item, RawDocument, Tally
 from exhibit.converters.core.titles import pair_files
@@ -66,11 +66,8 @@ class Shelf:
         table = self.table.resolve()
         return [file for file in self._listed if file.path.resolve() != table]
 
-    # ------------------------------------------------------------ by name
-
     @cached_property
     def names(self) -> FileNames:
-        """An index of the documents by their file names and aliases."""
         return FileNames(self._by_name, {name: file.aliases for name, file in self._by_name.items()})
 
     @cached_property
@@ -92,7 +89,7 @@ class Shelf:
 
     def _find_spelling(self, name: str) -> str | None:
         """Return the only file whose normalised name equals that of `name`; `__` may replace up to four letters."""
-        base = _cut_folder(name)
+        base = name.replace("\\", "/").rpartition("/")[2]
         if file := self._keys.get(make_file_key(base)):
             return file
         # `__` replaces a character of two bytes, such as `é`, or several characters that a file system rejects
@@ -100,8 +97,6 @@ class Shelf:
         pattern = re.compile(".{0,4}".join(map(re.escape, parts)))
         matches = [file for key, file in self._keys.items() if len(parts) > 1 and any(parts) and pattern.fullmatch(key)]
         return matches[0] if len(matches) == 1 else None
-
-    # ------------------------------------------------------------ the documents of a bundle
 
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
         """Return the document for each name, then the folder's other documents by their file names.
@@ -171,7 +166,7 @@ class Shelf:
                 others.append(name)
         free = {file.path: file for file in self.files if file not in files.values()}
         # all names together, so that a file that is similar to two names is assigned to one at most
-        bases = [_cut_folder(name) for name in others]
+        bases = [name.replace("\\", "/").rpartition("/")[2] for name in others]
         paired, similar = pair_files(bases, free)
         for row in similar:
             tally.note("document paired with a file of a similar name", f"{bases[row]} -> {paired[row].name}")
@@ -192,8 +187,6 @@ class Shelf:
                     files[name] = NamedFile(path, path.relative_to(root).as_posix())
         return files
 
-    # ------------------------------------------------------------ by content
-
     def read(self, name: str) -> Document | None:
         """Return a file of the folder as a document; None if it cannot be read."""
         if name not in self._read:
@@ -209,7 +202,6 @@ class Shelf:
         return document.loose.text if document else ""
 
     def find_holders(self, passage: str) -> list[str]:
-        """Return the files that contain a passage."""
         needle = fold(passage, loose=True)
         files = track(self._by_name, total=len(self.files), label="documents searched for passages")
         return [name for name in files if needle and needle in self.read_folded(name)]
@@ -232,7 +224,3 @@ class Shelf:
             return True  # `the Agreement` and `CPR 36.14` fit any document: the number decides
         document = self.read(name) if name in self._by_name else None
         return document is None or provision.source in document.text[: OPENING_CHARS[-1]]
-
-
-def _cut_folder(name: str) -> str:
-    return PurePosixPath(name.replace("\\", "/")).name

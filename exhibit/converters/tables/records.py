@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 
@@ -66,7 +66,6 @@ ENDINGS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx
 MAX_MISSING_CELLS = 10_000_000
 MAX_HEADER_ROW = 20  # most rows above a header: a title, a date, a few notes
 
-_DELIMITERS = ",;\t|"
 _ASSERTED = {
     name_key(kind): role
     for role in ("must-contain", "must-not-contain", "answer", "impossible")
@@ -76,7 +75,6 @@ _WRAPPED = re.compile(r'"(?:[^"]|"")*"')
 # libyaml also reads `{question: How long is the notice?}`, which the loader in Python refuses
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-Out = TypeVar("Out")
 Numbered = tuple[int, list[Any]]  # a row with its spreadsheet number, from 1, which counts header and empty rows
 
 
@@ -90,7 +88,6 @@ class Record:
 
     @property
     def item(self) -> Item:
-        """The row's name in the conversion's counts."""
         return Item("rows", self.place)
 
 
@@ -155,7 +152,7 @@ def _read_delimited(path: Path, text: str, tally: Tally) -> Iterator[Record]:
 
     try:
         # in many countries spreadsheets write semicolons, and a .csv file may contain tabs
-        delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=measure)
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=measure)
         rows = split_cells(text, delimiter)
     except csv.Error as error:
         raise SourceError(f"{path}: not a valid CSV or TSV table: {error}; save it again as CSV") from error
@@ -217,7 +214,7 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally) -> Iterator[Record]:
             yield record
 
 
-def _read_unpacked(read: Callable[[Path], Out], path: Path) -> Out:
+def _read_unpacked(read: Callable[[Path], Any], path: Path) -> Any:
     """Read a compressed table in a worker, because a small file may decompress to a very large table."""
     try:
         return run_in_worker(read, path)
@@ -227,7 +224,7 @@ def _read_unpacked(read: Callable[[Path], Out], path: Path) -> Out:
 
 def _read_workbook(path: Path, tally: Tally) -> Iterator[Record]:
     """Yield the rows of the first sheet with a table; a cover sheet has no table."""
-    sheets = _read_unpacked(_read_sheets, path)
+    sheets: dict[str, list[Numbered]] = _read_unpacked(_read_sheets, path)
     if not sheets:
         raise SourceError(f"{path}: no rows in any sheet; is it the right file?")
     tabular = [title for title, rows in sheets.items() if len(rows[_find_header(rows)][1]) > 1 and len(rows) > 1]
