@@ -11,12 +11,12 @@ import re
 import textwrap
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cached_property, partial
 from itertools import pairwise, zip_longest
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from exhibit.converters import Benchmark, DatasetInfo, Item, Label, Licence, Quote, RawDocument, RawRow, Tally
@@ -91,8 +91,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     names = {key: _name(key, editions[-1]) for key, editions in laws.items()}
     ids: set[int] = set()
     rows: list[RawRow] = []
-    for key, editions in laws.items():
-        rows += QuestionMaker(editions, names[key], laws, list(names.values()), options.questions, ids).rows()
+    for key in laws:
+        rows += QuestionMaker(key, laws, names, options.questions, ids).rows()
     documents = [_make_document(law) for editions in laws.values() for law in editions]
     return Benchmark(documents, rows, {key: digest.hexdigest() for key, digest in digests.items()})
 
@@ -155,10 +155,7 @@ def read_versions(source: Path, tally: Tally, *, since: date | None = None, as_o
         versions = list(_read_folder(source, tally))
     if not versions:
         raise SourceError(f"{source}: no laws; expected LAW/DATE.md, LAW.md or a Git repository of such files")
-    paths = {version.law: PurePosixPath(version.law) for version in versions}
-    names = choose_unique_titles(
-        {law: [path.name, "-".join(path.parts), "--".join(path.parts)] for law, path in paths.items()}
-    )
+    names = choose_unique_titles({v.law: [v.law.rpartition("/")[2], v.law.replace("/", "-")] for v in versions})
     versions = [replace(version, law=names[version.law].replace("/", "-")) for version in versions]
     versions.sort(key=lambda version: (version.law, version.start or date.min))
     kept = []
@@ -174,13 +171,15 @@ def read_versions(source: Path, tally: Tally, *, since: date | None = None, as_o
         else:
             tally.leave_out(OUT_OF_RANGE, version.source, item=version.item)
     if not kept:
-        none = f"none of its {len(versions)} versions was in force at the dates of --from and --as-of"
-        raise SourceError(f"{source}: {none}; choose other dates")
+        none = (
+            f"none of its {len(versions)} versions was in force at the dates of --from and --as-of; choose other dates"
+        )
+        raise SourceError(f"{source}: {none}")
     return kept
 
 
 def _is_law(name: str) -> bool:
-    return name.endswith(".md") and PurePosixPath(name).name.lower() not in _READ_ME
+    return name.endswith(".md") and name.rpartition("/")[2].lower() not in _READ_ME
 
 
 def _read_version(
@@ -229,8 +228,7 @@ def _read_history(repository: GitRepository, tally: Tally) -> Iterator[Version]:
         head, *words = entry.split("\x00")
         commit, _, day = head.strip().partition(" ")
         for path in filter(_is_law, words[1::2]):
-            law = str(PurePosixPath(path).with_suffix(""))
-            read = partial(repository.run, "cat-file", "blob", f"{commit}:{path}")
+            law, read = path.removesuffix(".md"), partial(repository.run, "cat-file", "blob", f"{commit}:{path}")
             yield from _read_version(law, f"{commit[:10]}:{path}", read, tally, committed=day)
 
 
@@ -439,14 +437,14 @@ Gold = Sequence[tuple[Law, Paragraph]]
 class QuestionMaker:
     """Makes the questions on one law in all its versions."""
 
-    editions: Sequence[Law]
-    name: LawName
-    laws: dict[str, list[Law]]
-    names: Sequence[LawName]
+    key: str
+    laws: Mapping[str, Sequence[Law]]
+    names: Mapping[str, LawName]
     most: int  # most questions of each kind
     ids: set[int]  # of all questions of the bundle
 
     def __post_init__(self) -> None:
+        self.editions = self.laws[self.key]
         self.last = self.editions[-1]
         self.system = self.last.system
         self.steps = [(old, new) for old, new in pairwise(self.editions) if new.version.start]
@@ -517,11 +515,11 @@ class QuestionMaker:
         self, kind: str, paragraph: Paragraph, answer: str, gold: Gold, *, about: Law | None = None,
         as_of: date | None = None, until: date | None = None, **named: str,
     ) -> RawRow:  # fmt: skip
-        system, unit, key = self.system, paragraph.label, self.name.key
+        system, unit, key = self.system, paragraph.label, self.key
         day = as_of.isoformat() if as_of else None
         templates = system.data["questions"]["said" if kind in {"repealed", "before"} else kind]
         at = _order(key, kind, unit, day or "", named.get("words", ""))
-        law = self.name.codes[0] if self.name.codes else self.last.full_title
+        law = next(iter(self.names[key].codes), self.last.full_title)
         named |= {name: write_day(value, system) for name, value in (("date", as_of), ("date2", until)) if value}
         question = templates[at % len(templates)].format(unit=unit, law=law, name=self.last.full_title, **named)
         while at in self.ids:
@@ -545,15 +543,15 @@ class QuestionMaker:
 
     def _choose(self, kind: str, paragraphs: Sequence[Paragraph]) -> list[Paragraph]:
         """Return a sample of a law's paragraphs, which is evenly distributed, and the same on every machine."""
-        return sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))[: self.most]
+        return sorted(paragraphs, key=lambda paragraph: _order(kind, self.key, paragraph.label))[: self.most]
 
     def _find_reference(self, paragraph: Paragraph) -> tuple[str, Law, Paragraph] | None:
         """Return the first reference to another § in the corpus: its words, the cited version of the law, and the §."""
         words = paragraph.words
-        for reference in find_provisions(words, self.system, self.names):
+        for reference in find_provisions(words, self.system, list(self.names.values())):
             if reference.law is None and not _ENDS.match(words, reference.span.end):
                 continue
-            editions = self.laws.get(reference.law or self.name.key, [])
+            editions = self.laws.get(reference.law or self.key, [])
             target = editions[-1].find_paragraph(reference.label) if editions else None
             if target is not None and target is not paragraph and target in editions[-1].live:
                 return words[slice(*reference.span)], editions[-1], target
