@@ -6,9 +6,8 @@ exhibit convert legalquad --source LegalQuAD.json --out datasets_out/legalquad
 from dataclasses import replace
 
 from exhibit.converters import Licence, squad
-from exhibit.converters.squad import add_arguments, read
-
-__all__ = ["INFO", "add_arguments", "read"]
+from exhibit.converters.squad import add_arguments as add_arguments
+from exhibit.converters.squad import read as read
 
 INFO = replace(
     squad.INFO,

@@ -3,7 +3,6 @@
 exhibit convert squad --source FILE.json --out datasets_out/squad
 """
 
-import itertools
 import json
 import re
 from argparse import ArgumentParser, Namespace
@@ -44,8 +43,6 @@ INFO = DatasetInfo(
 )
 
 _ODD = re.compile(r"[^\w.-]+")
-MAX_ID_DIGITS = 15
-MAX_NAME_CHARS = 80
 
 
 class _Paragraph(BaseModel):
@@ -78,32 +75,28 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if not contexts:
         raise SourceError(f"{path}: not in SQuAD's format (no context in it); expected {INFO.expects}")
     folder: Path | None = options.documents
-    pdfs = [file for file in list_files(folder) if file.suffix.lower() == ".pdf"] if folder else []
+    pdfs = [path for path in list_files(folder) if path.suffix.lower() == ".pdf"] if folder else []
     if folder and not pdfs:
         raise SourceError(f"{folder}: no PDFs in it; give --documents a folder of PDFs")
     official = {make_file_key(pdf.name): pdf for pdf in pdfs}
-    benchmark = Benchmark([], [], release.sha256)
-    ids: set[int] = set()
-    count = itertools.count()
+    documents, records = [], []
     names = make_names([title for title, _ in contexts])
     for number, ((title, paragraph), name) in enumerate(zip(contexts, names, strict=True)):
         file = official.get(make_file_key(title))
         item = Item("files", f"context {number}: {name}")
         tally.take([item])
         raw = RawDocument(file.name if file else name, title or Path(name).stem, file, paragraph.context, items=(item,))
-        benchmark.documents.append(raw)
-        for record in paragraph.qas:
-            benchmark.rows.extend(_make_row(record, raw, next(count), ids, tally))
-    return benchmark
+        documents.append(raw)
+        records += [(record, raw) for record in paragraph.qas]
+    ids: set[int] = set()
+    rows = [row for at, (record, raw) in enumerate(records) if (row := _make_row(record, raw, at, ids, tally))]
+    return Benchmark(documents, rows, release.sha256)
 
 
 def is_squad(path: Path) -> bool:
     """Return whether a file has the SQuAD format: articles with paragraphs, each with a context and questions."""
-    if path.suffix.lower() != ".json":
-        return False
     try:
-        data = json.loads(path.read_bytes())["data"]
-        return bool(data) and "qas" in data[0]["paragraphs"][0]
+        return path.suffix.lower() == ".json" and "qas" in json.loads(path.read_bytes())["data"][0]["paragraphs"][0]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         return False
 
@@ -115,58 +108,52 @@ def _read_contexts(articles: Sequence[object], tally: Tally) -> Iterator[tuple[s
         title, paragraphs = str(fields.get("title") or ""), fields.get("paragraphs", [None])
         for at, part in enumerate(paragraphs):
             item = Item("files", f"article {place}, paragraph {at}")
-            paragraph = check_record(_Paragraph, part, item.name, tally, item=item)
-            if paragraph is not None:
+            if paragraph := check_record(_Paragraph, part, item.name, tally, item=item):
                 yield (f"{title} {at + 1}" if title and len(paragraphs) > 1 else title), paragraph
 
 
 def make_names(titles: Sequence[str]) -> list[str]:
     """Return a file name for each context: its title or its number; equal titles also get numbers."""
-    stems = [_ODD.sub("_", title.removesuffix(".pdf")).strip("_.")[:MAX_NAME_CHARS] for title in titles]
+    stems = [_ODD.sub("_", title.removesuffix(".pdf")).strip("_.")[:80] for title in titles]
     counts = Counter(stem.casefold() for stem in stems)
-    return [
-        fit_name(stem, ".pdf")
-        if stem and counts[stem.casefold()] == 1
-        else fit_name(stem or "context", f"_{number:04}.pdf")
-        for number, stem in enumerate(stems)
-    ]
+    numbers = ["" if stem and counts[stem.casefold()] == 1 else f"_{number:04}" for number, stem in enumerate(stems)]
+    return [fit_name(stem or "context", f"{number}.pdf") for stem, number in zip(stems, numbers, strict=True)]
 
 
-def _make_row(record: Any, document: RawDocument, count: int, ids: set[int], tally: Tally) -> Iterator[RawRow]:
+def _make_row(record: Any, document: RawDocument, count: int, ids: set[int], tally: Tally) -> RawRow | None:
     name = f"question {record.get('id', count) if isinstance(record, dict) else count}"
     item = Item("rows", f"{count}: {name}")
     tally.take([item])
     row = check_record(_Question, record, item.name, tally, item=item)
     if row is None:
-        return
+        return None
     impossible = bool(row.is_impossible)
     quotes = [] if impossible else _make_quotes(row.answers or [], document, name, tally)
     if not quotes and not impossible:
         tally.fault("question that has no answer, but is not marked impossible", name, item=item)
-        return
+        return None
     text = str(row.id)
-    number = int(text) if text.isdecimal() and len(text) <= MAX_ID_DIGITS and int(text) not in ids else count
+    number = int(text) if text.isdecimal() and len(text) <= 15 and int(text) not in ids else count
     while number in ids:
         number += 1
     ids.add(number)
     labels: dict[str, Label] = {"source_id": text} if row.id is not None and text != str(number) else {}
     answer, filename = quotes[0].text or "" if quotes else "", document.filename
-    yield RawRow(number, row.question.strip(), answer, tuple(quotes), filename, impossible, labels, (item,), name)
+    return RawRow(number, row.question.strip(), answer, tuple(quotes), filename, impossible, labels, (item,), name)
 
 
 def _make_quotes(answers: Sequence[_Answer], document: RawDocument, name: str, tally: Tally) -> list[Quote]:
     """Return one gold quote for each distinct answer text; its further offsets are alternatives."""
-    places: dict[str, dict[tuple[int, int], None]] = {}
+    spans: dict[str, list[tuple[int, int]]] = {}
     for answer in answers:
         text, start = answer.text or "", answer.answer_start
-        if not text.strip():
-            continue
-        spans = places.setdefault(text, {})
+        places = spans.setdefault(text, [])
         if isinstance(start, int) and start >= 0 and (document.text or "").startswith(text, start):
-            spans[start, start + len(text)] = None
-        else:
+            places += [(start, start + len(text))] if (start, start + len(text)) not in places else []
+        elif text.strip():
             tally.note("answer that is not at its offset: located by its words", name)
     return [
-        Quote(document.filename, text, tuple(spans)[:1], alternatives=tuple((span,) for span in tuple(spans)[1:]))
-        for text, spans in places.items()
+        Quote(document.filename, text, tuple(places[:1]), alternatives=tuple((span,) for span in places[1:]))
+        for text, places in spans.items()
+        if text.strip()
     ]

@@ -11,22 +11,22 @@ import re
 import textwrap
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from functools import cached_property
-from itertools import groupby, islice, pairwise, zip_longest
-from pathlib import Path, PurePosixPath
+from functools import cached_property, partial
+from itertools import pairwise, zip_longest
+from pathlib import Path
+from typing import Any
 
 from exhibit.converters import Benchmark, DatasetInfo, Item, Label, Licence, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.titles import choose_unique_titles
-from exhibit.law.language import LegalSystem, Level, choose_system, load_systems
+from exhibit.law.language import LegalSystem, Level, load_systems
 from exhibit.law.provisions import LawName, find_provisions, label_key, make_law_name
 from exhibit.law.values import write_day
 from exhibit.runtime.command import parse_positive
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.layout import fit_name
-from exhibit.schemas.parsing import read_regular
 from exhibit.storage.atomic import list_files, list_left_out
 from exhibit.storage.programs import GitRepository, is_git_repository, open_repository
 
@@ -50,11 +50,10 @@ INFO = DatasetInfo(
     annotations=("machine-generated",),
     questions="""Made by rule in the law's own language, in several wordings. `labels.kind` names the kind of question:
         `says` (what a provision says in the last version), `said` (what it said on a day), `governs` (which provision
-        has a heading), `changed` (whether it changed between two days), `leads` (where a reference leads). Questions
-        of the kinds `repealed` (on a day after the repeal) and `before` (on a day before the law) are impossible.""",
+        has a heading), `changed` (whether it changed between two days), `leads` (where a reference leads), `repealed`
+        (a day after the repeal) and `before` (a day before the law); the last two kinds are impossible.""",
     limits="""
-        - A version is in force from its day to the day before the next version in the source. A question without a day
-          means the last version.
+        - A version ends on the day before the next version in the source. A question without a day means the last one.
         - The same § of every other version is a near miss: `labels.other_versions` lists them.
         - The answer to a question on a change quotes at most 60 of the added and of the removed words.""",
 )
@@ -75,14 +74,16 @@ def _parse_day(text: str) -> str:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read the versions of each law, make a document of each version, and make questions about them."""
+    """Make a document of each version of each law, and questions about them."""
     since, as_of = (date.fromisoformat(day) if day else None for day in (vars(options)["from"], options.as_of))
     versions = read_versions(source, tally, since=since, as_of=as_of)
-    laws: dict[str, list[Law]] = {}
+    laws: dict[str, list[Law]] = defaultdict(list)
+    digests: defaultdict[str, Any] = defaultdict(hashlib.sha256)
     for version in versions:
+        digests[version.law].update(f"{version.start}\n{version.markdown}\n".encode())
         law = read_law(version)
         if law.paragraphs:
-            laws.setdefault(version.law, []).append(law)
+            laws[version.law].append(law)
         else:
             tally.leave_out("file without a § or an article", version.source, item=version.item)
     if not laws:
@@ -90,13 +91,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     names = {key: _name(key, editions[-1]) for key, editions in laws.items()}
     ids: set[int] = set()
     rows: list[RawRow] = []
-    for key, editions in laws.items():
-        rows += QuestionMaker(editions, names[key], laws, list(names.values()), options.questions, ids).rows()
-    digest = {}
-    for name, group in groupby(versions, lambda version: version.law):
-        text = "".join(f"{version.start}\n{version.markdown}\n" for version in group)
-        digest[name] = hashlib.sha256(text.encode()).hexdigest()
-    return Benchmark([_make_document(law) for editions in laws.values() for law in editions], rows, digest)
+    for key in laws:
+        rows += QuestionMaker(key, laws, names, options.questions, ids).rows()
+    documents = [_make_document(law) for editions in laws.values() for law in editions]
+    return Benchmark(documents, rows, {key: digest.hexdigest() for key, digest in digests.items()})
 
 
 def _make_document(law: Law) -> RawDocument:
@@ -124,7 +122,6 @@ _DATED = re.compile(r"(\d{4}-\d{2}-\d{2})\.md")
 _IN_FORCE = re.compile(r'^(?:effectiveness_date|effective_date|last_updated):\s*"?(\d{4}-\d{2}-\d{2})', re.MULTILINE)
 _READ_ME = frozenset({"readme.md", "license.md", "contributing.md", "changelog.md"})
 HEADER_CHARS = 4000
-MAX_FILE_BYTES = 32 << 20  # the longest German and Czech codes have 2 MB
 SAME_DAY = "another version of the law takes effect on the same day"
 OUT_OF_RANGE = "version not in force at the dates of --from and --as-of"
 
@@ -141,12 +138,10 @@ class Version:
 
     @property
     def item(self) -> Item:
-        """The version's name in the conversion's counts."""
         return Item("files", self.source)
 
     @property
     def days(self) -> dict[str, str | None]:
-        """The first and the last day of the version, as labels of the document."""
         days = {"effective_from": self.start, "effective_to": self.end}
         return {name: day.isoformat() if day else None for name, day in days.items()}
 
@@ -160,80 +155,69 @@ def read_versions(source: Path, tally: Tally, *, since: date | None = None, as_o
         versions = list(_read_folder(source, tally))
     if not versions:
         raise SourceError(f"{source}: no laws; expected LAW/DATE.md, LAW.md or a Git repository of such files")
-    paths = {version.law: PurePosixPath(version.law) for version in versions}
-    names = choose_unique_titles(
-        {law: [path.name, "-".join(path.parts), "--".join(path.parts)] for law, path in paths.items()}
-    )
+    names = choose_unique_titles({v.law: [v.law.rpartition("/")[2], v.law.replace("/", "-")] for v in versions})
     versions = [replace(version, law=names[version.law].replace("/", "-")) for version in versions]
     versions.sort(key=lambda version: (version.law, version.start or date.min))
     kept = []
-    for _, group in groupby(versions, lambda version: version.law):
-        given = list(group)
-        last = {version.start: version for version in given}
-        for version in given:
-            if last[version.start] is not version:
-                tally.leave_out(SAME_DAY, version.source, item=version.item)
-        ordered = list(last.values())
-        for version, following in zip_longest(ordered, ordered[1:]):
-            end = following.start - timedelta(days=1) if following and following.start else None
-            begun = as_of is None or version.start is None or version.start <= as_of
-            ended = end is not None and any(day is not None and end < day for day in (since, as_of))
-            if begun and not ended:
-                kept.append(replace(version, end=end))
-            else:
-                tally.leave_out(OUT_OF_RANGE, version.source, item=version.item)
+    latest = max(day for day in (since, as_of, date.min) if day)
+    for version, following in zip_longest(versions, versions[1:]):
+        following = following if following and following.law == version.law else None
+        end = following.start - timedelta(days=1) if following and following.start else None
+        begun = as_of is None or version.start is None or version.start <= as_of
+        if following and following.start == version.start:
+            tally.leave_out(SAME_DAY, version.source, item=version.item)
+        elif begun and (end is None or end >= latest):
+            kept.append(replace(version, end=end))
+        else:
+            tally.leave_out(OUT_OF_RANGE, version.source, item=version.item)
     if not kept:
-        none = f"none of its {len(versions)} versions was in force at the dates of --from and --as-of"
-        raise SourceError(f"{source}: {none}; choose other dates")
+        none = (
+            f"none of its {len(versions)} versions was in force at the dates of --from and --as-of; choose other dates"
+        )
+        raise SourceError(f"{source}: {none}")
     return kept
 
 
 def _is_law(name: str) -> bool:
-    return name.endswith(".md") and PurePosixPath(name).name.lower() not in _READ_ME
+    return name.endswith(".md") and name.rpartition("/")[2].lower() not in _READ_ME
 
 
-def _skip(reason: str, name: str, tally: Tally) -> None:
-    tally.take([Item("files", name)])
-    tally.fault(reason, name, item=Item("files", name))
-
-
-def _parse(
-    law: str, name: str, data: bytes, tally: Tally, *, dated: str = "", committed: str = ""
+def _read_version(
+    law: str, name: str, read: Callable[[], bytes], tally: Tally, *, dated: str = "", committed: str = ""
 ) -> Iterator[Version]:
     """Yield the version in a file; its first day comes from the file's name, its header, or its commit."""
+    version = Version(law, "", name)
+    problem = ""
     try:
-        text = data.decode("utf-8-sig")
+        text = read().decode("utf-8-sig")
         stated = _IN_FORCE.search(text[:HEADER_CHARS])
         day = dated or (stated[1] if stated else committed)
         version = Version(law, text, name, date.fromisoformat(day) if day else None)
+    except (OSError, SourceError):
+        problem = "the file cannot be read"
     except UnicodeDecodeError:
-        _skip("the file is not in UTF-8", name, tally)
+        problem = "the file is not in UTF-8"
     except ValueError:
-        _skip("the date in its name or header does not exist", name, tally)
+        problem = "the date in its name or header does not exist"
+    if problem or not version.markdown.strip():
+        tally.fault(problem or "the file is empty", name, item=version.item)
     else:
-        if text.strip():
-            tally.take([version.item])
-            yield version
-        else:
-            _skip("the file is empty", name, tally)
+        tally.take([version.item])
+        yield version
 
 
 def _read_folder(folder: Path, tally: Tally) -> Iterator[Version]:
     for path, why in list_left_out(folder):
         if _is_law(path.name):
-            _skip(f"a {why}", path.relative_to(folder).as_posix(), tally)
+            name = path.relative_to(folder).as_posix()
+            tally.fault(f"a {why}", name, item=Item("files", name))
     for path in list_files(folder):
-        name, match = path.relative_to(folder), _DATED.fullmatch(path.name)
-        if not _is_law(path.name):
-            continue
-        # `LAW/DATE.md` is named by its folder; any other file is named by itself
-        law = name.parent if match and path.parent != folder else name.with_suffix("")
-        try:
-            data = read_regular(path, most=MAX_FILE_BYTES)
-        except OSError as error:
-            _skip(f"cannot be read: {error.strerror}", name.as_posix(), tally)
-        else:
-            yield from _parse(law.as_posix(), name.as_posix(), data, tally, dated=match[1] if match else "")
+        if _is_law(path.name):
+            file, match = path.relative_to(folder), _DATED.fullmatch(path.name)
+            # `LAW/DATE.md` is named by its folder; any other file is named by itself
+            law = file.parent if match and path.parent != folder else file.with_suffix("")
+            read, dated = path.read_bytes, match[1] if match else ""
+            yield from _read_version(law.as_posix(), file.as_posix(), read, tally, dated=dated)
 
 
 def _read_history(repository: GitRepository, tally: Tally) -> Iterator[Version]:
@@ -244,13 +228,8 @@ def _read_history(repository: GitRepository, tally: Tally) -> Iterator[Version]:
         head, *words = entry.split("\x00")
         commit, _, day = head.strip().partition(" ")
         for path in filter(_is_law, words[1::2]):
-            source = f"{commit[:10]}:{path}"
-            try:
-                data = repository.run("cat-file", "blob", f"{commit}:{path}")
-            except SourceError:
-                _skip("not in the repository", source, tally)
-            else:
-                yield from _parse(str(PurePosixPath(path).with_suffix("")), source, data, tally, committed=day)
+            law, read = path.removesuffix(".md"), partial(repository.run, "cat-file", "blob", f"{commit}:{path}")
+            yield from _read_version(law, f"{commit[:10]}:{path}", read, tally, committed=day)
 
 
 # ---------------------------------------------------------------- text
@@ -279,7 +258,7 @@ class Paragraph:
     quoted: bool  # whether it is a § that an article quotes, which belongs to another law
     start: int
     end: int
-    body: int  # the offset of its words, after its label and title
+    words: str  # without its label and title, as one line
 
 
 @dataclass(frozen=True)
@@ -300,21 +279,20 @@ class Law:
         day = f"_{self.version.start.isoformat()}" if self.version.start else ""
         return fit_name(f"{self.version.law}{day}", ".pdf")
 
-    def words(self, paragraph: Paragraph) -> str:
-        """Return a paragraph's words without its label and title, as one line."""
-        return " ".join(self.text[paragraph.body : paragraph.end].split())
+    def quote(self, paragraph: Paragraph) -> Quote:
+        """Return a paragraph as gold, with the first and last day of the version as labels."""
+        span = (paragraph.start, paragraph.end)
+        labels = (("paragraph", paragraph.label), *self.version.days.items())
+        return Quote(self.filename, self.text[slice(*span)], (span,), labels)
 
     def find_paragraph(self, label: str) -> Paragraph | None:
         """Return the § with this label; None unless this version has exactly one such §."""
-        paragraphs = self._by_label.get(label_key(label), ())
-        return paragraphs[0] if len(paragraphs) == 1 else None
+        return self._by_label.get(label_key(label))
 
     @cached_property
-    def _by_label(self) -> dict[tuple[str, str], list[Paragraph]]:
-        index: dict[tuple[str, str], list[Paragraph]] = defaultdict(list)
-        for paragraph in self.unquoted:
-            index[label_key(paragraph.label)].append(paragraph)
-        return index
+    def _by_label(self) -> dict[tuple[str, str], Paragraph]:
+        counts = Counter(label_key(paragraph.label) for paragraph in self.unquoted)
+        return {key: paragraph for paragraph in self.unquoted if counts[key := label_key(paragraph.label)] == 1}
 
     @cached_property
     def unquoted(self) -> list[Paragraph]:
@@ -328,8 +306,8 @@ class Law:
         return [
             paragraph
             for paragraph in self.unquoted
-            if len(words := self.words(paragraph)) >= _MIN_WORDS_CHARS
-            and gone.isdisjoint(_WORD.findall(f"{paragraph.title} {words[:_MIN_WORDS_CHARS]}".lower()))
+            if len(paragraph.words) >= _MIN_WORDS_CHARS
+            and gone.isdisjoint(_WORD.findall(f"{paragraph.title} {paragraph.words[:_MIN_WORDS_CHARS]}".lower()))
         ]
 
 
@@ -343,52 +321,43 @@ def read_law(version: Version) -> Law:
     if version.start is not None:
         end = write_day(version.end, system) if version.end else ""
         dated = system.data["ended" if end else "version"].format(start=write_day(version.start, system), end=end)
-    reader = _Reader()
-    for line in filter(None, (full_title, dated)):
-        reader.write(line)
-    for depth, text in blocks:
-        if depth or _is_unmarked_heading(text, system):
-            reader.add_heading(text, system)
-        else:
-            reader.write(text)
-    reader.close()
-    return Law(version, fields, title, full_title, dated, "\n".join(reader.lines), system, tuple(reader.paragraphs))
+    text, paragraphs = _lay_out([text for text in (full_title, dated) if text], blocks, system)
+    return Law(version, fields, title, full_title, dated, text, system, paragraphs)
 
 
-@dataclass
-class _Reader:
-    lines: list[str] = field(default_factory=list)
-    at: int = 0
-    above: list[float] = field(default_factory=list)  # the ranks of the § or articles whose end is not yet known
-    paragraphs: list[Paragraph] = field(default_factory=list)
-    unit: Paragraph | None = None  # the paragraph that is being read
-
-    def write(self, text: str) -> None:
-        for line in wrap_paragraph(text):
-            self.lines.append(line)
-            self.at += len(line) + 1
-
-    def add_heading(self, text: str, system: LegalSystem) -> None:
-        text = _PLACEHOLDER.sub("", text)
+def _lay_out(
+    opening: Sequence[str], blocks: Sequence[tuple[int, str]], system: LegalSystem
+) -> tuple[str, tuple[Paragraph, ...]]:
+    """Return the printed text of a law, and its § or articles; each ends where the next one or a part begins."""
+    lines = [line for text in opening for line in wrap_paragraph(text)]
+    at = sum(len(line) + 1 for line in lines)
+    heads: list[tuple[Paragraph, int]] = []  # each with the offset of its words; the label of a larger part is empty
+    above: list[float] = []  # the ranks of the § or articles to which the next one may belong
+    for depth, block in blocks:
+        start, is_heading = at, depth > 0 or _is_unmarked_heading(block, system)
+        text = _PLACEHOLDER.sub("", block) if is_heading else block
+        wrapped = wrap_paragraph(text)
+        lines += wrapped
+        at += sum(len(line) + 1 for line in wrapped)
+        if not is_heading:
+            continue
         level, label, title = _read_label(text, system)
-        if level is None and self.unit is not None and not self.unit.title and self.unit.body == self.at:
-            self.write(text)  # the title of a paragraph whose heading has only a number
-            self.unit = replace(self.unit, title=text, body=self.at)
-            return
-        self.close()
-        start = self.at
-        self.write(text)
+        last, body = heads[-1] if heads else (None, 0)
+        if level is None and last and last.label and not last.title and body == start:
+            heads[-1] = replace(last, title=text), at  # the title below a heading that has only a number
+            continue
+        unit = level is not None and level.unit
         if level is not None:
-            self.above = [other for other in self.above if other < level.rank] if level.unit else []
-        if level is not None and level.unit:
-            self.unit = Paragraph(label, title, bool(self.above), start, start, self.at)
-            self.above.append(level.rank)
-
-    def close(self) -> None:
-        if self.unit is not None:
-            end = self.at - 1
-            self.paragraphs.append(replace(self.unit, end=end, body=min(self.unit.body, end)))
-        self.unit = None
+            above = [other for other in above if other < level.rank] if unit else []
+        heads.append((Paragraph(label if unit else "", title, bool(above), start, start, ""), at))
+        above += [level.rank] if level is not None and unit else []
+    text = "\n".join(lines)
+    ends = [*(head.start - 1 for head, _ in heads[1:]), at - 1]
+    return text, tuple(
+        replace(head, end=end, words=" ".join(text[body:end].split()))
+        for (head, body), end in zip(heads, ends, strict=False)
+        if head.label
+    )
 
 
 def _read_label(heading: str, system: LegalSystem) -> tuple[Level | None, str, str]:
@@ -409,13 +378,11 @@ def _is_unmarked_heading(text: str, system: LegalSystem) -> bool:
 
 
 def _choose_system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> LegalSystem:
-    country = fields.get("country", "")
-    named = next((system for system in load_systems() if country and country in system.country.split()), None)
-    if named:
-        return named
+    """Return the legal system of the country in the header, else the one whose stop words are the most frequent."""
     words = re.findall(r"[^\W\d_]+", " ".join(text for _, text in blocks[:400]).lower())
     legal = [system for system in load_systems() if system.units]
-    return max(legal, key=lambda system: sum(word in system.glue for word in words), default=choose_system("en"))
+    country = fields.get("country", "")
+    return max(legal, key=lambda s: (country in s.country.split(), sum(word in s.glue for word in words)))
 
 
 def _split_blocks(markdown: str) -> list[tuple[int, str]]:
@@ -470,17 +437,16 @@ Gold = Sequence[tuple[Law, Paragraph]]
 class QuestionMaker:
     """Makes the questions on one law in all its versions."""
 
-    editions: Sequence[Law]
-    name: LawName
-    laws: dict[str, list[Law]]
-    names: Sequence[LawName]
+    key: str
+    laws: Mapping[str, Sequence[Law]]
+    names: Mapping[str, LawName]
     most: int  # most questions of each kind
-    ids: set[int] = field(default_factory=set)
+    ids: set[int]  # of all questions of the bundle
 
     def __post_init__(self) -> None:
+        self.editions = self.laws[self.key]
         self.last = self.editions[-1]
         self.system = self.last.system
-        self.dated = [edition for edition in self.editions if edition.version.start]
         self.steps = [(old, new) for old, new in pairwise(self.editions) if new.version.start]
 
     def rows(self) -> Iterator[RawRow]:
@@ -488,18 +454,17 @@ class QuestionMaker:
         for kind in (self._says, self._said, self._governs, self._changed, self._leads, self._repealed, self._before):
             yield from kind()
 
-    # ------------------------------------------------------------ kinds
-
     def _says(self) -> Iterator[RawRow]:
         for paragraph in self._choose("says", self.last.live):
-            yield self._make_row("says", paragraph, self.last.words(paragraph), [(self.last, paragraph)])
+            yield self._make_row("says", paragraph, paragraph.words, [(self.last, paragraph)])
 
     def _said(self) -> Iterator[RawRow]:
-        for at, edition in enumerate(self.dated):
-            share = self.most // len(self.dated) + (at < self.most % len(self.dated))
+        dated = [edition for edition in self.editions if edition.version.start]
+        for at, edition in enumerate(dated):
+            share = self.most // len(dated) + (at < self.most % len(dated))
             for paragraph in self._choose(f"said {edition.version.start}", edition.live)[:share]:
                 day = _choose_day(edition, paragraph.label)
-                yield self._make_row("said", paragraph, edition.words(paragraph), [(edition, paragraph)], as_of=day)
+                yield self._make_row("said", paragraph, paragraph.words, [(edition, paragraph)], as_of=day)
 
     def _governs(self) -> Iterator[RawRow]:
         titles = Counter(paragraph.title.casefold() for paragraph in self.last.unquoted)
@@ -508,28 +473,25 @@ class QuestionMaker:
             yield self._make_row("governs", paragraph, paragraph.label, [(self.last, paragraph)], title=paragraph.title)
 
     def _changed(self) -> Iterator[RawRow]:
-        pairs: dict[str, list[tuple[tuple[Law, Paragraph], ...]]] = {"changed": [], "same": []}
+        pairs: dict[str, list[tuple[tuple[Law, Paragraph], tuple[Law, Paragraph]]]] = {"changed": [], "same": []}
         for old, new in self.steps:
             for before in old.live if old.version.start else ():
                 if after := new.find_paragraph(before.label):
-                    kind = "changed" if old.words(before) != new.words(after) else "same"
+                    kind = "changed" if before.words != after.words else "same"
                     pairs[kind].append(((old, before), (new, after)))
         for kind, most in (("changed", self.most - self.most // 3), ("same", self.most // 3)):
             pairs[kind].sort(key=lambda pair: _order(kind, pair[0][0].filename, pair[0][1].label))
             for pair in pairs[kind][:most]:
-                before = pair[0][1]
-                answer = self._describe_difference(*(edition.words(paragraph) for edition, paragraph in pair))
-                as_of, until = (_choose_day(edition, before.label) for edition, _ in pair)
+                (old, before), (new, after) = pair
+                answer = self._describe_difference(before.words, after.words)
+                as_of, until = _choose_day(old, before.label), _choose_day(new, before.label)
                 yield self._make_row("changed", before, answer, pair, as_of=as_of, until=until)
 
     def _leads(self) -> Iterator[RawRow]:
-        targets = []
-        for paragraph in self.last.live:
-            others = (other for other in self._find_references(paragraph) if other[2] is not paragraph)
-            targets += [(paragraph, *other) for other in islice(others, 1)]
-        targets.sort(key=lambda target: _order("leads", self.name.key, target[0].label))
-        for paragraph, words, edition, target in targets[: self.most]:
-            answer = f"{target.label}: {edition.words(target)}"
+        references = {source: other for source in self.last.live if (other := self._find_reference(source))}
+        for paragraph in self._choose("leads", list(references)):
+            words, edition, target = references[paragraph]
+            answer = f"{target.label}: {target.words}"
             yield self._make_row("leads", paragraph, answer, [(edition, target)], words=words)
 
     def _repealed(self) -> Iterator[RawRow]:
@@ -549,17 +511,15 @@ class QuestionMaker:
             day = (start or date.min) - timedelta(days=365 * (at + 1) + 30)
             yield self._make_row("before", paragraph, "", [], about=first, as_of=day)
 
-    # ------------------------------------------------------------ parts of a question
-
     def _make_row(
         self, kind: str, paragraph: Paragraph, answer: str, gold: Gold, *, about: Law | None = None,
         as_of: date | None = None, until: date | None = None, **named: str,
     ) -> RawRow:  # fmt: skip
-        system, unit, key = self.system, paragraph.label, self.name.key
+        system, unit, key = self.system, paragraph.label, self.key
         day = as_of.isoformat() if as_of else None
         templates = system.data["questions"]["said" if kind in {"repealed", "before"} else kind]
         at = _order(key, kind, unit, day or "", named.get("words", ""))
-        law = self.name.codes[0] if self.name.codes else self.last.full_title
+        law = next(iter(self.names[key].codes), self.last.full_title)
         named |= {name: write_day(value, system) for name, value in (("date", as_of), ("date2", until)) if value}
         question = templates[at % len(templates)].format(unit=unit, law=law, name=self.last.full_title, **named)
         while at in self.ids:
@@ -567,8 +527,8 @@ class QuestionMaker:
         self.ids.add(at)
         labels: dict[str, Label] = {"kind": kind, "law": key, "paragraph": unit, "language": system.language}
         labels |= {"question_language": system.language, "as_of": day, "other_versions": self._list_near_misses(gold)}
-        quotes = tuple(_quote(*pair) for pair in gold)
-        filename = (gold[0][0] if gold else about or self.last).filename
+        quotes = tuple(edition.quote(part) for edition, part in gold)
+        filename = (about or gold[0][0]).filename
         place = f"{key} {unit} ({kind})"
         return RawRow(at, question, answer, quotes, filename, is_impossible=not gold, labels=labels, place=place)
 
@@ -583,18 +543,19 @@ class QuestionMaker:
 
     def _choose(self, kind: str, paragraphs: Sequence[Paragraph]) -> list[Paragraph]:
         """Return a sample of a law's paragraphs, which is evenly distributed, and the same on every machine."""
-        return sorted(paragraphs, key=lambda paragraph: _order(kind, self.name.key, paragraph.label))[: self.most]
+        return sorted(paragraphs, key=lambda paragraph: _order(kind, self.key, paragraph.label))[: self.most]
 
-    def _find_references(self, paragraph: Paragraph) -> Iterator[tuple[str, Law, Paragraph]]:
-        """Yield each reference to a § in the corpus: its words, the cited version of the law, and the §."""
-        words = self.last.words(paragraph)
-        for reference in find_provisions(words, self.last.system, self.names):
+    def _find_reference(self, paragraph: Paragraph) -> tuple[str, Law, Paragraph] | None:
+        """Return the first reference to another § in the corpus: its words, the cited version of the law, and the §."""
+        words = paragraph.words
+        for reference in find_provisions(words, self.system, list(self.names.values())):
             if reference.law is None and not _ENDS.match(words, reference.span.end):
                 continue
-            editions = self.laws.get(reference.law or self.name.key, [])
+            editions = self.laws.get(reference.law or self.key, [])
             target = editions[-1].find_paragraph(reference.label) if editions else None
-            if target is not None and target in editions[-1].live:
-                yield words[slice(*reference.span)], editions[-1], target
+            if target is not None and target is not paragraph and target in editions[-1].live:
+                return words[slice(*reference.span)], editions[-1], target
+        return None
 
     def _describe_difference(self, old: str, new: str) -> str:
         """Return the answer to the question whether a paragraph changed, with the added and removed words."""
@@ -603,16 +564,9 @@ class QuestionMaker:
             return str(texts["no"])
         before, after = old.split(), new.split()
         edits = difflib.SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes()
-        removed = _quote_pieces([before[a:b] for tag, a, b, _, _ in edits if tag != "equal"])
-        added = _quote_pieces([after[a:b] for tag, _, _, a, b in edits if tag != "equal"])
+        removed = _quote_pieces(before[a:b] for tag, a, b, _, _ in edits if tag != "equal")
+        added = _quote_pieces(after[a:b] for tag, _, _, a, b in edits if tag != "equal")
         return str(texts["yes"]).format(added=added or "–", removed=removed or "–")
-
-
-def _quote(law: Law, paragraph: Paragraph) -> Quote:
-    """Return a paragraph as gold, with the first and last day of its version as labels."""
-    span = (paragraph.start, paragraph.end)
-    labels = (("paragraph", paragraph.label), *law.version.days.items())
-    return Quote(law.filename, law.text[slice(*span)], (span,), labels)
 
 
 def _choose_day(law: Law, label: str) -> date:
@@ -623,7 +577,7 @@ def _choose_day(law: Law, label: str) -> date:
     return start + timedelta(days=after)
 
 
-def _quote_pieces(pieces: Sequence[Sequence[str]]) -> str:
+def _quote_pieces(pieces: Iterable[Sequence[str]]) -> str:
     """Join fragments of a text with commas, each in quotation marks; show at most 60 words in total."""
     room = _MAX_CHANGED_WORDS
     shown = []

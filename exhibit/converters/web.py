@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from exhibit.converters import BEYOND, Benchmark, DatasetInfo, Item, Licence, RawDocument, Tally
@@ -19,15 +18,14 @@ from exhibit.converters.core.command import main
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles, read_own_title
 from exhibit.converters.pages import fetch
+from exhibit.converters.tables.documents import is_url
 from exhibit.evidence import locate, read_document
 from exhibit.law.names import tidy
 from exhibit.law.sentences import split_sentences
 from exhibit.runtime.command import FAILED, build_parser, guarded
-from exhibit.schemas.bundle import INFO as BUNDLE_INFO
 from exhibit.schemas.errors import BundleError, SourceError, ToolkitError
 from exhibit.storage.atomic import make_scratch_folder
 from exhibit.storage.bundle import open_bundle
-from exhibit.storage.locations import Remote
 
 INFO = DatasetInfo(
     name="web",
@@ -55,22 +53,18 @@ _EPILOG = """\
 example, with a small site of this project served from this machine:
   python -m http.server 8765 --bind 127.0.0.1 --directory samples/web/site &
   exhibit convert web --source samples/web/urls.txt --out datasets_out/web --allow-private
-
-Which pages have changed since, and which questions does this affect?
   exhibit convert web --refresh datasets_out/web --allow-private
 """
-_REFRESH = """\
-Compares a bundle's documents with their current web pages and lists the affected questions; writes nothing.
+_REFRESH = """Compares a bundle's documents with their web pages and lists the affected questions; writes nothing.
 
-Exit code 0: no page changed; 4: a page changed or is gone; 1: no page changed, but some could not be fetched.
-"""
+Exit code 0: no page changed; 4: a page changed or is gone; 1: no page changed, but some could not be fetched."""
 _MADE_BY = re.compile(r"^Microsoft (Word|PowerPoint|Excel) - |\.(docx?|pdf|indd|qxd)$", re.IGNORECASE)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     fetch.add_fetch_arguments(parser)
-    refresh_help = "report which pages of a bundle have changed, and write nothing; see --refresh --help"
-    parser.add_argument("--refresh", default=SUPPRESS, metavar="BUNDLE", help=refresh_help)
+    changed = "report which pages of a bundle have changed, and write nothing; see --refresh --help"
+    parser.add_argument("--refresh", default=SUPPRESS, metavar="BUNDLE", help=changed)
     parser.epilog = _EPILOG
 
 
@@ -78,30 +72,30 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Fetch every URL of the list; each page becomes a document, and there are no questions."""
     release = Release(source, INFO)
     path = release.find("urls.txt")
-    listed: dict[str, list[Item]] = {}
-    for number, line in enumerate(release.read_text(path).splitlines(), 1):
-        # a line that starts with # is a comment; inside a line # begins a fragment
-        if line.strip() and not line.strip().startswith("#"):
-            listed.setdefault(line.strip(), []).append(Item("rows", f"line {number}"))
+    listed: dict[str, list[Item]] = defaultdict(list)
+    for number, line in enumerate(map(str.strip, release.read_text(path).splitlines()), 1):
+        if line and not line.startswith("#"):  # inside a line, # begins a fragment
+            listed[line].append(Item("rows", f"line {number}"))
     if not listed:
         raise SourceError(f"{path}: no URL in it; expected {INFO.expects}")
+    urls = list(listed)
+    fetched = fetch.fetch_all(urls[: options.max_documents], policy=fetch.read_policy(options))
     for url, items in listed.items():
         tally.take(items)
         if len(items) > 1:
             tally.note("URL listed more than once: fetched once", url)
-    urls = list(listed)
-    fetched = fetch.fetch_all(urls[: options.max_documents], policy=fetch.read_policy(options))
+        if url not in fetched:
+            tally.leave_out_all(BEYOND, items)
     fetch.report(fetched, tally, items=listed)
-    for url in (url for url in urls if url not in fetched):
-        tally.leave_out_all(BEYOND, listed[url])
     pages = {url: page for url, page in fetched.items() if page.path is not None}
     titles = choose_unique_titles({page.filename: _list_titles(page) for page in pages.values()})
-    sites = {f"{parts.scheme}://{parts.netloc}/" for parts in map(urlsplit, pages)}
-    documents = []
-    for url, page in pages.items():
-        raw = RawDocument(page.filename, titles[page.filename], page.path, source=url, items=tuple(listed[url]))
-        documents.append(replace(raw, printer=page.printer))
-    return Benchmark(documents, [], release.sha256, replace(INFO, url=sites.pop() if len(sites) == 1 else ""))
+    documents = [
+        RawDocument(
+            page.filename, titles[page.filename], page.path, source=url, printer=page.printer, items=tuple(listed[url])
+        )
+        for url, page in pages.items()
+    ]
+    return Benchmark(documents, [], release.sha256)
 
 
 def _list_titles(page: fetch.UrlLine) -> list[str]:
@@ -116,10 +110,8 @@ def _list_titles(page: fetch.UrlLine) -> list[str]:
 
 CHANGED = 4  # the exit code if a source has changed
 MAX_SHOWN = 5  # most changed sentences of a page that are printed
-LINE_CHARS = 100
 _GONE = frozenset({404, 410})
 
-State = Literal["unchanged", "changed", "gone", "unknown"]
 Gold = list[tuple[int, str]]  # the ids of the questions about a document, with their quotes
 
 
@@ -131,24 +123,21 @@ def refresh(argv: Sequence[str]) -> int:
     fetch.add_fetch_arguments(parser)
     options = parser.parse_args(argv)
     bundle = open_bundle(options.refresh)
-    if bundle.info is None:
-        raise BundleError(f"{options.refresh}: no {BUNDLE_INFO} in it, so its sources are unknown; convert it again")
-    sources = {entry.filename: entry.source for entry in bundle.info.documents}
-    urls = {name: source for name, source in sources.items() if source.startswith(("http://", "https://"))}
+    documents = bundle.info.documents if bundle.info else []
+    urls = {document.filename: document.source for document in documents if is_url(document.source)}
     if not urls:
         raise SourceError(f"{options.refresh}: none of its documents comes from a web address: nothing to refresh")
     gold: dict[str, Gold] = defaultdict(list)
     for question in bundle.questions:
         for context in question.contexts:
             gold[str(context.filename)].append((int(question.id), context.text or ""))
-    states: Counter[State] = Counter()
+    states: Counter[str] = Counter()
     with make_scratch_folder() as folder:
-        pages = fetch.fetch_all(
-            list(urls.values()), folder=folder, policy=replace(fetch.read_policy(options), refetch=True)
-        )
+        policy = replace(fetch.read_policy(options), refetch=True)
+        pages = fetch.fetch_all(list(urls.values()), folder=folder, policy=policy)
         for name, url in urls.items():
             path = bundle.files.get(name)
-            if path is None or isinstance(path, Remote):
+            if not isinstance(path, Path):
                 raise BundleError(f"{bundle.address}: corpus/ has no file {name!r} on this disk; pull the bundle first")
             state, lines = _compare(path, pages[url], gold[name])
             states[state] += 1
@@ -160,7 +149,7 @@ def refresh(argv: Sequence[str]) -> int:
     return CHANGED if states["changed"] or states["gone"] else FAILED if states["unknown"] else 0
 
 
-def _compare(path: Path, page: fetch.UrlLine, gold: Gold) -> tuple[State, list[str]]:
+def _compare(path: Path, page: fetch.UrlLine, gold: Gold) -> tuple[str, list[str]]:
     """Return the state of a document's page, and lines to print: the changes, and the questions whose gold is lost."""
     if page.path is None:
         reason = f"{page.reason}: {page.detail}" if page.detail else page.reason
@@ -191,7 +180,7 @@ def list_changes(old: str, new: str) -> Iterator[str]:
 
 
 def _shorten(text: str) -> str:
-    return textwrap.shorten(text, LINE_CHARS, placeholder=" …")
+    return textwrap.shorten(text, 100, placeholder=" …")
 
 
 def run(argv: list[str] | None = None) -> int:

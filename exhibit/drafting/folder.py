@@ -79,8 +79,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     if not 0 <= options.impossible <= 1:
         raise SourceError(f"--impossible {options.impossible}: not a share; give a number from 0 to 1, such as 0.33")
     shelf = Shelf(source, source, as_pdf=True, policy=Policy())
-    shelf.find([], tally)
-    found = shelf.find_others({}, tally).values()
+    found = shelf.find([], tally).values()
     for raw in filter(needs_missing_browser, found):
         tally.leave_out_all(NEEDED, raw.items)
     documents = [raw for raw in found if not needs_missing_browser(raw)]

@@ -83,7 +83,7 @@ def test_read_law_reads_german_titles_and_empty_repealed_paragraphs():
         "### § 1 Begriff\n\n(1) Ein Hafen ist\nein Ort für Schiffe.\n\n### § 2 (weggefallen)\n\n"
         "### (XXXX) §§ 3 bis 6 (weggefallen)\n"
     )
-    assert [(p.label, p.title, law.words(p)) for p in law.paragraphs] == [
+    assert [(p.label, p.title, p.words) for p in law.paragraphs] == [
         ("§ 1", "Begriff", "(1) Ein Hafen ist ein Ort für Schiffe."),
         ("§ 2", "(weggefallen)", ""),
     ]
@@ -154,7 +154,7 @@ Text.
 def test_read_law_reads_the_structure_of_a_czech_law():
     law = parse(LAW)
     assert (law.title, law.system.language, law.fields["title"]) == ("Zákon o přístavech", "cs", "Zákon o molech")
-    assert [(p.label, p.title, p.quoted, law.words(p)) for p in law.paragraphs] == [
+    assert [(p.label, p.title, p.quoted, p.words) for p in law.paragraphs] == [
         ("§ 1", "Předmět úpravy", False, "(1) Zákon upravuje provoz přístavů. a) a lodí b) a mol"),
         ("§ 2", "Pojmy", False, "Loď; plavidlo Molo; stavba"),
         ("§ 3", "", False, "Pro účely zákona."),

@@ -12,8 +12,8 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from exhibit.converters import Benchmark, Tally, table
+from exhibit.converters.table import NO_LAW
 from exhibit.converters.tables.documents import QUESTIONS
-from exhibit.converters.tables.questions import NO_LAW
 from exhibit.evidence import read_document
 from exhibit.evidence.check import check_gold
 from exhibit.evidence.fold import fold
@@ -123,7 +123,7 @@ def test_table_counts_malformed_lines_without_changing_ids_of_other_rows(folder)
     ("name", "content", "complaint"),
     [
         ("t.json", b"{", "not JSON"),
-        ("t.json", b'{"a": [], "b": []}', "lists: a, b"),
+        ("t.json", b'{"a": [], "b": []}', "one such list"),
         ("t.json", b'["a"]', "list of objects"),
         ("t.yaml", b"a: [", "not YAML"),
         ("t.csv", b"question,question\n", "two columns named 'question'"),
@@ -646,7 +646,6 @@ def test_table_reads_grades_and_sections_accepted_as_alternatives(convert_conten
     line, quoted = read_gold(bundle)
     assert (quoted["how"], quoted["labels"]["accepted"], len(quoted["alternatives"])) == ("exact", "Section 1.02", 1)
     assert line["labels"]["grade"] == 3 and line["labels"]["provision"] == "§ 2"
-    assert json.loads(line["labels"]["acceptable"]) == ["ports_act.txt"]
     ((start, end),) = line["alternatives"][0]
     text = (bundle / "corpus" / LAWS).read_text(encoding="utf-8")
     assert "Kaution" in text[start - 10 : end + 10] and "Mängel" not in text[start:end]

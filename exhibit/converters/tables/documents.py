@@ -2,11 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from exhibit.converters import Item, RawDocument, Tally
 from exhibit.converters.core.titles import pair_files
@@ -24,7 +24,7 @@ from exhibit.storage.locations import read_start
 
 NO_READER = "no reader for files of this kind"
 QUESTIONS = "table of the questions, which is not used as a document"
-NAMESAKE = "unused document with the same name as another; rename one"
+NAMESAKE = "document with the same name as another; rename one"
 # characters at a law's start in which its name is searched: in its title, or in all text above its first paragraph
 OPENING_CHARS = (200, 1000)
 
@@ -43,10 +43,8 @@ class Shelf:
     folder: Path | None
     as_pdf: bool
     policy: Policy
-    # why a document is missing, as reason and details, by its name
-    lost: dict[str, tuple[str, str]] = field(default_factory=dict)
+    lost: dict[str, tuple[str, str]] = field(default_factory=dict)  # why a document is missing, and its name
     _read: dict[str, Document | None] = field(default_factory=dict)
-    _folded: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def _listed(self) -> list[NamedFile]:
@@ -68,12 +66,9 @@ class Shelf:
         table = self.table.resolve()
         return [file for file in self._listed if file.path.resolve() != table]
 
-    # ------------------------------------------------------------ by name
-
     @cached_property
     def names(self) -> FileNames:
-        """An index of the documents by their file names and aliases."""
-        return FileNames((file.name for file in self.files), {file.name: file.aliases for file in self.files})
+        return FileNames(self._by_name, {name: file.aliases for name, file in self._by_name.items()})
 
     @cached_property
     def _by_name(self) -> dict[str, NamedFile]:
@@ -92,75 +87,57 @@ class Shelf:
                 return file, page
         return None
 
-    def is_named(self, cell: str) -> bool:
-        return self.find_named(cell) is not None
-
     def _find_spelling(self, name: str) -> str | None:
         """Return the only file whose normalised name equals that of `name`; `__` may replace up to four letters."""
-        base = _cut_folder(name)
+        base = name.replace("\\", "/").rpartition("/")[2]
         if file := self._keys.get(make_file_key(base)):
             return file
-        parts = [make_file_key(f"{part}.pdf") for part in re.split(r"_{2,}", without_ending(base))]
-        if len(parts) < 2 or not any(parts):
-            return None
         # `__` replaces a character of two bytes, such as `é`, or several characters that a file system rejects
+        parts = [make_file_key(f"{part}.pdf") for part in re.split(r"_{2,}", without_ending(base))]
         pattern = re.compile(".{0,4}".join(map(re.escape, parts)))
-        matches = [file for key, file in self._keys.items() if pattern.fullmatch(key)]
+        matches = [file for key, file in self._keys.items() if len(parts) > 1 and any(parts) and pattern.fullmatch(key)]
         return matches[0] if len(matches) == 1 else None
 
-    # ------------------------------------------------------------ the documents of a bundle
-
     def find(self, names: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
-        """Return the document for each name; store the reason for a missing document in `self.lost`."""
-        tally.take(map(_make_item, self._listed))
+        """Return the document for each name, then the folder's other documents by their file names.
+
+        The reason for a missing document is stored in `self.lost`.
+        """
         for listed in self._listed:
             if listed not in self.files:
-                tally.leave_out(QUESTIONS, listed.name, item=_make_item(listed))
+                tally.leave_out(QUESTIONS, listed.name, item=Item("files", listed.name))
         for path, why in list_left_out(self.folder) if self.folder else ():
             name = path.relative_to(self.folder or path).as_posix()
             tally.leave_out(why, name, item=Item("files", name))
         urls = [name for name in names if is_url(name)]
-        documents = self._fetch(urls, tally) if urls else {}
         paths = [name for name in names if not is_url(name)]
-        for name, file in (self._find_in_folder(paths, tally) if self.folder else self._find_beside(paths)).items():
-            tally.take([_make_item(file)])
-            if document := self._make_document(file, tally):
-                documents[name] = document
+        files = self._find_in_folder(paths, tally) if self.folder else self._find_beside(paths)
+        named = set(files.values())
+        others = {file.name: file for file in self.files if file not in named}
+        documents = self._fetch(urls, tally) if urls else {}
+        taken = {document.filename: document for document in documents.values()}
+        for name, file in (files | others).items():
+            document, item = self._make_document(file.path), Item("files", file.name)
+            if document is None:
+                tally.leave_out(NO_READER, f"{file.name}: {file.path.suffix or 'a file without ending'}", item=item)
+                self.lost[name] = NO_READER, name
+            elif taken.setdefault(document.filename, document) != document:
+                tally.leave_out(NAMESAKE, file.name, item=item)
+                self.lost[name] = NAMESAKE, name
             else:
-                self.lost[name] = NO_READER, ""
-        first: dict[str, str] = {}
-        for name, document in documents.items():
-            other = first.setdefault(document.filename, name)
-            if documents[other] != document:  # two files with one name cannot be in the corpus, which is one folder
-                raise SourceError(f"{other} and {name}: both would be named {document.filename!r}; rename one of them")
-        return {name: documents[name] for name in names if name in documents}
+                tally.take([item])
+                documents[name] = replace(document, items=(item,))
+        return {name: documents[name] for name in dict.fromkeys((*names, *others)) if name in documents}
 
-    def find_others(self, documents: Mapping[str, RawDocument], tally: Tally) -> dict[str, RawDocument]:
-        """Return the documents that no question is about."""
-        named = {item for document in documents.values() for item in document.items}
-        taken = {document.filename for document in documents.values()}
-        others = {}
-        for file in self.files:
-            document = self._make_document(file, tally) if _make_item(file) not in named else None
-            if document and document.filename in taken:
-                tally.leave_out(NAMESAKE, file.name, item=_make_item(file))
-            elif document:
-                taken.add(document.filename)
-                others[file.name] = document
-        return others
-
-    def _make_document(self, file: NamedFile, tally: Tally) -> RawDocument | None:
-        """Return the document to copy or to print; if no reader can read the file, count it and return None."""
-        path, item = file.path, _make_item(file)
-        head, named_pdf = b"", path.suffix.lower() == ".pdf"
+    def _make_document(self, path: Path) -> RawDocument | None:
+        """Return the document to copy or to print; None if no reader can read the file."""
+        named_pdf = pdf = path.suffix.lower() == ".pdf"
         with suppress(OSError):  # the code that reads the file reports the error
-            head = read_start(path, 5)
-        pdf = named_pdf or head == b"%PDF-"
+            pdf = pdf or read_start(path, 5) == b"%PDF-"
         if not pdf and not is_readable(path):
-            tally.leave_out(NO_READER, f"{file.name}: {path.suffix or 'a file without ending'}", item=item)
             return None
         filename = path.name if named_pdf or not (self.as_pdf or pdf) else fit_name(path.name, ".pdf")
-        document = RawDocument(filename, path.stem, path, items=(item,))
+        document = RawDocument(filename, path.stem, path)
         return document if pdf or not self.as_pdf else replace(document, path=None, original=path)
 
     def _fetch(self, urls: Sequence[str], tally: Tally) -> dict[str, RawDocument]:
@@ -168,7 +145,7 @@ class Shelf:
         report(fetched, tally)
         for url, page in fetched.items():
             if page.path is None:
-                self.lost[url] = "document could not be fetched", page.reason
+                self.lost[url] = "document could not be fetched", f"{url} ({page.reason})"
             else:
                 name = page.filename
                 documents[url] = RawDocument(name, name, page.path, source=url, printer=page.printer)
@@ -177,41 +154,38 @@ class Shelf:
     def _find_in_folder(self, names: Sequence[str], tally: Tally) -> dict[str, NamedFile]:
         """Return for each name the file with this name in any spelling, else the file with the most similar name."""
         files: dict[str, NamedFile] = {}
+        others = []
         for name in names:
             same = self.names.find_all(name)
             if len(same) > 1:
-                self.lost[name] = "several files have the document's name", ", ".join(same)
+                self.lost[name] = "several files have the document's name", f"{name} ({', '.join(same)})"
             elif file := next(iter(same), None) or self._find_spelling(name):
                 files[name] = self._by_name[file]
-        others = [name for name in names if name not in files and name not in self.lost]
+            else:
+                self.lost[name] = "document is not in the folder", name
+                others.append(name)
         free = {file.path: file for file in self.files if file not in files.values()}
         # all names together, so that a file that is similar to two names is assigned to one at most
-        bases = [_cut_folder(name) for name in others]
+        bases = [name.replace("\\", "/").rpartition("/")[2] for name in others]
         paired, similar = pair_files(bases, free)
-        files |= {others[row]: free[path] for row, path in paired.items()}
-        self.lost |= {name: ("document is not in the folder", "") for name in others if name not in files}
         for row in similar:
             tally.note("document paired with a file of a similar name", f"{bases[row]} -> {paired[row].name}")
-        return files
+        return files | {others[row]: free[path] for row, path in paired.items()}
 
     def _find_beside(self, names: Sequence[str]) -> dict[str, NamedFile]:
         """Return the file at each path relative to the table's folder; a path that leads out of it is refused."""
         root = self.table.parent.resolve()
         files: dict[str, NamedFile] = {}
         for name in names:
-            path, exists = root, False
+            self.lost[name] = "no such file; paths count from the table's folder, or pass --documents DIR", name
             with suppress(OSError, ValueError):  # a cell may have a text that no file system accepts as a name
                 path = (root / name).resolve()
-                exists = path.is_file()
-            if not path.is_relative_to(root):
-                self.lost[name] = "path leads out of the table's folder; pass the file's folder with --documents", ""
-            elif exists:
-                files[name] = NamedFile(path, path.relative_to(root).as_posix())
-            else:
-                self.lost[name] = "no such file; paths count from the table's folder, or pass --documents DIR", ""
+                if not path.is_relative_to(root):
+                    reason = "path leads out of the table's folder; pass the file's folder with --documents"
+                    self.lost[name] = reason, name
+                elif path.is_file():
+                    files[name] = NamedFile(path, path.relative_to(root).as_posix())
         return files
-
-    # ------------------------------------------------------------ by content
 
     def read(self, name: str) -> Document | None:
         """Return a file of the folder as a document; None if it cannot be read."""
@@ -224,22 +198,16 @@ class Shelf:
 
     def read_folded(self, name: str) -> str:
         """Return a file's text folded for comparison; empty if the file cannot be read."""
-        if name not in self._folded:
-            document = self.read(name)
-            self._folded[name] = fold(document.text, loose=True) if document else ""
-        return self._folded[name]
+        document = self.read(name)
+        return document.loose.text if document else ""
 
     def find_holders(self, passage: str) -> list[str]:
-        """Return the files that contain a passage."""
         needle = fold(passage, loose=True)
-        files = track(self.files, total=len(self.files), label="documents searched for passages")
-        return [file.name for file in files if needle and needle in self.read_folded(file.name)]
+        files = track(self._by_name, total=len(self.files), label="documents searched for passages")
+        return [name for name in files if needle and needle in self.read_folded(name)]
 
     def find_law_file(self, source: str) -> str | None:
-        """Return the only file of a law or contract that is cited by name.
-
-        The file's name, or the beginning of its text, must contain this name.
-        """
+        """Return the only file of a law or contract whose name, or the beginning of whose text, contains its name."""
         if named := self.find_named(source):
             return named[0]
         opening = re.compile(rf"(?<!\w){re.escape(source)}(?!\w)", 0 if source.isupper() else re.IGNORECASE)
@@ -256,11 +224,3 @@ class Shelf:
             return True  # `the Agreement` and `CPR 36.14` fit any document: the number decides
         document = self.read(name) if name in self._by_name else None
         return document is None or provision.source in document.text[: OPENING_CHARS[-1]]
-
-
-def _cut_folder(name: str) -> str:
-    return PurePosixPath(name.replace("\\", "/")).name
-
-
-def _make_item(file: NamedFile) -> Item:
-    return Item("files", file.name)

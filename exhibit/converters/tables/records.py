@@ -5,12 +5,12 @@ import csv
 import json
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 
@@ -36,12 +36,10 @@ def list_cell_values(cell: Any) -> list[Any]:
 
 def _parse_text(text: str) -> Any:
     for parse in (json.loads, ast.literal_eval):
-        try:
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             value = parse(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        if isinstance(value, list | dict):
-            return value
+            if isinstance(value, list | dict):
+                return value
     return text
 
 
@@ -54,8 +52,10 @@ def read_cell_words(cell: Any) -> str:
     return str(cell).strip()
 
 
-def read_cell_field(value: Mapping[str, Any], role: str) -> str:
-    """Return the value of an object's field for a role, such as `document`, under any of the field's common names."""
+def read_cell_field(value: Any, role: str) -> str:
+    """Return an object's field for a role, such as `document`, under any of its common names; else the value itself."""
+    if not isinstance(value, Mapping):
+        return read_cell_words(value)
     fields = flatten_object(value)
     name = choose_name((name for name, held in fields.items() if read_cell_words(held)), role)
     return read_cell_words(fields[name]) if name is not None else ""
@@ -66,7 +66,6 @@ ENDINGS = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", ".xlsx
 MAX_MISSING_CELLS = 10_000_000
 MAX_HEADER_ROW = 20  # most rows above a header: a title, a date, a few notes
 
-_DELIMITERS = ",;\t|"
 _ASSERTED = {
     name_key(kind): role
     for role in ("must-contain", "must-not-contain", "answer", "impossible")
@@ -76,7 +75,6 @@ _WRAPPED = re.compile(r'"(?:[^"]|"")*"')
 # libyaml also reads `{question: How long is the notice?}`, which the loader in Python refuses
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-Out = TypeVar("Out")
 Numbered = tuple[int, list[Any]]  # a row with its spreadsheet number, from 1, which counts header and empty rows
 
 
@@ -90,22 +88,16 @@ class Record:
 
     @property
     def item(self) -> Item:
-        """The row's name in the conversion's counts."""
         return Item("rows", self.place)
 
 
-def read_records(
-    path: Path, data: bytes, tally: Tally, *, sheet: str | None = None, accounted: bool = True
-) -> list[Record]:
-    """Return the rows of a table; count unreadable rows, and raise if the table is unreadable.
-
-    With `accounted`, the tally later checks that each row was counted, either as kept or as left out.
-    """
+def read_records(path: Path, data: bytes, tally: Tally, *, accounted: bool = True) -> list[Record]:
+    """Return the rows of a table; count unreadable rows, and with `accounted` the others, to be kept or left out."""
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         records = _number_rows(_read_unpacked(read_parquet, path))
     elif suffix in EXCEL:
-        records = list(_read_workbook(path, sheet, tally))
+        records = list(_read_workbook(path, tally))
     else:
         decoded = decode_bytes(data)
         if decoded is None:
@@ -127,20 +119,21 @@ def read_records(
 def open_record(record: Record, tally: Tally) -> Record:
     """Return a row with nested objects (`vars`, `inputs`) and assertions (promptfoo's `assert`) turned into columns."""
     cells = flatten_object(record.cells, inside="wrapper")
-    column = choose_name(cells, "assertions")
-    checks = list_cell_values(cells[column]) if column is not None else []
-    if column is None or not checks or not all(isinstance(check, Mapping) and "type" in check for check in checks):
+    column = choose_name(cells, "assertions") or ""
+    checks = list_cell_values(cells.get(column))
+    if not checks or not all(isinstance(check, Mapping) and "type" in check for check in checks):
         return replace(record, cells=cells)
     del cells[column]
-    asserted: dict[str, list[Any]] = {}
-    for kind, values in ((str(check["type"]), list_cell_values(check.get("value"))) for check in checks):
+    asserted: dict[str, list[Any]] = defaultdict(list)
+    for check in checks:
+        kind, values = str(check["type"]), list_cell_values(check.get("value"))
         role = _ASSERTED.get(name_key(kind))
         if role is None:
             tally.note("assertion of a type that is not read", f"{record.place}: {kind}")
         elif role == "must-contain" and kind.endswith("any"):
-            asserted.setdefault(role, []).append(values)  # a nested list: one of these texts is enough
+            asserted[role].append(values)  # a nested list: one of these texts is enough
         else:
-            asserted.setdefault(role, []).extend([True] if role == "impossible" else values)
+            asserted[role] += [True] if role == "impossible" else values
     for role, values in asserted.items():
         cells.setdefault(FIELDS[role][0], values if role.startswith("must") else values[0] if values else "")
     return replace(record, cells=cells)
@@ -159,7 +152,7 @@ def _read_delimited(path: Path, text: str, tally: Tally) -> Iterator[Record]:
 
     try:
         # in many countries spreadsheets write semicolons, and a .csv file may contain tabs
-        delimiter = "\t" if path.suffix.lower() == ".tsv" else max(_DELIMITERS, key=measure)
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=measure)
         rows = split_cells(text, delimiter)
     except csv.Error as error:
         raise SourceError(f"{path}: not a valid CSV or TSV table: {error}; save it again as CSV") from error
@@ -183,20 +176,16 @@ def _keep_filled_rows(rows: Iterable[Sequence[Any]]) -> list[Numbered]:
     filled = []
     for number, row in enumerate(rows, 1):
         cells = list(row)
-        while cells and _is_blank(cells[-1]):
+        while cells and not read_cell_words(cells[-1]):
             cells.pop()
         if cells:
             filled.append((number, cells))
     return filled
 
 
-def _is_blank(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, str) and not cell.strip())
-
-
 def _find_header(rows: Sequence[Numbered]) -> int:
     """Return the index of the header: the first row with more than half the cells of a typical row."""
-    widths = [len({str(cell) for cell in cells if not _is_blank(cell)}) for _, cells in rows]
+    widths = [len({str(cell) for cell in cells if read_cell_words(cell)}) for _, cells in rows]
     usual = sorted(widths)[len(widths) // 2] if widths else 0
     wide = (at for at, width in enumerate(widths[:MAX_HEADER_ROW]) if width >= min(2, usual) and 2 * width > usual)
     return next(wide, 0)
@@ -206,28 +195,26 @@ def _cut(path: Path, rows: list[Numbered], tally: Tally) -> Iterator[Record]:
     """Yield the rows below the header as records by column name."""
     at = _find_header(rows)
     for number, cells in rows[:at]:
-        words = " ".join(str(cell) for cell in cells if not _is_blank(cell))
+        words = " ".join(filter(None, map(read_cell_words, cells)))
         tally.note("row above the header of the table", f"{path.name}: row {number}: {words[:80]}")
-    header = ["" if cell is None else str(cell).strip() for cell in (rows[at][1] if rows else [])]
+    header = [read_cell_words(cell) for cell in (rows[at][1] if rows else [])]
     twice = next((name for name, times in Counter(header).items() if name and times > 1), None)
     if twice is not None:
         raise SourceError(f"{path}: two columns named {twice!r} in row {rows[at][0]}; rename one")
     missing = sum(max(0, len(header) - len(row)) for _, row in rows[at + 1 :])
     if missing > MAX_MISSING_CELLS:
-        raise SourceError(
-            f"{path}: row {rows[at][0]} has {len(header)} columns, but rows below lack {missing} cells; is it a header?"
-        )
+        where = f"{path}: row {rows[at][0]}"
+        raise SourceError(f"{where} has {len(header)} columns, but rows below lack {missing} cells; is it a header?")
     for index, (number, row) in enumerate(rows[at + 1 :]):
-        place = f"row {number}"
-        if len(row) > len(header):
-            line = f"{path.name}: {place}"
-            tally.fault("row with more cells than the header", line, item=Item("rows", place))
-            continue
         by_name = dict.fromkeys(header, "") | dict(zip(header, row, strict=False))
-        yield Record(index, place, {name: cell for name, cell in by_name.items() if name})
+        record = Record(index, f"row {number}", {name: cell for name, cell in by_name.items() if name})
+        if len(row) > len(header):
+            tally.fault("row with more cells than the header", f"{path.name}: {record.place}", item=record.item)
+        else:
+            yield record
 
 
-def _read_unpacked(read: Callable[[Path], Out], path: Path) -> Out:
+def _read_unpacked(read: Callable[[Path], Any], path: Path) -> Any:
     """Read a compressed table in a worker, because a small file may decompress to a very large table."""
     try:
         return run_in_worker(read, path)
@@ -235,34 +222,29 @@ def _read_unpacked(read: Callable[[Path], Out], path: Path) -> Out:
         raise SourceError(str(error)) from error
 
 
-def _read_workbook(path: Path, name: str | None, tally: Tally) -> Iterator[Record]:
-    """Yield the rows of the named sheet, else of the first sheet with a table."""
-    sheets = _read_unpacked(partial(_read_sheets, name=name), path)
-    if name is not None and name not in sheets:
-        raise SourceError(f"{path}: no sheet {name!r}; the sheets are {', '.join(sheets)}")
-    filled = {title: rows for title, rows in sheets.items() if rows}
-    if not filled:
-        raise SourceError(f"{path}: no rows in {f'the sheet {name!r}' if name else 'any sheet'}; is it the right file?")
-    # a cover sheet has no table
-    tabular = [title for title, rows in filled.items() if len(rows[_find_header(rows)][1]) > 1 and len(rows) > 1]
-    chosen = [*tabular, *filled][0]
-    for title, rows in sheets.items():
-        if title != chosen and (rows is None or rows):
-            tally.note("sheet of the workbook that was not read (--sheet)", f"{path.name}: {title}")
-    yield from _cut(path, filled[chosen], tally)
+def _read_workbook(path: Path, tally: Tally) -> Iterator[Record]:
+    """Yield the rows of the first sheet with a table; a cover sheet has no table."""
+    sheets: dict[str, list[Numbered]] = _read_unpacked(_read_sheets, path)
+    if not sheets:
+        raise SourceError(f"{path}: no rows in any sheet; is it the right file?")
+    tabular = [title for title, rows in sheets.items() if len(rows[_find_header(rows)][1]) > 1 and len(rows) > 1]
+    chosen = [*tabular, *sheets][0]
+    for title in sheets.keys() - {chosen}:
+        tally.note("sheet of the workbook that was not read", f"{path.name}: {title}")
+    yield from _cut(path, sheets[chosen], tally)
 
 
-def _read_sheets(path: Path, name: str | None) -> dict[str, list[Numbered] | None]:
-    """Return the rows of each sheet by its name, with None for sheets that are not requested; called in a worker."""
+def _read_sheets(path: Path) -> dict[str, list[Numbered]]:
+    """Return the rows of each sheet that has rows, by its name; called in a worker."""
     with limit_reading(str(path), path.stat().st_size), open_workbook(path, merged=True) as book:
-        wanted = [title for title in book.sheetnames if name in (None, title)]
-        return dict.fromkeys(book.sheetnames) | {t: _keep_filled_rows(_unmerge_cells(book[t])) for t in wanted}
+        sheets = {sheet.title: _keep_filled_rows(_unmerge_cells(sheet)) for sheet in book.worksheets}
+    return {title: rows for title, rows in sheets.items() if rows}
 
 
 def _unmerge_cells(sheet: Any) -> list[list[Any]]:
     """Return the rows of a sheet; vertically merged cells all have the value of the first cell."""
-    rows = [list(row) for row in sheet.iter_rows(values_only=True)] if hasattr(sheet, "merged_cells") else []
-    for area in sheet.merged_cells.ranges if rows else ():
+    rows = [list(row) for row in sheet.iter_rows(values_only=True)]
+    for area in sheet.merged_cells.ranges:
         for row in range(area.min_row, min(area.max_row, len(rows))):
             rows[row][area.min_col - 1] = rows[area.min_row - 1][area.min_col - 1]
     return rows
@@ -272,16 +254,16 @@ def _read_lines(path: Path, text: str, tally: Tally) -> Iterator[Record]:
     # not `splitlines`, which would split at U+2028 inside JSON
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     for index, (number, line) in enumerate(lines):
-        place = f"line {number}"
+        record, problem = Record(index, f"line {number}", {}), ""
         try:
-            cells, problem = json.loads(line), ""
+            cells = json.loads(line)
         except (ValueError, RecursionError) as error:
             cells, problem = None, f": {error}"
         if isinstance(cells, dict):
-            yield Record(index, place, cells)
+            yield replace(record, cells=cells)
         else:
             reason = "line is not JSON, or not an object"
-            tally.fault(reason, f"{path.name}: {place}{problem}", item=Item("rows", place))
+            tally.fault(reason, f"{path.name}: {record.place}{problem}", item=record.item)
 
 
 def _read_json(path: Path, text: str) -> list[Any]:
@@ -294,28 +276,21 @@ def _read_json(path: Path, text: str) -> list[Any]:
         raise SourceError(f"{path}: not JSON: {error}; name it .jsonl if it has one object per line") from error
     rows = _find_rows(data)
     if rows is None:
-        lists = [key for key, value in data.items() if isinstance(value, list)] if isinstance(data, dict) else []
-        shown = f"; its lists: {', '.join(lists)}" if lists else ""
-        raise SourceError(f"{path}: expected a list of objects, one per question, or an object with such a list{shown}")
+        raise SourceError(f"{path}: expected a list of objects, one per question, or an object with one such list")
     return rows
 
 
 class _DatelessLoader(_SafeLoader):  # type: ignore[misc]
     """A loader that keeps dates as text: 2024-05-01 may be an answer."""
 
-
-_DatelessLoader.yaml_implicit_resolvers = {
-    first: [(tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"]
-    for first, forms in _SafeLoader.yaml_implicit_resolvers.items()
-}
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        first: [(tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"]
+        for first, forms in _SafeLoader.yaml_implicit_resolvers.items()
+    }
 
 
 def _find_rows(data: Any, depth: int = 3) -> list[Any] | None:
-    """Return the rows in parsed JSON or YAML; None if there are none.
-
-    The rows are a list of objects, columns of equal length, or an object whose keys are ids. They are at the top, under
-    a known key, or under the only key with a list.
-    """
+    """Return the rows: a list of objects, columns of equal length or objects by id, at the top or under a key."""
     if isinstance(data, list):
         return data if all(isinstance(item, dict) for item in data) else None
     if not isinstance(data, dict) or not depth:
