@@ -7,7 +7,7 @@ import itertools
 import re
 import sys
 from argparse import Namespace
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +17,6 @@ from exhibit.converters import (
     Block,
     DatasetInfo,
     Download,
-    Label,
     Licence,
     Quote,
     RawDocument,
@@ -76,18 +75,10 @@ INFO = DatasetInfo(
 )
 
 TRAIN_QUESTIONS = 1_350  # questions in the release's training set; the ids of the test set begin here
-MAX_BLANK = 2  # most blank marks of a sentence, which has six marks
-
 _COLUMNS = ("DocID", "QueryID", "SentID", "Query", "Segment")
 _ANNOTATOR = re.compile(r"Ann\d+")
 _NUMBERED = re.compile(r"(.*?)(?<!\s)\s*_(\d+)")
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
-
-
-class _Question(NamedTuple):
-    id: int
-    text: str
-    votes: dict[str, Counter[str]]  # the annotators' votes by sentence
 
 
 class _Policy(NamedTuple):
@@ -95,7 +86,8 @@ class _Policy(NamedTuple):
     key: str
     folder: str
     sentences: dict[str, str]
-    questions: dict[str, _Question]
+    questions: dict[str, tuple[int, str]]  # their ids and texts
+    votes: dict[str, dict[str, Counter[str]]]  # the annotators' votes by question and sentence
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: ARG001
@@ -132,12 +124,12 @@ def _read_policies(rows: list[dict[str, str]], marks: Sequence[str], split: str,
     numbers = itertools.count(max(TRAIN_QUESTIONS, first_number) if split == "test" else first_number)
     for row in rows:
         key = row["DocID"].strip()
-        policy = policies.setdefault(key, _Policy(split, key, row.get("Folder", ""), {}, {}))
+        policy = policies.setdefault(key, _Policy(split, key, row.get("Folder", ""), {}, {}, defaultdict(dict)))
         query, sentence = row["QueryID"].strip(), row["SentID"].strip()
         if query not in policy.questions:
-            policy.questions[query] = _Question(next(numbers), " ".join(row["Query"].split()), {})
+            policy.questions[query] = next(numbers), " ".join(row["Query"].split())
         policy.sentences.setdefault(sentence, row["Segment"].strip())
-        policy.questions[query].votes.setdefault(sentence, Counter(row[mark].strip().casefold() for mark in marks))
+        policy.votes[query].setdefault(sentence, Counter(row[mark].strip().casefold() for mark in marks))
     return list(policies.values())
 
 
@@ -170,11 +162,11 @@ def _make_document(policy: _Policy, name: str, stem: str) -> tuple[RawDocument, 
 def _make_rows(
     policy: _Policy, document: RawDocument, spans: dict[str, tuple[int, int]], tally: Tally
 ) -> Iterator[RawRow]:
-    for key, question in policy.questions.items():
-        name, votes = f"{policy.key}: question {key}", question.votes
+    for key, (id, question) in policy.questions.items():
+        name, votes = f"{policy.key}: question {key}", policy.votes[key]
         answered = {sentence: count["relevant"] + count["irrelevant"] for sentence, count in votes.items()}
-        if any(not known or votes[sentence].total() - known > MAX_BLANK for sentence, known in answered.items()):
-            tally.leave_out(f"a sentence that more than {MAX_BLANK} annotators left blank, or that none marked", name)
+        if any(not known or votes[sentence].total() - known > 2 for sentence, known in answered.items()):
+            tally.leave_out("a sentence that more than 2 annotators left blank, or that none marked", name)
             continue
         quotes = []
         for sentence, span in spans.items():
@@ -182,7 +174,7 @@ def _make_rows(
             if relevant and 2 * relevant >= answered[sentence]:
                 labels = (("sentence", sentence), ("relevant", relevant), ("annotators", answered[sentence]))
                 quotes.append(Quote(document.filename, policy.sentences[sentence], (span,), labels))
-        words, filename = f"Consider the {document.title}; {question.text}", document.filename
+        words, filename = f"Consider the {document.title}; {question}", document.filename
         answer = " ".join(quote.text or "" for quote in quotes)
-        stated: dict[str, Label] = {"split": policy.split, "policy": policy.key, "query": key}
-        yield RawRow(question.id, words, answer, tuple(quotes), filename, not quotes, stated, place=name)
+        stated = {"split": policy.split, "policy": policy.key, "query": key}
+        yield RawRow(id, words, answer, tuple(quotes), filename, not quotes, stated, place=name)
