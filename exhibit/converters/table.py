@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from exhibit.converters import BEYOND, Benchmark, DatasetInfo, Label, Licence, Quote, RawDocument, RawRow, Tally, squad
-from exhibit.converters.acord import read_judged
 from exhibit.converters.core.documents import MIN_CLAUSE_LETTERS
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles
@@ -59,20 +58,18 @@ def add_arguments(parser: ArgumentParser) -> None:
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read a table of questions, find the documents named in its rows, and assign each gold passage to a document.
 
-    SQuAD files and folders of queries with relevance judgments are also read.
+    SQuAD files are also read.
     """
     release, table = Release(source, INFO), source
-    benchmark = read_judged(release, tally)
-    if benchmark is None:
-        if source.is_dir():
-            tables = sorted(path for path in source.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
-            if len(tables) != 1:
-                listing = ", ".join(path.name for path in tables) or "none"
-                hint = "Pass the file itself with --source"
-                raise SourceError(f"{source}: expected {INFO.expects}; found {listing}. {hint}")
-            [table] = tables
-        is_squad = squad.is_squad(table)
-        benchmark = squad.read(table, options, tally) if is_squad else _read_table(release, table, options, tally)
+    if source.is_dir():
+        tables = sorted(path for path in source.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
+        if len(tables) != 1:
+            listing = ", ".join(path.name for path in tables) or "none"
+            hint = "Pass the file itself with --source"
+            raise SourceError(f"{source}: expected {INFO.expects}; found {listing}. {hint}")
+        [table] = tables
+    is_squad = squad.is_squad(table)
+    benchmark = squad.read(table, options, tally) if is_squad else _read_table(release, table, options, tally)
     titles = choose_unique_titles(
         {document.filename: [document.title, document.filename] for document in benchmark.documents}
     )
