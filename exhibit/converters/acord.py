@@ -62,7 +62,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     clauses = dict(_read_clauses(release, corpus, tally))
     grades, splits = _read_grades(release, corpus.parent, clauses, tally)
     kept = dict(list(clauses.items())[: options.max_documents])
-    rows = []
+    rows: list[RawRow] = []
     path = release.find("queries.jsonl")
     unseen = set(grades)
     for record in records.read_records(path, release.read(path), tally):
@@ -100,7 +100,7 @@ def _make_row(
     labels: dict[str, Label] = {"split": split}
     labels |= {name: str(label) for name in ("category", "type") if (label := fields.get(f"metadata.{name}"))}
     every = json.dumps({clauses[clause].filename: grade for clause, grade in grades.items()})
-    quotes = []
+    quotes: list[Quote] = []
     for clause in gold:
         raw, words = clauses[clause], clauses[clause].text or ""
         marks = (("grade", grades[clause]), *(() if quotes else (("grades", every),)))

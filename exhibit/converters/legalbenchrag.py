@@ -74,9 +74,7 @@ class _Record(BaseModel):
 
 
 class _Test(NamedTuple):
-    """A query and its gold passages; `id` numbers the tests of all files, including omitted tests."""
-
-    id: int
+    id: int  # it numbers the tests of all files, including omitted tests
     benchmark: str
     name: str
     record: _Record
@@ -104,12 +102,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         for key in sorted(files.keys() - used):
             tally.leave_out("file that the published sample does not use (--mini)", key)
         files = {key: path for key, path in files.items() if key in used}
-    texts: dict[str, str] = {}
-    for key, path in files.items():
-        try:
-            texts[key] = path.read_bytes().decode("utf-8")  # published offsets refer to UTF-8 texts, with their BOM
-        except UnicodeDecodeError as error:
-            tally.fault("document cannot be read", f"{key}: not UTF-8 (byte {error.start})")
+    # published offsets refer to UTF-8 texts, with their BOM
+    texts = {key: path.read_bytes().decode("utf-8", "replace") for key, path in files.items()}
     documents = [RawDocument(names[k], Path(names[k]).stem, files[k], text=text, source=k) for k, text in texts.items()]
     rows = [row for test in tests for row in _make_row(test, texts, names, tally)]
     return Benchmark(documents, rows, release.sha256)
@@ -127,18 +121,17 @@ def _read_tests(release: Release, folder: Path, tally: Tally) -> Iterator[_Test]
 
 def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
     """Return the tests of the published sample, LegalBench-RAG-mini, in the source's order."""
-    kept: set[int] = set()
+    kept: list[_Test] = []
     for _, tests_of_benchmark in groupby(tests, lambda test: test.benchmark):
         group = list(tests_of_benchmark)
         # The published rule: all tests of a document get the same number, so that the sample needs few documents.
         # Random(seed) gives the same numbers as random.random() after random.seed(seed).
         if len(group) > MINI:
             group.sort(key=lambda test: random.Random(test.record.snippets[0].file_path).random())
-        kept.update(test.id for test in group[:MINI])
-    for test in tests:
-        if test.id not in kept:
+        kept += sorted(group[:MINI], key=lambda test: test.id)
+        for test in sorted(group[MINI:], key=lambda test: test.id):
             tally.leave_out("not in the published sample (--mini)", test.name)
-    return [test for test in tests if test.id in kept]
+    return kept
 
 
 def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
@@ -165,9 +158,9 @@ def _make_row(test: _Test, texts: dict[str, str], names: dict[str, str], tally: 
             tally.fault("test on a document that is not in corpus/ or cannot be read", place)
             return
         start, end = span or (0, 0)
-        words = texts[key][start:end] if 0 <= start < end <= len(texts[key]) else None
+        words = texts[key][start:end] if 0 <= start < end <= len(texts[key]) else ""
         text = words if snippet.answer is None else snippet.answer
-        if text is None or not text.strip():
+        if not text.strip():
             tally.fault("test with an empty snippet", place)
             return
         if words != text:
