@@ -3,12 +3,11 @@
 import json
 import re
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from huggingface_hub import DatasetCard, DatasetCardData
+from huggingface_hub import DatasetCardData
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from PIL import ImageChops, ImageOps
 
@@ -20,46 +19,30 @@ from exhibit.hub.tables import HubConfig, without_surrogates, write_tables
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, CardText, Gold, Licence, Row
-from exhibit.storage.locations import Location, read_start
 
 
 def find_sample(source: object) -> str:
-    """Return the path of a source that is a sample of the project, as in `samples/cuad`; "" for any other source.
-
-    A folder elsewhere, such as in a checkout, is also a sample if its name and its README.md are those of a sample.
-    """
-    if not source:
-        return ""
+    """Return the path of a source that is a sample of the project, as in `samples/cuad`; "" for any other source."""
     path = Path(str(source)).resolve()
     for root in Path(__file__).resolve().parents[1:3]:  # the installed package, or the checkout
-        if path.is_relative_to(root / "samples") and path != root / "samples":
+        if root / "samples" in path.parents:
             return path.relative_to(root).as_posix()
-        for folder in (path, *path.parents):
-            card, shipped = folder / "README.md", root / "samples" / folder.name / "README.md"
-            if card.is_file() and shipped.is_file() and card.read_bytes() == shipped.read_bytes():
-                return Path("samples", folder.name, path.relative_to(folder)).as_posix()
     return ""
 
 
 PROJECT_LICENCE = Licence(id="apache-2.0", name="Apache 2.0", url="https://www.apache.org/licenses/LICENSE-2.0")
 PLACEHOLDER = "PATH_OR_REPO"  # The path on the card for a bundle whose name might be unsafe in code
-_HEAD_BYTES = 1 << 20  # bytes of a card that contain its header
-UNDRAWN = "page that cannot be drawn for the card"
 
 
 def write_card(
     bundle: BundleInfo, folder: Path, *, rows: Sequence[Row], gold: Sequence[Gold], engine: Engine, text: CardText,
     texts: Path | None = None,
-) -> BundleInfo:  # fmt: skip
+) -> None:  # fmt: skip
     """Write `README.md`, `parquet/` and, if a page can be drawn, `page.png` into a folder."""
     configs, languages = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, texts=texts)
-    undrawn: list[str] = []
-    example = write_example(rows, gold, folder, undrawn=undrawn.append)
-    if undrawn:
-        bundle = bundle.model_copy(update={"noted": {**bundle.noted, UNDRAWN: undrawn}})
+    example = write_example(rows, gold, folder)
     words = render_card(bundle, configs=configs, languages=languages, example=example, text=text)
     (folder / CARD).write_text(words, encoding="utf-8", newline="\n")
-    return bundle
 
 
 def make_card_path(name: str) -> str:
@@ -152,16 +135,6 @@ def _format_head(bundle: BundleInfo, configs: Sequence[HubConfig], languages: Se
     return f"{data.to_yaml()}\n"
 
 
-def read_languages(root: Location) -> list[str]:
-    """Return the languages that the card of a bundle states, as codes; English if it states none."""
-    try:
-        text = read_start(root / CARD, _HEAD_BYTES).decode("utf-8", "replace")
-        head = DatasetCard(text).data.to_dict()  # type: ignore[no-untyped-call]
-    except (OSError, ValueError):
-        head = {}
-    return list(head.get("language") or ["en"])
-
-
 def find_size_category(rows: int) -> str:
     """Return the Hub's size category for a number of rows, such as `1K<n<10K`."""
     names = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M"]
@@ -234,8 +207,7 @@ _READABLE = 300  # most characters of a passage that a reader can read at a glan
 _SCALE = 1.3  # pixels per point
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """The example on the card: a question, its gold, and the number of the page that `page.png` shows."""
 
     row: Row
@@ -248,39 +220,33 @@ def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> list[Example]:
 
     The ideal example has one located passage, on one page, of about 300 characters.
     """
-    lines: dict[int, Gold] = {}
-    for line in gold:
-        lines.setdefault(line.id, line)
+    lines = {line.id: line for line in reversed(gold)}  # the first line of each question
 
-    def rank(row: Row) -> tuple[bool, bool, bool, int, int]:
-        line = lines[row.id]
+    def rank(example: Example) -> tuple[bool, bool, bool, int, int]:
+        row, line, _ = example
         length = sum(len(context.text or "") for context in row.contexts)
         return (not line.spans, len(row.contexts) != 1, len(line.pages) > 1, abs(length - _READABLE), row.id)
 
-    return [Example(row, lines[row.id]) for row in sorted(rows, key=rank)]
+    return sorted((Example(row, lines[row.id]) for row in rows), key=rank)
 
 
-def write_example(
-    rows: Sequence[Row], gold: Sequence[Gold], folder: Path, *, undrawn: Callable[[str], None]
-) -> Example | None:
+def write_example(rows: Sequence[Row], gold: Sequence[Gold], folder: Path) -> Example | None:
     """Choose the example question of the dataset card, and write an image of the page with its gold."""
     examples = choose(rows, gold)[:5]
     for example in examples:
         line = example.line
         if len(line.pages) != 1:
             continue
-        file = folder / CORPUS / str(line.filename)
         try:
-            pages = draw_spans(read_within(file), [Span(*span) for span in line.spans], scale=_SCALE)
-        except DocumentError as error:
-            undrawn(f"{line.filename}: {str(error).removeprefix(f'{file}: ')}")
+            document = read_within(folder / CORPUS / str(line.filename))
+            picture = draw_spans(document, [Span(*span) for span in line.spans], scale=_SCALE).get(line.pages[0])
+        except DocumentError:  # a page that is too large to draw
             continue
-        if line.pages[0] in pages:
-            picture = pages[line.pages[0]]
+        if picture:
             written = ImageChops.invert(picture.convert("L")).getbbox()
             if written:  # crop: the last page of a document is mostly blank
                 picture = picture.crop((0, 0, picture.width, min(picture.height, written[3] + picture.width // 16)))
             framed = ImageOps.expand(picture, border=1, fill=(200, 204, 210))  # a frame around the white paper
             framed.quantize(32).save(folder / PICTURE, "PNG", optimize=True)
-            return replace(example, page=line.pages[0])
+            return example._replace(page=line.pages[0])
     return next(iter(examples), None)
