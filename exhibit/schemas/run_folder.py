@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -33,23 +33,12 @@ def _validate(content: str | bytes, where: object, expected: TypeAdapter[Any]) -
     try:
         return expected.validate_json(content, strict=True)
     except ValidationError as error:
-        fault = format_faults(error, most=1)
-        raise BundleError(
-            f"{where}: not in the format that evaluate_rag.py writes: {fault}; run the evaluation again"
-        ) from error
+        fault = f"{format_faults(error, most=1)}; run the evaluation again"
+        raise BundleError(f"{where}: not in the format that evaluate_rag.py writes: {fault}") from error
 
 
 def _read(path: Path) -> Any:
     return _validate(read_text(path), path, files.FILES[path.name])
-
-
-def _describe_fault(read: Callable[[Any], object], where: object) -> str:
-    """Return the message of the BundleError that a read raises; empty if the read succeeds."""
-    try:
-        read(where)
-    except BundleError as error:
-        return str(error)
-    return ""
 
 
 class RunRows:
@@ -167,22 +156,6 @@ class RunFolder:
         Nested names are joined by dots. Secrets and empty values are left out.
         """
         return dict(_flatten_settings(self.config.model_dump(exclude_unset=True)))
-
-    def faults(self) -> Iterator[str]:
-        """Yield a message for each invalid file or row, and for each metric in the rows that its summary lacks."""
-        paths = sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")])
-        faults = [_describe_fault(_read, path) for path in paths if path.name in files.FILES]
-        for path in sorted(self.folder.glob(f"*/{files.RESULTS}")):
-            dataset = path.parent.name
-            rows = self.rows_of(dataset)
-            faults += [_describe_fault(rows.__getitem__, at) for at in range(len(rows))]
-            stored = {} if any(faults) else self.read_file(files.SUMMARY, dataset)
-            names = dict.fromkeys(name for row in rows for name in row.scores) if stored else ()
-            where = path.with_name(files.SUMMARY)
-            faults += [
-                f"{where}: {name}: is in the rows, but not in the summary" for name in names if name not in stored
-            ]
-        yield from filter(None, faults)
 
 
 def find_difference(stored: files.Means, given: files.Means) -> str:
