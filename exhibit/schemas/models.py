@@ -47,18 +47,18 @@ Positive = Annotated[int, Field(ge=1)]
 Offsets = Annotated[tuple[Natural, Natural], AfterValidator(_check_order)]
 
 
-class _Model(BaseModel):
+class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Context(_Model):
+class Context(StrictModel):
     """One gold passage: its file and, if the source has it, its text."""
 
     filename: Filename
     text: str | None = None
 
 
-class Row(_Model):
+class Row(StrictModel):
     """One question of `train.json`: these five fields and no others."""
 
     id: Natural
@@ -74,7 +74,7 @@ class Row(_Model):
         return self
 
 
-class Gold(_Model):
+class Gold(StrictModel):
     """One line of `gold.jsonl`: the location of a gold passage of `train.json` in the document's text."""
 
     id: Natural
@@ -113,14 +113,14 @@ class DraftedRow(Row):
         return Row(**{name: getattr(self, name) for name in Row.model_fields})
 
 
-class FileEntry(_Model):
+class FileEntry(StrictModel):
     """A file of the bundle, identified by its checksum."""
 
     sha256: Sha256
     bytes: Natural
 
 
-class DocumentEntry(_Model):
+class DocumentEntry(StrictModel):
     """The metadata of one document of the corpus."""
 
     filename: Filename
@@ -132,7 +132,7 @@ class DocumentEntry(_Model):
     labels: dict[str, str] = {}  # The source's metadata of the document, such as the dates of a law's version
 
 
-class Licence(_Model):
+class Licence(StrictModel):
     """The terms under which the source may be used, and whether it may be redistributed."""
 
     id: NonBlank
@@ -156,7 +156,7 @@ class CardText:
     sample: str = ""  # the project's sample from which the bundle is made, as in `samples/cuad`
 
 
-class SourceEntry(_Model):
+class SourceEntry(StrictModel):
     """The raw benchmark from which a bundle was made."""
 
     name: NonBlank
@@ -165,7 +165,7 @@ class SourceEntry(_Model):
     sha256: dict[str, Sha256] = {}
 
 
-class Counts(_Model):
+class Counts(StrictModel):
     """The numbers of documents, questions, contexts and located passages in the bundle."""
 
     documents: Natural
@@ -176,7 +176,7 @@ class Counts(_Model):
     located: dict[How, Natural]
 
 
-class Account(_Model):
+class Account(StrictModel):
     """How many files of a folder, or rows of a table, were given, how many kept, and how many left out by reason."""
 
     given: Natural
@@ -190,14 +190,14 @@ class Account(_Model):
         return self
 
 
-class Tool(_Model):
+class Tool(StrictModel):
     """The program that wrote the bundle."""
 
     name: NonBlank
     version: NonBlank
 
 
-class Printing(_Model):
+class Printing(StrictModel):
     """The programs that printed the documents for which the source has only text or HTML."""
 
     printer: NonBlank = "unknown"  # the programs and their versions; earlier bundles have the field `browser` instead
@@ -205,7 +205,7 @@ class Printing(_Model):
     fonts: dict[str, Sha256]
 
 
-class PatchEntry(_Model):
+class PatchEntry(StrictModel):
     """A patch that was applied: its file, and how much gold it changed."""
 
     name: NonBlank
@@ -216,7 +216,7 @@ class PatchEntry(_Model):
     corrections: Natural
 
 
-class DraftInfo(_Model):
+class DraftInfo(StrictModel):
     """How a program drafted the questions of a bundle, and the result of their review."""
 
     playbooks: list[str] = []
@@ -245,7 +245,7 @@ def compute_wilson(part: int, whole: int) -> tuple[float, float]:
     return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
 
 
-class BundleInfo(_Model):
+class BundleInfo(StrictModel):
     """`bundle.json`: the bundle's source, its content, and what was left out."""
 
     format: Literal["exhibit-bundle/1"]
