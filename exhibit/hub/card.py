@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from exhibit.engine import Engine
 from exhibit.evidence import Span
 from exhibit.evidence.read import read_within
 from exhibit.evidence.show import draw_spans
-from exhibit.hub.tables import HubConfig, without_surrogates, write_tables
+from exhibit.hub.tables import without_surrogates, write_tables
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, CardText, Gold, Licence, Row
@@ -39,9 +39,9 @@ def write_card(
     texts: Path | None = None,
 ) -> None:  # fmt: skip
     """Write `README.md`, `parquet/` and, if a page can be drawn, `page.png` into a folder."""
-    configs, languages = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, texts=texts)
+    configs, languages, has_pdfs = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, texts=texts)
     example = write_example(rows, gold, folder)
-    words = render_card(bundle, configs=configs, languages=languages, example=example, text=text)
+    words = render_card(bundle, configs=configs, languages=languages, has_pdfs=has_pdfs, example=example, text=text)
     (folder / CARD).write_text(words, encoding="utf-8", newline="\n")
 
 
@@ -51,8 +51,8 @@ def make_card_path(name: str) -> str:
 
 
 def render_card(
-    bundle: BundleInfo, *, configs: Sequence[HubConfig], languages: Sequence[str], example: "Example | None",
-    text: CardText,
+    bundle: BundleInfo, *, configs: Mapping[str, str], languages: Sequence[str], example: "Example | None",
+    has_pdfs: bool, text: CardText,
 ) -> str:  # fmt: skip
     """Return the card's Markdown with its YAML header."""
     if text.sample and not bundle.options.get("licence"):
@@ -85,7 +85,8 @@ def render_card(
         pages=sum(document.pages or 0 for document in bundle.documents),
         characters=sum(document.characters for document in bundle.documents),
         hows=HOWS,
-        configs={config.name: config for config in configs},
+        configs=configs,
+        has_pdfs=has_pdfs,
         example=example,
         row=json.dumps(_cut_texts(row), ensure_ascii=False, indent=2),
         line=json.dumps(_cut_texts(example.line.model_dump()), ensure_ascii=False) if example else "",
@@ -101,7 +102,7 @@ LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding
 """The licence identifiers that the Hub knows; it refuses a card with any other identifier."""
 
 
-def _format_head(bundle: BundleInfo, configs: Sequence[HubConfig], languages: Sequence[str], text: CardText) -> str:
+def _format_head(bundle: BundleInfo, configs: Mapping[str, str], languages: Sequence[str], text: CardText) -> str:
     """Return the YAML header of the dataset card: licence, language, tags, tables and their columns."""
     has_questions = bundle.counts.questions > 0
     has_pages = any(document.pages for document in bundle.documents)
@@ -112,6 +113,9 @@ def _format_head(bundle: BundleInfo, configs: Sequence[HubConfig], languages: Se
         name = re.sub(r"[^a-z0-9.]+", "-", licence.name.lower()).strip("-.") or "unnamed"  # the Hub accepts this form
         address = {"license_link": licence.url} if licence.url else {}
         terms = {"license": "other", "license_name": name, **address}
+    files = {name: [{"split": "train", "path": path}] for name, path in configs.items()}
+    tables: list[dict[str, Any]] = [{"config_name": name, "data_files": parts} for name, parts in files.items()]
+    tables[0]["default"] = True
     data = DatasetCardData(
         **terms,
         language=list(languages) or None,
@@ -123,14 +127,7 @@ def _format_head(bundle: BundleInfo, configs: Sequence[HubConfig], languages: Se
         source_datasets=[f"extended|other-{text.derived}"] if text.derived else None,
         tags=[without_surrogates(tag) for tag in dict.fromkeys(words)],
         size_categories=find_size_category(bundle.counts.questions or bundle.counts.documents),
-        configs=[
-            {
-                "config_name": config.name,
-                **({"default": True} if not index else {}),
-                "data_files": [{"split": "train", "path": config.path}],
-            }
-            for index, config in enumerate(configs)
-        ],
+        configs=tables,
     )
     return f"{data.to_yaml()}\n"
 

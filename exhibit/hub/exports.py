@@ -9,11 +9,11 @@ import csv
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -29,14 +29,7 @@ from exhibit.storage.atomic import FolderKind, replace_folder
 from exhibit.storage.bundle import BundleFolder, mirror_bundle, open_bundle, sha256_of
 from exhibit.storage.locations import Location, parse_location
 
-
-class Cut(NamedTuple):
-    """A located piece of a gold passage, with the document's text there."""
-
-    filename: str
-    start: int
-    end: int
-    text: str
+Cut = tuple[str, int, int]  # a located piece of a gold passage: its file, start and end
 
 
 @dataclass(frozen=True)
@@ -89,7 +82,7 @@ class Export:
 
     def cut_gold(self, question: Question, texts: Mapping[str, str]) -> list[Cut]:
         """Return the pieces of a question's gold in order; passages without a location are recorded as left out."""
-        pieces: list[Cut] = []
+        cuts: list[Cut] = []
         for line in self.gold[question.id]:
             filename = line.filename or ""
             if line.context is not None and not line.spans:
@@ -97,8 +90,8 @@ class Export:
             for start, end in line.spans:
                 if end > len(texts[filename]):
                     raise BundleError(f"{filename}: gold at {start}-{end} is past the end; convert the bundle again")
-                pieces.append(Cut(filename, start, end, texts[filename][start:end]))
-        return pieces
+                cuts.append((filename, start, end))
+        return cuts
 
 
 def write_json(path: Path, content: Mapping[str, Any], *, indent: int | None = 1) -> None:
@@ -109,9 +102,6 @@ def write_json(path: Path, content: Mapping[str, Any], *, indent: int | None = 1
 def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     with path.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
         out.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-
-
-# ---------------------------------------------------------------- documents and questions
 
 
 def write_texts(export: Export, folder: Path) -> None:
@@ -166,8 +156,8 @@ def write_squad(export: Export, folder: Path) -> None:
     for question in export.bundle.questions:
         id, impossible = str(question.id), question.is_impossible
         cuts = [] if impossible else export.cut_gold(question, texts)
-        places = export.gold[question.id] if impossible else cuts
-        filenames = list(dict.fromkeys(place.filename for place in places if place.filename))
+        named = [line.filename for line in export.gold[question.id]] if impossible else [name for name, _, _ in cuts]
+        filenames = list(dict.fromkeys(filter(None, named)))
         if not filenames:
             why = "impossible question that names no document" if impossible else "question without a located passage"
             export.left_out[why].append(id)
@@ -175,14 +165,12 @@ def write_squad(export: Export, folder: Path) -> None:
             export.noted["question on several documents, repeated for each"].append(id)
         for number, filename in enumerate(filenames, 1):
             # SQuAD lists alternative correct answers; pieces of an interrupted passage are listed in the same way
-            answers = [{"text": c.text, "answer_start": c.start} for c in dict.fromkeys(cuts) if c.filename == filename]
+            spans = [(start, end) for name, start, end in dict.fromkeys(cuts) if name == filename]
+            answers = [{"text": texts[filename][start:end], "answer_start": start} for start, end in spans]
             entry = {"id": f"{id}-{number}" if len(filenames) > 1 else id, "question": question.question}
             entries[filename].append({**entry, "answers": answers, "is_impossible": impossible})
     data = [{"title": name, "paragraphs": [{"context": text, "qas": entries[name]}]} for name, text in texts.items()]
     write_json(folder / "squad.json", {"version": "v2.0", "data": data}, indent=None)
-
-
-# ---------------------------------------------------------------- LegalBench-RAG
 
 
 def write_legalbenchrag(export: Export, folder: Path) -> None:
@@ -203,10 +191,13 @@ def write_legalbenchrag(export: Export, folder: Path) -> None:
             reason = "impossible question" if question.is_impossible else "question without a located passage"
             export.left_out[reason].append(str(question.id))
             continue
-        merged = merge_cuts(cuts, texts)
+        merged = merge_cuts(cuts)
         if len(merged) < len(cuts):
             export.noted["snippets of a test at most one character apart were merged"].append(str(question.id))
-        snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in merged]
+        snippets = [
+            {"file_path": paths[name], "span": [start, end], "answer": texts[name][start:end]}
+            for name, start, end in merged
+        ]
         group = _name_benchmark(export, export.gold[question.id][0])
         benchmarks[group].append({"query": question.question, "snippets": snippets})
     (folder / "benchmarks").mkdir()
@@ -214,18 +205,16 @@ def write_legalbenchrag(export: Export, folder: Path) -> None:
         write_json(folder / "benchmarks" / f"{name}.json", {"tests": tests})
 
 
-def merge_cuts(cuts: Iterable[Cut], texts: Mapping[str, str]) -> list[Cut]:
+def merge_cuts(cuts: Sequence[Cut]) -> list[Cut]:
     """Merge the pieces of gold that are at most one character apart, as the benchmark's `sort_and_merge_spans` does."""
-    merged: list[tuple[int, Cut]] = []
-    for position, cut in sorted(enumerate(dict.fromkeys(cuts)), key=lambda item: item[1]):
-        first, before = merged[-1] if merged else (0, None)
-        if before is None or before.filename != cut.filename or cut.start > before.end + 1:
-            merged.append((position, cut))
-            continue
-        end = max(before.end, cut.end)
-        text = texts[cut.filename][before.start : end]
-        merged[-1] = (min(position, first), Cut(cut.filename, before.start, end, text))
-    return [cut for _, cut in sorted(merged, key=lambda item: item[0])]
+    merged: list[tuple[int, str, int, int]] = []  # the position of the first piece, and the united piece
+    for position, (filename, start, end) in sorted(enumerate(dict.fromkeys(cuts)), key=lambda item: item[1]):
+        first, name, before, last = merged[-1] if merged else (0, "", 0, 0)
+        if name == filename and start <= last + 1:
+            merged[-1] = (min(position, first), name, before, max(last, end))
+        else:
+            merged.append((position, filename, start, end))
+    return [(filename, start, end) for _, filename, start, end in sorted(merged)]
 
 
 def _name_benchmark(export: Export, line: Gold) -> str:
@@ -249,9 +238,6 @@ def _choose_paths(export: Export) -> dict[str, str]:
         twice = next(path for path in paths.values() if list(paths.values()).count(path) > 1)
         raise BundleError(f"two documents would have the path corpus/{twice}; rename one of them")
     return paths
-
-
-# ---------------------------------------------------------------- MTEB: chunks of the documents, queries and relevance
 
 
 CHUNK_CHARS = 1000  # most characters of a chunk: one or two clauses, the length on which passage retrievers are trained
@@ -365,9 +351,6 @@ def _describe_task(export: Export) -> tuple[dict[str, Any], str]:
     return task, card
 
 
-# ---------------------------------------------------------------- the command
-
-
 RECORD = "export.json"  # lists the items that an export left out; --force replaces only a folder with this file
 
 KIND = FolderKind("an export", lambda folder: (folder / RECORD).is_file())
@@ -418,9 +401,6 @@ def main(argv: list[str] | None = None) -> int:
     record = {"bundle": done.name, "format": options.to, "out": str(options.out), "left_out": done.left_out}
     print_results({**record, "noted": done.noted}, "\n".join(lines), as_json=options.json)
     return 0
-
-
-# ---------------------------------------------------------------- files in a published bundle
 
 
 EVAL = "eval.yaml"

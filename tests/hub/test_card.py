@@ -31,7 +31,7 @@ from exhibit.storage.bundle import open_bundle
 from tests.hostile.files import page_pdf
 from tests.hub.bundles import write
 
-CONFIG = tables.HubConfig("corpus", "parquet/corpus.parquet")
+CONFIGS = {"corpus": "parquet/corpus.parquet"}
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def head(text: str) -> dict:
 
 def render(bundle: Path, languages: tuple[str, ...] = ("en",), **changes: object) -> str:
     info = read_info(bundle / "bundle.json").model_copy(update=changes)
-    return render_card(info, configs=[CONFIG], languages=languages, example=None, text=CardText())
+    return render_card(info, configs=CONFIGS, has_pdfs=True, languages=languages, example=None, text=CardText())
 
 
 def test_card_head_describes_the_dataset_and_its_configs(text):
