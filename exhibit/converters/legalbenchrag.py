@@ -4,7 +4,6 @@ exhibit convert legalbenchrag --source legalbenchrag/data --out datasets_out/leg
 """
 
 import random
-import unicodedata
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from itertools import groupby
@@ -56,16 +55,9 @@ MINI = 194  # tests of each benchmark in the published sample: the size of the s
 
 
 class _Snippet(BaseModel):
-    """A gold passage as published."""
-
     file_path: str
     span: tuple[int, int] | None = None
     answer: str | None = None
-
-    @property
-    def key(self) -> str:
-        """The path in Unicode's NFC form, because some systems unpack an accented letter as two characters."""
-        return unicodedata.normalize("NFC", self.file_path)
 
 
 class _Record(BaseModel):
@@ -98,7 +90,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
             tally.note("two files with the same name, distinguished by their folder", f"{key} -> {name}")
     if options.mini:
         tests = _choose_mini(tests, tally)
-        used = {snippet.key for test in tests for snippet in test.record.snippets}
+        used = {snippet.file_path for test in tests for snippet in test.record.snippets}
         for key in sorted(files.keys() - used):
             tally.leave_out("file that the published sample does not use (--mini)", key)
         files = {key: path for key, path in files.items() if key in used}
@@ -140,7 +132,7 @@ def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         inside = path.relative_to(folder).as_posix()
         if path.suffix.lower() == ".txt":
-            files[unicodedata.normalize("NFC", inside)] = path
+            files[inside] = path
         else:
             tally.leave_out("file in corpus/ that is not a text", inside)
     if not files:
@@ -152,7 +144,7 @@ def _make_row(test: _Test, texts: dict[str, str], names: dict[str, str], tally: 
     """Yield the row of a test, unless one of its passages has no text: incomplete gold would give wrong scores."""
     quotes: list[Quote] = []
     for snippet in test.record.snippets:
-        key, span = snippet.key, snippet.span
+        key, span = snippet.file_path, snippet.span
         place = f"{test.name}: {key} {span}"
         if key not in texts:
             tally.fault("test on a document that is not in corpus/ or cannot be read", place)

@@ -198,9 +198,6 @@ def _read_labels(release: Release) -> tuple[dict[str, set[str]], Answers]:
     return owners, answers
 
 
-# ---------------------------------------------------------------- rows and their agreements
-
-
 def _pair(
     rows: list[dict[str, str]], owners: dict[str, set[str]], texts: dict[str, str], tally: Tally
 ) -> list[_Contract]:
@@ -251,8 +248,6 @@ def _make_rows(contract: _Contract, filename: str, title: str, answers: Answers,
             quotes.append(Quote(filename, text, spans, alternatives=tuple(m.spans for m in others), score=score))
         yield RawRow(id, words, answer, tuple(quotes), filename, labels=labels)
 
-
-# ---------------------------------------------------------------- excerpts
 
 _PAGES = re.compile(r"(?<!\s)\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*+(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
 _NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
@@ -340,8 +335,6 @@ def _join_excerpts(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
             joined.append(excerpt)
     return joined
 
-
-# ---------------------------------------------------------------- titles
 
 _FIRST_PAGE_CHARS = 3000  # characters of a printed page, which contains title, parties and date
 _PREAMBLE_CHARS = 60_000  # characters in which a name in capitals also occurs in its usual form

@@ -114,15 +114,11 @@ class DraftedRow(Row):
 
 
 class FileEntry(StrictModel):
-    """A file of the bundle, identified by its checksum."""
-
     sha256: Sha256
     bytes: Natural
 
 
 class DocumentEntry(StrictModel):
-    """The metadata of one document of the corpus."""
-
     filename: Filename
     title: str
     pages: Natural | None = None
@@ -157,8 +153,6 @@ class CardText:
 
 
 class SourceEntry(StrictModel):
-    """The raw benchmark from which a bundle was made."""
-
     name: NonBlank
     url: str = ""
     version: str = ""
@@ -166,8 +160,6 @@ class SourceEntry(StrictModel):
 
 
 class Counts(StrictModel):
-    """The numbers of documents, questions, contexts and located passages in the bundle."""
-
     documents: Natural
     questions: Natural
     answerable: Natural
@@ -191,8 +183,6 @@ class Account(StrictModel):
 
 
 class Tool(StrictModel):
-    """The program that wrote the bundle."""
-
     name: NonBlank
     version: NonBlank
 

@@ -1,9 +1,5 @@
 """Reads a run's folder lazily, for the report, comparison, trend, review, notebook and exports.
 
-run = RunFolder("results/first")
-for question in run.rows:
-    question.reply.answer
-
 `evaluation.runs.RunResults` computes the means.
 """
 
@@ -25,7 +21,6 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.parsing import format_faults
 
 _ROUNDING = 1e-9  # tolerance for the rounding error when the same sum is computed in another order
-_DIGEST = 32  # hexadecimal digits (128 bits): no two questions have the same digest by chance
 _SECRET = re.compile(r"(?:^|[_.-])(?:api_?key|token|secret|password|authorization)$", re.IGNORECASE)
 
 
@@ -110,25 +105,20 @@ class RunFolder:
         missing = [name for name in self.datasets if not (self.folder / name / files.RESULTS).is_file()]
         if missing or not self.datasets:
             what = f"no results of {', '.join(missing)}" if missing else "it has no results"
-            name = self.folder.name
-            raise BundleError(
-                f"{self.folder}: {what}; the run was stopped: continue it with --resume --run-name {name}"
-            )
+            advice = f"the run was stopped: continue it with --resume --run-name {self.folder.name}"
+            raise BundleError(f"{self.folder}: {what}; {advice}")
         return RunRows(self.folder, self.datasets)
 
     def rows_of(self, dataset: str) -> RunRows:
         return RunRows(self.folder, [dataset])
 
     def content_of(self, row: files.RunQuestion) -> str:
-        """Return a digest of the question, its expected answer, its gold and its documents.
-
-        Two questions of different runs with equal digests are the same question, even if their ids differ.
-        """
+        """Return a digest of question, answer, gold and documents; in two runs, equal digests are the same question."""
         gold = sorted((passage.filename or "", passage.text or "", repr(passage.places)) for passage in row.gold)
         names = sorted({name for name in (row.filename, *(passage.filename for passage in row.gold)) if name})
         documents = [(name, self._checksums.get((row.dataset, name))) for name in names]
         content = json.dumps([row.question, row.truth, row.is_impossible, gold, documents])
-        return hashlib.sha256(content.encode()).hexdigest()[:_DIGEST]
+        return hashlib.sha256(content.encode()).hexdigest()[:32]  # 128 bits
 
     @cached_property
     def _checksums(self) -> dict[tuple[str, str], str | None]:
@@ -141,20 +131,13 @@ class RunFolder:
         }
 
     def read_file(self, name: str, dataset: str = "") -> Any:
-        """Return the content of a file of the run or of a dataset; an empty model if the file is missing.
-
-        Use the means of `summary.json` only for checks: reports show means computed from the rows
-        (`evaluation.runs.RunResults`).
-        """
+        """Return the content of a file of the run or of a dataset; an empty model if the file is missing."""
         path = self.folder / dataset / name
         return _read(path) if path.is_file() else files.FILES[name].validate_python({})
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """The configuration as a flat dictionary of names and values.
-
-        Nested names are joined by dots. Secrets and empty values are left out.
-        """
+        """The configuration without secrets and empty values; nested names are joined by dots."""
         return dict(_flatten_settings(self.config.model_dump(exclude_unset=True)))
 
 
@@ -184,11 +167,6 @@ def _flatten_settings(config: dict[str, Any], under: str = "") -> Iterator[tuple
             continue
         if isinstance(value, dict):
             yield from _flatten_settings(value, f"{name}.")
-        elif isinstance(value, list | tuple):
-            yield name, ", ".join(map(_format_value, value))
         else:
-            yield name, _format_value(value)
-
-
-def _format_value(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+            parts = value if isinstance(value, list | tuple) else [value]
+            yield name, ", ".join(part if isinstance(part, str) else json.dumps(part) for part in parts)

@@ -31,7 +31,13 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
     if not elsewhere and not any((root / name).exists() for name in parts) and any(root.iterdir()):
         return [advise_drafting(root)]
     problems: list[str] = []
-    files = dict(elsewhere or {}) | _list_files(root, problems)
+    files = dict(elsewhere or {})
+    for path in sorted(root.rglob("*")):
+        inside = path.relative_to(root).as_posix()
+        if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
+            problems.append(f"{inside}: a link that leads out of the bundle")
+        elif path.is_file():
+            files[inside] = describe_file(path)
     names = _check_corpus(root, files, problems)
     rows = _check_train(root, names, problems)
     count = len(problems)
@@ -55,17 +61,6 @@ def advise_drafting(folder: Path) -> str:
     """Return the message for a folder of documents that was named where a bundle is needed."""
     command = f"exhibit draft {shlex.quote(str(folder))} --out {shlex.quote(f'datasets_out/{folder.resolve().name}')}"
     return f"documents without questions ({TRAIN}); draft questions first: {command}"
-
-
-def _list_files(root: Path, problems: list[str]) -> dict[str, FileEntry]:
-    files: dict[str, FileEntry] = {}
-    for path in sorted(root.rglob("*")):
-        inside = path.relative_to(root).as_posix()
-        if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
-            problems.append(f"{inside}: a link that leads out of the bundle")
-        elif path.is_file():
-            files[inside] = describe_file(path)
-    return files
 
 
 def _check_corpus(root: Path, files: Collection[str], problems: list[str]) -> set[str]:
