@@ -122,17 +122,13 @@ class _Annotation(BaseModel):
     spans: list[int]
 
 
-class _Annotations(BaseModel):
-    annotations: dict[str, _Annotation]
-
-
 class _Record(BaseModel):
     """A document as the JSON files of the release describe it."""
 
     file_name: str = Field(pattern=r"^[^\x00]*[^\s/\x00]\s*$")
     text: str = Field(pattern=r"\S")
     spans: list[tuple[int, int]]
-    annotation_sets: list[_Annotations] = Field(min_length=1)
+    annotation_sets: list[dict[str, dict[str, _Annotation]]] = Field(min_length=1)
     document_type: str = ""
     url: str = ""
 
@@ -157,8 +153,10 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
     files = key_by_name((path.name, path) for path in sorted((root / "raw").rglob("*")) if path.is_file())
     if not files:
         tally.note("no raw/ folder in the source, so texts are printed", root.name)
+    for name in [c.name for c in contracts if files and c.name not in files]:
+        tally.note("document without a file in raw/: its text is printed", name)
     return Benchmark(
-        documents=[_make_document(c, titles[c.filename], files, release, tally) for c in contracts],
+        documents=[_make_document(c, titles[c.filename], files.get(c.name), release) for c in contracts],
         rows=[row for c in contracts for row in _make_rows(c, titles[c.filename], tally)],
         sha256=release.sha256,
     )
@@ -187,13 +185,8 @@ def _read_contracts(release: Release, root: Path, tally: Tally) -> Iterator[_Con
         start += max(size, len(content["documents"]))
 
 
-def _make_document(
-    contract: _Contract, title: str, files: dict[str, Path], release: Release, tally: Tally
-) -> RawDocument:
+def _make_document(contract: _Contract, title: str, path: Path | None, release: Release) -> RawDocument:
     """Return a contract's PDF in raw/, or the content to print: its HTML or text in raw/, else its text in the JSON."""
-    path = files.get(contract.name)
-    if path is None and files:
-        tally.note("document without a file in raw/: its text is printed", contract.name)
     document = RawDocument(contract.filename, title, text=contract.record.text, source=contract.record.url)
     if path is None or path.suffix.lower() == ".pdf":
         return replace(document, path=path)
@@ -207,7 +200,7 @@ def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow
     record, filename = contract.record, contract.filename
     for column, (key, question) in enumerate(QUESTIONS.items()):
         place = f"{contract.name}: {key}"
-        annotation = record.annotation_sets[0].annotations.get(key)
+        annotation = record.annotation_sets[0].get("annotations", {}).get(key)
         if annotation is None or annotation.choice not in ANSWERS:
             tally.fault("hypothesis without one of the three labels", place)
             continue

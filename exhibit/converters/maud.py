@@ -336,8 +336,6 @@ def _join_excerpts(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
     return joined
 
 
-_FIRST_PAGE_CHARS = 3000  # characters of a printed page, which contains title, parties and date
-_PREAMBLE_CHARS = 60_000  # characters in which a name in capitals also occurs in its usual form
 _DATE = re.compile(rf"\b{MONTH}\s+\d{{1,2}},\s+\d{{4}}\b", re.IGNORECASE)
 _NAME = re.compile(
     r"\b(?:amended\s+and\s+restated\s+)?(?:agreement\s+(?:and\s+plan\s+)?of\s+(?:merger|reorganization)"
@@ -357,10 +355,11 @@ _MAX_PARTIES = 3  # most parties; if there are more, companies formed for the me
 
 def titles_of(text: str, *, deal: str, stem: str) -> list[str]:
     """Return candidate titles of a merger agreement, from the shortest to the most precise."""
-    page = "".join(c for c in text[:_FIRST_PAGE_CHARS] if c != "\ufeff" and c != "\u200b")
+    page = re.sub("[\ufeff\u200b]", "", text[:3000])  # title, parties and date are on the first page
     name = _NAME.search(page)
     kind = to_title_case(" ".join(name.group().split()).upper()) if name else "Merger Agreement"
-    names = [_as_usual(party, text[:_PREAMBLE_CHARS]) for party in _find_parties(page[name.end() :])] if name else []
+    parties = _find_parties(page[name.end() :]) if name else []
+    names = [_as_usual(party, text[:60_000]) for party in parties]  # the preamble has names in their usual form
     if len(names) > 1:
         between = f"{'between' if len(names) == 2 else 'among'} {join_names(names, most=2 * _MAX_PARTIES)}"
     else:

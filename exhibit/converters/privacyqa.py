@@ -25,6 +25,7 @@ from exhibit.converters import (
 )
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles
+from exhibit.evidence import Span
 from exhibit.schemas.errors import SourceError
 
 _FILES = "https://media.githubusercontent.com/media/AbhilashaRavichander/PrivacyQA_EMNLP"
@@ -119,8 +120,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
 
 def _read_policies(rows: list[dict[str, str]], marks: Sequence[str], split: str, first_number: int) -> list[_Policy]:
     """Group the rows of a table by policy and question, and number the questions in order of appearance."""
-    # without the training set, test questions keep their ids from the whole release
     policies: dict[str, _Policy] = {}
+    # without the training set, test questions keep their ids from the whole release
     numbers = itertools.count(max(TRAIN_QUESTIONS, first_number) if split == "test" else first_number)
     for row in rows:
         key = row["DocID"].strip()
@@ -144,24 +145,22 @@ def _list_names(policy: _Policy) -> Iterator[str]:
     yield f"{name} ({policy.split} {numbered[2]})" if numbered else f"{name} ({policy.split})"
 
 
-def _make_document(policy: _Policy, name: str, stem: str) -> tuple[RawDocument, dict[str, tuple[int, int]]]:
+def _make_document(policy: _Policy, name: str, stem: str) -> tuple[RawDocument, dict[str, Span]]:
     """Return a policy as text, with its title on top and one sentence per line, and the span of each sentence."""
     title = name if name.casefold().endswith("privacy policy") else f"{name} privacy policy"
     text = f"{title}\n"
-    spans: dict[str, tuple[int, int]] = {}
+    spans: dict[str, Span] = {}
     # sort by the number at the end of the sentence id, `_10` after `_9`; ids without a number come last
     numbers = {key: int(match[2]) for key in policy.sentences if (match := _NUMBERED.fullmatch(key))}
     for key in sorted(policy.sentences, key=lambda key: numbers.get(key, sys.maxsize)):
         if words := policy.sentences[key]:
-            spans[key] = (len(text) + 1, len(text) + 1 + len(words))
+            spans[key] = Span(len(text) + 1, len(text) + 1 + len(words))
             text += f"\n{words}"
     blocks = (Block("h1", title), Block("p", text.removeprefix(title).lstrip("\n")))
     return RawDocument(f"{stem}.pdf", title, text=text, blocks=blocks), spans
 
 
-def _make_rows(
-    policy: _Policy, document: RawDocument, spans: dict[str, tuple[int, int]], tally: Tally
-) -> Iterator[RawRow]:
+def _make_rows(policy: _Policy, document: RawDocument, spans: dict[str, Span], tally: Tally) -> Iterator[RawRow]:
     for key, (id, question) in policy.questions.items():
         name, votes = f"{policy.key}: question {key}", policy.votes[key]
         answered = {sentence: count["relevant"] + count["irrelevant"] for sentence, count in votes.items()}

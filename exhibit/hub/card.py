@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from huggingface_hub import DatasetCardData
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, StrictUndefined
 from PIL import ImageChops, ImageOps
 
 from exhibit.engine import Engine
@@ -58,25 +58,15 @@ def render_card(
     if text.sample and not bundle.options.get("licence"):
         bundle = bundle.model_copy(update={"licence": PROJECT_LICENCE, "citation": ""})
     passages = sum(bundle.counts.located.values())
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # Markdown, not HTML
-    )
-    environment.filters |= {
-        "plain": escape_cell,
-        "code": format_code,
-        "fence": format_fence,
-        "link": link,
-        "number": "{:,}".format,
-        "quote": shlex.quote,
-    }
+    # the card is Markdown, so nothing is escaped as HTML
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.keep_trailing_newline = True
+    environment.filters |= {"plain": escape_cell, "code": format_code, "fence": format_fence, "link": link}
+    environment.filters |= {"number": "{:,}".format, "quote": shlex.quote}
+    template = environment.from_string(Path(__file__).with_name("card.md.j2").read_text(encoding="utf-8"))
     record = example.row.model_dump(exclude_none=True) if example else {"contexts": []}
     row = {**record, "contexts": record["contexts"][:2]}
-    return environment.get_template("card.md.j2").render(
+    return template.render(
         head=_format_head(bundle, configs, languages, text),
         bundle=bundle,
         counts=bundle.counts,

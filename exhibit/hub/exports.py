@@ -226,17 +226,13 @@ def _name_benchmark(export: Export, line: Gold) -> str:
 
 def _choose_paths(export: Export) -> dict[str, str]:
     """Return each document's path below corpus/: in the folder of the first benchmark that uses the document."""
-    homes: dict[str, str] = {}
-    for line in export.bundle.gold:
-        if line.filename is not None:
-            homes.setdefault(line.filename, _name_benchmark(export, line))
+    homes = {line.filename: _name_benchmark(export, line) for line in reversed(export.bundle.gold)}
     paths: dict[str, str] = {}
     for filename in sorted(export.bundle.files):
         name = filename if filename.lower().endswith(".txt") else fit_name(filename, ".txt")
         paths[filename] = f"{homes.get(filename, export.name)}/{name}"
     if len(set(paths.values())) < len(paths):
-        twice = next(path for path in paths.values() if list(paths.values()).count(path) > 1)
-        raise BundleError(f"two documents would have the path corpus/{twice}; rename one of them")
+        raise BundleError(f"{export.bundle.root}: two documents differ only in the ending .txt; rename one of them")
     return paths
 
 
@@ -256,11 +252,7 @@ _CONFIGS = {"corpus": "corpus.jsonl", "queries": "queries.jsonl", "default": "qr
 
 
 def write_mteb(export: Export, folder: Path) -> None:
-    """Write a retrieval task that MTEB can load from the folder, or from a dataset repository with the same files.
-
-    The corpus is split into chunks of about 1,000 characters. A chunk with at least half of a gold passage has
-    relevance 2, and a chunk with a smaller part has relevance 1.
-    """
+    """Write a retrieval task that MTEB can load from the folder, or from a dataset repository with the same files."""
     texts = dict(export.documents())
     chunks = {filename: list(tile(text)) for filename, text in texts.items()}
     corpus = (
@@ -299,7 +291,7 @@ def tile(text: str, size: int = CHUNK_CHARS) -> Iterator[tuple[int, int]]:
 
 
 def score_chunks(lines: list[Gold], chunks: dict[str, list[tuple[int, int]]]) -> dict[str, int]:
-    """Return the relevance of each chunk that overlaps the gold, by chunk name."""
+    """Return the relevance of each chunk that overlaps the gold: 2 with at least half of a passage, else 1."""
     scores: dict[str, int] = {}
     for line in lines:
         whole = sum(end - start for start, end in line.spans)
@@ -418,18 +410,13 @@ def make_shelf_files(info: BundleInfo) -> dict[str, bytes]:
     """Return the files that are added on publication: `eval.yaml` for questions, and `metadata.jsonl` for PDFs."""
     files = {}
     if info.counts.questions:
-        # the Hub and Inspect accept only these keys and names
-        tasks = [
-            {
-                "id": name,
-                "config": "questions",
-                "split": "train",
-                "field_spec": {"input": "question", "target": "answer", **({"metadata": shown} if shown else {})},
-                "solvers": [{"name": "prompt_template", "args": {"template": template}}, {"name": "generate"}],
-                "scorers": [{"name": "f1"}, {"name": "includes"}],
-            }
-            for name, (shown, template) in _TASKS.items()
-        ]
+        tasks = []
+        for name, (shown, template) in _TASKS.items():
+            # the Hub and Inspect accept only these keys and names
+            fields = {"input": "question", "target": "answer", **({"metadata": shown} if shown else {})}
+            solvers = [{"name": "prompt_template", "args": {"template": template}}, {"name": "generate"}]
+            about_task = {"id": name, "config": "questions", "split": "train", "field_spec": fields}
+            tasks.append({**about_task, "solvers": solvers, "scorers": [{"name": "f1"}, {"name": "includes"}]})
         about = {"name": info.title, "description": info.summary, "evaluation_framework": "inspect-ai", "tasks": tasks}
         files[EVAL] = yaml.safe_dump(about, sort_keys=False, allow_unicode=True).encode()
     pdfs = [document for document in info.documents if document.filename.lower().endswith(".pdf")]

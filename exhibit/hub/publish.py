@@ -157,17 +157,15 @@ def check_bundle(root: Path, *, rights: bool, as_drafted: bool) -> BundleInfo:
     raise_problems(problems, f"{root}: not published: the bundle has {len(problems)} problems")
     info = read_info(root / INFO)
     if info.draft is not None and not info.draft.reviewed and not as_drafted:
-        raise ToolkitError(
-            f"{root}: not published: its questions are {info.draft.words(info.counts.questions)}\nreview some with "
-            "`exhibit review`, or add --as-drafted to publish them as drafts"
-        )
-    if info.licence.redistributable or rights:
-        return info
-    reason = info.licence.note or "its terms do not say that the documents may be redistributed"
-    raise ToolkitError(
-        f"{root}: not published: {info.source.name} is under {info.licence.name}. {reason}\nif you have the right to "
-        "publish it anyway, add --i-have-the-rights"
-    )
+        advice = "review some with `exhibit review`, or add --as-drafted to publish them as drafts"
+        words = info.draft.words(info.counts.questions)
+        raise ToolkitError(f"{root}: not published: its questions are {words}\n{advice}")
+    if not info.licence.redistributable and not rights:
+        reason = info.licence.note or "its terms do not say that the documents may be redistributed"
+        advice = "if you have the right to publish it anyway, add --i-have-the-rights"
+        terms = f"{info.source.name} is under {info.licence.name}. {reason}"
+        raise ToolkitError(f"{root}: not published: {terms}\n{advice}")
+    return info
 
 
 def name_in_card(card: bytes, path: str) -> bytes:

@@ -99,11 +99,6 @@ def _download_info(api: HfApi, repo_id: str, revision: str | None) -> tuple[Bund
 
 
 def pull(repo_id: str, revision: str | None, out: Path, *, force: bool) -> None:
-    if (out / INFO).is_file() and not force:
-        published, _ = _download_info(connect(repo_id), repo_id, revision)
-        if read_info(out / INFO) == published and not validate(out):
-            print(f"{out}: already equals {repo_id}, byte for byte; nothing was changed")
-            return
     check_free(out, force=force)
     fetched = fetch(repo_id, revision=revision)
     with replace_folder(out, force=force) as folder:

@@ -1,7 +1,4 @@
-"""The models of a bundle's three files: `train.json`, `gold.jsonl` and `bundle.json`.
-
-These models are the only definition; the JSON Schema files beside this module are generated from them.
-"""
+"""The models of `train.json`, `gold.jsonl` and `bundle.json`, from which the JSON Schema files are generated."""
 
 import math
 from dataclasses import dataclass

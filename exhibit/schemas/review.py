@@ -1,8 +1,4 @@
-"""The models of an expert's review, and of the gold patch that is made from it.
-
-A review is the file that the review page saves: the judgments and corrected gold of one person. A patch has corrected
-gold, and questions and documents to exclude, each with a reason; a converter applies the patch on its next run.
-"""
+"""The models of an expert's review, which the review page saves, and of the patch of the gold that is made from it."""
 
 import hashlib
 import json
@@ -74,7 +70,6 @@ class AddedQuestion(StrictModel):
 
     @property
     def is_impossible(self) -> bool:
-        """Whether no document answers the question."""
         return not self.contexts
 
 
@@ -113,8 +108,6 @@ class SetAsideDocument(StrictModel):
 
 
 class SetAsideQuestion(StrictModel):
-    """A question that a patch excludes from a benchmark."""
-
     id: Natural
     reason: NonBlank
 

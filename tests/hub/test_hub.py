@@ -221,8 +221,7 @@ def test_pull_chooses_revision_and_default_folder(connected, published, tmp_path
 
 def test_pull_replaces_a_folder_only_with_force(published, tmp_path, capsys):
     out = tmp_path / "back"
-    assert pull.main([REPO, "--out", str(out)]) == 0 == pull.main([REPO, "--out", str(out)])
-    assert "already equals me/charters, byte for byte" in capsys.readouterr().out
+    assert pull.main([REPO, "--out", str(out)]) == 0
     (out / "corpus" / "aurora.txt").write_text("changed", encoding="utf-8")
     assert pull.main([REPO, "--out", str(out)]) == 1 and "--force" in capsys.readouterr().err
     assert pull.main([REPO, "--out", str(out), "--force"]) == 0 and files_of(out) == files_of(published)
