@@ -86,10 +86,7 @@ def _make_row(
     record: records.Record, split: str, grades: dict[str, int], clauses: Mapping[str, RawDocument], options: Namespace,
     tally: Tally,
 ) -> Iterator[RawRow]:  # fmt: skip
-    """Yield a query's row with its gold clauses, the best first.
-
-    The label `grades`, with all graded clauses, is on the first gold passage, or on the row if no clause is gold.
-    """
+    """Yield a query's row; its label `grades` is on the first gold clause, or on the row if no clause is gold."""
     key, text = str(record.cells["_id"]), " ".join(str(record.cells["text"]).split())
     ranked = sorted(grades, key=lambda clause: -grades[clause])
     gold = [clause for clause in ranked if grades[clause] >= GOLD_GRADE]
@@ -147,8 +144,7 @@ def _read_clauses(release: Release, path: Path, tally: Tally) -> Iterator[tuple[
     for record in records.read_records(path, release.read(path), tally, accounted=False):
         key, text, title = (records.read_cell_words(record.cells.get(name)) for name in ("_id", "text", "title"))
         if not text or not _ID.fullmatch(key) or key.casefold() in taken:
-            reason = "document without a text, or with the id of another document"
-            tally.fault(reason, f"{path.name}: {record.place}")
+            tally.fault("document without a text, or with the id of another document", f"{path.name}: {record.place}")
             continue
         taken.add(key.casefold())
         blocks = (*([Block("h1", title)] if title else []), Block("p", text))

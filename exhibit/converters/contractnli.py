@@ -12,16 +12,7 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel, Field
 
-from exhibit.converters import (
-    Benchmark,
-    DatasetInfo,
-    Download,
-    Quote,
-    RawDocument,
-    RawRow,
-    Tally,
-    list_questions,
-)
+from exhibit.converters import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, list_questions
 from exhibit.converters.core.source import Release, key_by_name, read_records
 from exhibit.converters.core.titles import choose_unique_titles, join_names, list_titles
 from exhibit.converters.pages.print import split_filed_text, strip_filing

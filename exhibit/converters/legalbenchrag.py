@@ -82,12 +82,16 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     release = Release(source, INFO)
     root = release.find("benchmarks").parent
     tests = list(_read_tests(release, root / "benchmarks", tally))
-    files = _list_corpus(root / "corpus", tally)
+    corpus = root / "corpus"
+    paths = sorted(path for path in corpus.rglob("*") if path.is_file())
+    files = {path.relative_to(corpus).as_posix(): path for path in paths if path.suffix.lower() == ".txt"}
+    for path in paths:
+        if path.suffix.lower() != ".txt":
+            tally.leave_out("file in corpus/ that is not a text", path.relative_to(corpus).as_posix())
+    if not files:
+        raise SourceError(f"{corpus}: no text file in it; expected {INFO.expects}, from {INFO.url}")
     # name all files of the corpus, so that filters and limits change no name
     names = choose_unique_titles({key: [path.name, " - ".join(Path(key).parts)] for key, path in files.items()})
-    for key, name in names.items():
-        if name != files[key].name:
-            tally.note("two files with the same name, distinguished by their folder", f"{key} -> {name}")
     if options.mini:
         tests = _choose_mini(tests, tally)
         used = {snippet.file_path for test in tests for snippet in test.record.snippets}
@@ -124,20 +128,6 @@ def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
         for test in sorted(group[MINI:], key=lambda test: test.id):
             tally.leave_out("not in the published sample (--mini)", test.name)
     return kept
-
-
-def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
-    """Return the text files of the corpus by their path below corpus/, which `file_path` contains."""
-    files: dict[str, Path] = {}
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        inside = path.relative_to(folder).as_posix()
-        if path.suffix.lower() == ".txt":
-            files[inside] = path
-        else:
-            tally.leave_out("file in corpus/ that is not a text", inside)
-    if not files:
-        raise SourceError(f"{folder}: no text file in it; expected {INFO.expects}, from {INFO.url}")
-    return files
 
 
 def _make_row(test: _Test, texts: dict[str, str], names: dict[str, str], tally: Tally) -> Iterator[RawRow]:

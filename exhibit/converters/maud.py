@@ -105,7 +105,6 @@ QUESTIONS = list_questions("""
 
 MAE = "MAE Definition"  # "material adverse effect": this deal point shows to which agreement a row belongs
 
-_LABEL_FILES = ("MAUD_train.csv", "MAUD_dev.csv", "MAUD_test.csv")
 _LABEL_COLUMNS = ("contract_name", "text", "text_type", "question", "answer")
 _MADE_UP = frozenset({"abridged", "rare_answers"})  # label rows on shortened or invented texts
 
@@ -127,17 +126,11 @@ class Excerpt(NamedTuple):
 
 @dataclass(frozen=True)
 class _Contract:
-    """A row of main.csv and its agreement."""
-
-    row: int
+    row: int  # in main.csv
     cells: dict[str, str]
+    deal: str  # its name; several lines, as for an amendment, are joined by `|`
     name: str
     text: str
-
-    @property
-    def deal(self) -> str:
-        """The name of the deal; several lines, as for an amendment, are joined by `|`."""
-        return " | ".join(self.cells["Filename"].split("\n"))
 
     @cached_property
     def excerpts(self) -> dict[str, list[Excerpt]]:
@@ -186,7 +179,8 @@ def _read_labels(release: Release) -> tuple[dict[str, set[str]], Answers]:
     """Return the agreements by their MAE definition, and the answers by agreement and deal point."""
     owners: dict[str, set[str]] = defaultdict(set)
     answers: Answers = defaultdict(dict)
-    for record in (row for name in _LABEL_FILES for row in release.read_csv(release.find(name), _LABEL_COLUMNS)):
+    tables = [release.find(f"MAUD_{split}.csv") for split in ("train", "dev", "test")]
+    for record in (row for path in tables for row in release.read_csv(path, _LABEL_COLUMNS)):
         if record.get("data_type") in _MADE_UP:
             continue
         contract = Path(record["contract_name"]).stem
@@ -210,7 +204,7 @@ def _pair(
             parts = [fold(part, loose=True) for part in read_cell(cells[MAE])[0]]
             having = {name for name in texts if parts and all(part in fold_text(name) for part in parts)}
         name = next(iter(having)) if len(having) == 1 else ""
-        contract = _Contract(row, cells, name, texts.get(name, ""))
+        contract = _Contract(row, cells, " | ".join(cells["Filename"].split("\n")), name, texts.get(name, ""))
         if name in texts:
             pairs[name].append(contract)
         else:

@@ -12,17 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters import (
-    Benchmark,
-    Block,
-    DatasetInfo,
-    Download,
-    Licence,
-    Quote,
-    RawDocument,
-    RawRow,
-    Tally,
-)
+from exhibit.converters import Benchmark, Block, DatasetInfo, Download, Licence, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles
 from exhibit.evidence import Span
@@ -77,9 +67,8 @@ INFO = DatasetInfo(
 
 TRAIN_QUESTIONS = 1_350  # questions in the release's training set; the ids of the test set begin here
 _COLUMNS = ("DocID", "QueryID", "SentID", "Query", "Segment")
-_ANNOTATOR = re.compile(r"Ann\d+")
-_NUMBERED = re.compile(r"(.*?)(?<!\s)\s*_(\d+)")
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
+_NUMBERED = re.compile(r"(.*?)(?<!\s)\s*_(\d+)")
 
 
 class _Policy(NamedTuple):
@@ -101,7 +90,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
     policies: list[_Policy] = []
     for path in tables or [release.find(names[0])]:
         rows = release.read_csv(path, _COLUMNS, delimiter="\t")
-        marks = [name for name in rows[0] if _ANNOTATOR.fullmatch(name)]
+        marks = [name for name in rows[0] if re.fullmatch(r"Ann\d+", name)]
         split = "test" if marks else "train"
         if not marks and "Label" not in rows[0]:
             raise SourceError(f"{path}: no column 'Ann1' … 'Ann6' (test) or 'Label' (train); is it from PrivacyQA?")

@@ -191,7 +191,6 @@ def _cut_texts(value: Any) -> Any:
 PICTURE = "page.png"
 _CUT = 300  # most characters of a text in the card's example
 _READABLE = 300  # most characters of a passage that a reader can read at a glance
-_SCALE = 1.3  # pixels per point
 
 
 class Example(NamedTuple):
@@ -203,10 +202,7 @@ class Example(NamedTuple):
 
 
 def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> list[Example]:
-    """Return candidate examples, best first.
-
-    The ideal example has one located passage, on one page, of about 300 characters.
-    """
+    """Return candidate examples; the best have one located passage, on one page, of about 300 characters."""
     lines = {line.id: line for line in reversed(gold)}  # the first line of each question
 
     def rank(example: Example) -> tuple[bool, bool, bool, int, int]:
@@ -226,7 +222,7 @@ def write_example(rows: Sequence[Row], gold: Sequence[Gold], folder: Path) -> Ex
             continue
         try:
             document = read_within(folder / CORPUS / str(line.filename))
-            picture = draw_spans(document, [Span(*span) for span in line.spans], scale=_SCALE).get(line.pages[0])
+            picture = draw_spans(document, [Span(*span) for span in line.spans], scale=1.3).get(line.pages[0])
         except DocumentError:  # a page that is too large to draw
             continue
         if picture:

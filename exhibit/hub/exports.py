@@ -43,7 +43,6 @@ class Export:
 
     @property
     def name(self) -> str:
-        """The bundle's name, which may differ from its folder's name."""
         return self.bundle.info.name if self.bundle.info else self.bundle.root.resolve().name
 
     @cached_property
@@ -62,19 +61,16 @@ class Export:
             text = read_within(path).text.encode("utf-8", "replace").decode("utf-8")
             recorded = self._entries[filename].characters if filename in self._entries else len(text)
             if recorded != len(text):
-                raise BundleError(
-                    f"{path}: has {len(text)} characters, but bundle.json says {recorded}; the documents have "
-                    "changed since the gold was located: convert the bundle again"
-                )
+                advice = "the documents have changed since the gold was located: convert the bundle again"
+                raise BundleError(f"{path}: has {len(text)} characters, but bundle.json says {recorded}; {advice}")
             yield filename, text
 
     @cached_property
     def gold(self) -> dict[int | str, list[Gold]]:
         """The lines of gold.jsonl by question id; raise if there are questions but no lines."""
         if self.bundle.questions and not self.bundle.gold:
-            raise BundleError(
-                f"{self.bundle.root / GOLD}: missing or empty; this format needs the locations of the gold"
-            )
+            path = self.bundle.root / GOLD
+            raise BundleError(f"{path}: missing or empty; this format needs the locations of the gold")
         lines: dict[int | str, list[Gold]] = defaultdict(list)
         for line in self.bundle.gold:
             lines[line.id].append(line)
@@ -147,10 +143,7 @@ def write_beir(export: Export, folder: Path) -> None:
 
 
 def write_squad(export: Export, folder: Path) -> None:
-    """Write a bundle in the SQuAD format, with one paragraph per document.
-
-    A question on several documents is repeated for each document, with a number added to its id.
-    """
+    """Write a bundle in the SQuAD format; a question on several documents is repeated, with a number after its id."""
     texts = dict(export.documents())
     entries: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for question in export.bundle.questions:
@@ -239,7 +232,6 @@ def _choose_paths(export: Export) -> dict[str, str]:
 CHUNK_CHARS = 1000  # most characters of a chunk: one or two clauses, the length on which passage retrievers are trained
 _BREAKS = ("\n\n", "\n", ". ", " ")  # the strings after which a chunk may end, the best first
 
-_PROGRAM = Path(__file__).with_name("mteb_task.txt")
 _LANGUAGES = {
     "bg": "bul-Cyrl", "cs": "ces-Latn", "da": "dan-Latn", "de": "deu-Latn", "el": "ell-Grek", "en": "eng-Latn",
     "es": "spa-Latn", "fi": "fin-Latn", "fr": "fra-Latn", "hr": "hrv-Latn", "hu": "hun-Latn", "it": "ita-Latn",
@@ -274,7 +266,7 @@ def write_mteb(export: Export, folder: Path) -> None:
     write_lines(folder / _CONFIGS["default"], rows)
     task, card = _describe_task(export)
     write_json(folder / "task.json", task)
-    (folder / "task.py").write_bytes(_PROGRAM.read_bytes())
+    (folder / "task.py").write_bytes(Path(__file__).with_name("mteb_task.txt").read_bytes())
     (folder / CARD).write_text(card, encoding="utf-8")
 
 
@@ -344,10 +336,7 @@ def _describe_task(export: Export) -> tuple[dict[str, Any], str]:
 
 
 RECORD = "export.json"  # lists the items that an export left out; --force replaces only a folder with this file
-
 KIND = FolderKind("an export", lambda folder: (folder / RECORD).is_file())
-
-
 FORMATS: dict[str, Callable[[Export, Path], None]] = {
     "beir": write_beir,
     "legalbenchrag": write_legalbenchrag,

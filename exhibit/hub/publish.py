@@ -49,7 +49,6 @@ ADVICE: dict[type[BaseException] | int | None, str] = {
     errors.RepositoryNotFoundError: "no such dataset, or the token may not see it: log in with `hf auth login`",
     401: f"a valid token is needed: log in with `hf auth login`, or set HF_TOKEN ({TOKEN_PAGE})",
     403: f"the token may not do this; it needs write access, see {TOKEN_PAGE}",
-    409: "somebody else has published in the meantime; run the same command again to publish a commit after theirs",
     412: "somebody else has published in the meantime; run the same command again to publish a commit after theirs",
     429: "the Hub reports too many requests; wait a few minutes",
     None: "the request failed; run the same command again",

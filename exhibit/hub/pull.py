@@ -15,8 +15,8 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from huggingface_hub import HfApi
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
@@ -34,14 +34,11 @@ SCHEME = "hf://"
 _BELOW = re.compile(r"hf://(datasets|buckets)/[^/@]+/[^/@]+(@(?!refs/)[^/]+)?/[^/]")
 
 
-@dataclass(frozen=True)
-class PulledBundle:
-    """A bundle in the cache: `folder` has its files, and `card` is its dataset card as it was before publication."""
-
-    folder: Path
+class PulledBundle(NamedTuple):
+    folder: Path  # in the Hub's cache
     repo_id: str
     info: BundleInfo
-    card: bytes
+    card: bytes  # the dataset card as it was before publication
 
     @property
     def address(self) -> str:
@@ -92,8 +89,7 @@ def _download_info(api: HfApi, repo_id: str, revision: str | None) -> tuple[Bund
         except LocalEntryNotFoundError:
             raise
         except EntryNotFoundError as error:
-            advice = f"it has no {INFO}; load it with datasets.load_dataset"
-            raise BundleError(f"{repo_id} is not a bundle: {advice}") from error
+            raise BundleError(f"{repo_id} is not a bundle: it has no {INFO}") from error
         except BundleError as error:
             raise BundleError(f"{repo_id} is not a bundle: {str(error).removeprefix(f'{path}: ')} ({INFO})") from error
 

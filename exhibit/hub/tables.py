@@ -1,9 +1,8 @@
 """The Parquet files that `datasets` and the Hub's viewer read: questions, gold, and the corpus with its PDFs.
 
-`datasets` reads all configs of a repository with one builder, chosen for the first config. Only the Parquet
-builder supports both nested questions and PDFs: JSON cannot contain bytes, and `datasets` resolves a path in JSON
-from the working folder. The tables therefore contain a second copy of the PDFs, uncompressed, so that the Hub's
-storage recognises the same bytes and stores them only once.
+`datasets` reads all configs of a repository with one builder, and only the Parquet builder supports both nested
+questions and PDFs. The tables contain a second copy of the PDFs, uncompressed, so that the Hub's storage recognises the
+same bytes and stores them only once.
 """
 
 import json

@@ -49,8 +49,6 @@ class StrictModel(BaseModel):
 
 
 class Context(StrictModel):
-    """One gold passage: its file and, if the source has it, its text."""
-
     filename: Filename
     text: str | None = None
 
@@ -193,8 +191,6 @@ class Printing(StrictModel):
 
 
 class PatchEntry(StrictModel):
-    """A patch that was applied: its file, and how much gold it changed."""
-
     name: NonBlank
     sha256: Sha256
     about: str

@@ -100,9 +100,7 @@ class Review(StrictModel):
         return self
 
 
-class SetAsideDocument(StrictModel):
-    """A document that a patch excludes from a benchmark, with all questions about it."""
-
+class SetAsideDocument(StrictModel):  # with all questions about it
     filename: Filename
     reason: NonBlank
 

@@ -127,8 +127,6 @@ class RunReply(_Part):
 
 
 class RunRepeat(_Part):
-    """One reply to a question that was asked several times."""
-
     answer: str | None = None
     seconds: FiniteFloat | None = None
     error: str
@@ -173,8 +171,6 @@ class RunQuestion(_Part):
 
 
 class RunDataset(_Part):
-    """A dataset as it was at the start of the run."""
-
     path: str = ""
     origin: str | None = None
     questions: Natural | None = None

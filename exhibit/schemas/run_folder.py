@@ -1,7 +1,4 @@
-"""Reads a run's folder lazily, for the report, comparison, trend, review, notebook and exports.
-
-`evaluation.runs.RunResults` computes the means.
-"""
+"""Reads a run's folder lazily; `evaluation.runs.RunResults` computes the means from its rows."""
 
 import hashlib
 import json
@@ -142,10 +139,7 @@ class RunFolder:
 
 
 def find_difference(stored: files.Means, given: files.Means) -> str:
-    """Return the first difference between the stored means and the means of the rows; empty if they agree.
-
-    Intervals are not compared: they are computed again from the rows whenever a run is shown.
-    """
+    """Return the first difference between the stored means and those of the rows, without intervals; "" if none."""
     for name, estimate in stored.items():
         other = given.get(name, files.Estimate(None, 0, estimate.errors))
         for field in ("mean", "n", "errors"):

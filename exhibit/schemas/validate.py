@@ -31,14 +31,7 @@ def validate(root: Path, *, elsewhere: Mapping[str, FileEntry] | None = None) ->
     if not elsewhere and not any((root / name).exists() for name in parts) and any(root.iterdir()):
         return [advise_drafting(root)]
     problems: list[str] = []
-    files = dict(elsewhere or {})
-    for path in sorted(root.rglob("*")):
-        inside = path.relative_to(root).as_posix()
-        if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
-            problems.append(f"{inside}: a link that leads out of the bundle")
-        elif path.is_file():
-            files[inside] = describe_file(path)
-    names = _check_corpus(root, files, problems)
+    files, names = _list_files(root, elsewhere or {}, problems)
     rows = _check_train(root, names, problems)
     count = len(problems)
     gold = _read_lines(root / GOLD, Gold, problems)
@@ -63,14 +56,24 @@ def advise_drafting(folder: Path) -> str:
     return f"documents without questions ({TRAIN}); draft questions first: {command}"
 
 
-def _check_corpus(root: Path, files: Collection[str], problems: list[str]) -> set[str]:
+def _list_files(
+    root: Path, elsewhere: Mapping[str, FileEntry], problems: list[str]
+) -> tuple[dict[str, FileEntry], set[str]]:
+    """Return the files of a bundle, and the names of its documents."""
+    files = dict(elsewhere)
+    for path in sorted(root.rglob("*")):
+        inside = path.relative_to(root).as_posix()
+        if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
+            problems.append(f"{inside}: a link that leads out of the bundle")
+        elif path.is_file():
+            files[inside] = describe_file(path)
     first: dict[str, str] = {}
     for inside in sorted(name for name in files if name.startswith(f"{CORPUS}/")):
         if first.setdefault(Path(inside).name, inside) != inside:
             problems.append(f"{inside}: same basename as {first[Path(inside).name]}")
     if not first and not (root / CORPUS).is_dir():
         problems.append(f"{CORPUS}/: no such folder")
-    return set(first)
+    return files, set(first)
 
 
 def _read(path: Path, parse: Callable[[], Result], problems: list[str], row: str = "") -> Result | None:
