@@ -92,6 +92,8 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
         raise SourceError(f"{corpus}: no text file in it; expected {INFO.expects}, from {INFO.url}")
     # name all files of the corpus, so that filters and limits change no name
     names = choose_unique_titles({key: [path.name, " - ".join(Path(key).parts)] for key, path in files.items()})
+    for key in (key for key, path in files.items() if names[key] != path.name):
+        tally.note("two files with the same name, distinguished by their folder", f"{key} -> {names[key]}")
     if options.mini:
         tests = _choose_mini(tests, tally)
         used = {snippet.file_path for test in tests for snippet in test.record.snippets}

@@ -163,16 +163,16 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     contracts = _pair(rows, owners, texts, tally)
     # make titles unique in the whole source, so that a limit changes no title
     titles = choose_unique_titles({c.name: titles_of(c.text, deal=c.deal, stem=c.name) for c in contracts})
-    benchmark = Benchmark([], [], release.sha256)
-    for contract in contracts[: options.max_documents]:
-        filename, title = f"{contract.name}.pdf", titles[contract.name]
-        if contract.excerpts and not contract.located:
-            reason = "none of the excerpts is in the agreement's text: they are from another agreement"
-            tally.fault(reason, f"{contract.name}.txt")
-            continue
-        benchmark.documents.append(RawDocument(filename, title, text=contract.text))
-        benchmark.rows.extend(_make_rows(contract, filename, title, answers, tally))
-    return benchmark
+    contracts = contracts[: options.max_documents]
+    kept = [c for c in contracts if c.located or not c.excerpts]
+    for contract in (c for c in contracts if c not in kept):
+        reason = "none of the excerpts is in the agreement's text: they are from another agreement"
+        tally.fault(reason, f"{contract.name}.txt")
+    return Benchmark(
+        documents=[RawDocument(f"{c.name}.pdf", titles[c.name], text=c.text) for c in kept],
+        rows=[row for c in kept for row in _make_rows(c, f"{c.name}.pdf", titles[c.name], answers, tally)],
+        sha256=release.sha256,
+    )
 
 
 def _read_labels(release: Release) -> tuple[dict[str, set[str]], Answers]:

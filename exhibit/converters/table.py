@@ -155,13 +155,13 @@ def _finish_row(row: RawRow, documents: dict[str, RawDocument], tally: Tally) ->
     whole_clause = len(fold(row.answer, loose=True)) >= MIN_CLAUSE_LETTERS
     answer = row.answer if not quoted and whole_clause else ""
     quotes = [_finish_quote(quote, documents[quote.filename], answer) for quote in placed]
-    stand_in, made_of = ("", "") if row.answer or row.is_impossible else _stand_in(row.labels, placed)
+    stand_in, made_of = ("", "") if row.answer or row.is_impossible else _stand_in(dict(row.labels), placed)
     return replace(
         row,
         answer=row.answer or stand_in,
         quotes=() if row.is_impossible else tuple(dict.fromkeys(quotes)),
         filename=quotes[0].filename if quotes else None,
-        labels=row.labels | ({ANSWER_FROM: made_of} if made_of else {}),
+        labels={**row.labels, **({ANSWER_FROM: made_of} if made_of else {})},
     )
 
 

@@ -183,8 +183,6 @@ class RunDataset(_Part):
 
 
 class Measured(_Part):
-    """The settings of the measurement, such as its metrics, its cut-offs and its judge."""
-
     metrics: list[str] = []
     ks: list[Positive] = []
     k: Positive | None = None
