@@ -25,7 +25,7 @@ def find_sample(source: object) -> str:
     """Return the path of a source that is a sample of the project, as in `samples/cuad`; "" for any other source."""
     path = Path(str(source)).resolve()
     for root in Path(__file__).resolve().parents[1:3]:  # the installed package, or the checkout
-        if root / "samples" in path.parents:
+        if source and root / "samples" in path.parents:
             return path.relative_to(root).as_posix()
     return ""
 
