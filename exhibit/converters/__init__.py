@@ -3,7 +3,7 @@
 import re
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
@@ -143,7 +143,7 @@ class RawRow:
     quotes: tuple[Quote, ...] = ()
     filename: str | None = None
     is_impossible: bool = False
-    labels: dict[str, Label] = field(default_factory=dict)
+    labels: Mapping[str, Label] = field(default_factory=dict)
     items: tuple[Item, ...] = ()
     place: str = ""  # the position in the source, for the list of skipped items
     near_misses: tuple[Quote, ...] = ()  # the same clause in versions of other days

@@ -12,17 +12,7 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel, Field
 
-from exhibit.converters import (
-    Benchmark,
-    DatasetInfo,
-    Download,
-    Label,
-    Quote,
-    RawDocument,
-    RawRow,
-    Tally,
-    list_questions,
-)
+from exhibit.converters import Benchmark, DatasetInfo, Download, Quote, RawDocument, RawRow, Tally, list_questions
 from exhibit.converters.core.source import Release, key_by_name, read_records
 from exhibit.converters.core.titles import choose_unique_titles, join_names, list_titles
 from exhibit.converters.pages.chromium import split_filed_text, strip_filing
@@ -123,30 +113,26 @@ class _Annotation(BaseModel):
     spans: list[int]
 
 
-class _Annotations(BaseModel):
-    annotations: dict[str, _Annotation]
-
-
 class _Record(BaseModel):
     """A document as the JSON files of the release describe it."""
 
     file_name: str = Field(pattern=r"^[^\x00]*[^\s/\x00]\s*$")
     text: str = Field(pattern=r"\S")
     spans: list[tuple[int, int]]
-    annotation_sets: list[_Annotations] = Field(min_length=1)
+    annotation_sets: list[dict[str, dict[str, _Annotation]]] = Field(min_length=1)
     document_type: str = ""
     url: str = ""
-
-    @property
-    def name(self) -> str:
-        return PurePosixPath(self.file_name).name
 
 
 class _Contract(NamedTuple):
     split: str
     number: int  # the document's number in the full release
     record: _Record
-    filename: str
+    name: str  # of the file in raw/
+
+    @property
+    def filename(self) -> str:
+        return self.name if self.name.lower().endswith(".pdf") else f"{self.name}.pdf"
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: ARG001
@@ -154,12 +140,14 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
     release = Release(source, INFO)
     root = release.find(*(f"{split}.json" for split in SPLITS)).parent
     contracts = list(_read_contracts(release, root, tally))
-    titles = choose_unique_titles({c.filename: _list_titles(c.record) for c in contracts})
+    titles = choose_unique_titles({c.filename: _list_titles(c) for c in contracts})
     files = key_by_name((path.name, path) for path in sorted((root / "raw").rglob("*")) if path.is_file())
     if not files:
         tally.note("no raw/ folder in the source, so texts are printed", root.name)
+    for name in [c.name for c in contracts if files and c.name not in files]:
+        tally.note("document without a file in raw/: its text is printed", name)
     return Benchmark(
-        documents=[_make_document(c, titles[c.filename], files, release, tally) for c in contracts],
+        documents=[_make_document(c, titles[c.filename], files.get(c.name), release) for c in contracts],
         rows=[row for c in contracts for row in _make_rows(c, titles[c.filename], tally)],
         sha256=release.sha256,
     )
@@ -168,38 +156,29 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
 def _read_contracts(release: Release, root: Path, tally: Tally) -> Iterator[_Contract]:
     """Yield the valid documents of every split."""
     start = 0
-    taken: dict[str, str] = {}
+    taken: set[str] = set()
     for split, size in SPLITS.items():
         path = root / f"{split}.json"
-        records = []
-        if path.is_file():
-            content = release.read_json(path, lists="documents")
-            records = content["documents"]
-            if set(content.get("labels") or ()) != set(QUESTIONS):
-                raise SourceError(
-                    f"{path}: its labels are not the 17 hypotheses; is this ContractNLI's release of 2021?"
-                )
-        else:
+        if not path.is_file():
             tally.note("split that the source does not have", path.name)
-        for index, record in read_records(_Record, records, path.name, tally):
-            place = f"{path.name} {index}"
-            filename = record.name if record.name.lower().endswith(".pdf") else f"{record.name}.pdf"
-            if taken.setdefault(filename, place) != place:
-                tally.fault("second document with the same file name", f"{place}: {filename}")
+            start += size
+            continue
+        content = release.read_json(path, lists="documents")
+        if set(content.get("labels") or ()) != set(QUESTIONS):
+            raise SourceError(f"{path}: its labels are not the 17 hypotheses; is this ContractNLI's release of 2021?")
+        for index, record in read_records(_Record, content["documents"], path.name, tally):
+            contract = _Contract(split, start + index, record, PurePosixPath(record.file_name).name)
+            if contract.filename in taken:
+                tally.fault("second document with the same file name", f"{path.name} {index}: {contract.filename}")
             else:
-                yield _Contract(split, start + index, record, filename)
-        start += max(size, len(records))
+                taken.add(contract.filename)
+                yield contract
+        start += max(size, len(content["documents"]))
 
 
-def _make_document(
-    contract: _Contract, title: str, files: dict[str, Path], release: Release, tally: Tally
-) -> RawDocument:
+def _make_document(contract: _Contract, title: str, path: Path | None, release: Release) -> RawDocument:
     """Return a contract's PDF in raw/, or the content to print: its HTML or text in raw/, else its text in the JSON."""
-    record = contract.record
-    path = files.get(record.name)
-    if path is None and files:
-        tally.note("document without a file in raw/: its text is printed", record.name)
-    document = RawDocument(contract.filename, title, text=record.text, source=record.url)
+    document = RawDocument(contract.filename, title, text=contract.record.text, source=contract.record.url)
     if path is None or path.suffix.lower() == ".pdf":
         return replace(document, path=path)
     page = strip_filing(release.read(path, name=f"raw/{path.name}"))
@@ -211,21 +190,20 @@ def _make_document(
 def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
     record, filename = contract.record, contract.filename
     for column, (key, question) in enumerate(QUESTIONS.items()):
-        place = f"{record.name}: {key}"
-        annotation = record.annotation_sets[0].annotations.get(key)
+        place = f"{contract.name}: {key}"
+        annotation = record.annotation_sets[0].get("annotations", {}).get(key)
         if annotation is None or annotation.choice not in ANSWERS:
             tally.fault("hypothesis without one of the three labels", place)
             continue
-        impossible = not ANSWERS[annotation.choice]
-        quotes = [] if impossible else list(_read_evidence(contract, annotation, place, tally))
-        if not impossible and not quotes:
-            tally.note("answer without evidence: only its document is named", place)
-            quotes = [Quote(filename, None)]
-        id, words = contract.number * len(QUESTIONS) + column, f"Consider the {title}; {question}"
-        labels: dict[str, Label] = {"hypothesis": key, "label": annotation.choice, "split": contract.split}
-        labels["document_type"] = record.document_type
         answer = ANSWERS[annotation.choice]
-        yield RawRow(id, words, answer, tuple(quotes), filename, impossible, labels, place=place)
+        quotes = tuple(_read_evidence(contract, annotation, place, tally)) if answer else ()
+        if answer and not quotes:
+            tally.note("answer without evidence: only its document is named", place)
+            quotes = (Quote(filename, None),)
+        id, words = contract.number * len(QUESTIONS) + column, f"Consider the {title}; {question}"
+        labels = {"hypothesis": key, "label": annotation.choice, "split": contract.split}
+        labels["document_type"] = record.document_type
+        yield RawRow(id, words, answer, quotes, filename, not answer, labels, place=place)
 
 
 def _read_evidence(contract: _Contract, annotation: _Annotation, place: str, tally: Tally) -> Iterator[Quote]:
@@ -234,15 +212,15 @@ def _read_evidence(contract: _Contract, annotation: _Annotation, place: str, tal
     for index in dict.fromkeys(annotation.spans):
         start, end = spans[index] if 0 <= index < len(spans) else (0, 0)
         words = text[start:end].strip() if 0 <= start < end <= len(text) else ""
-        if not words:
+        if words:
+            start = text.index(words, start)
+            yield Quote(contract.filename, words, ((start, start + len(words)),), (("span", index),))
+        else:
             tally.leave_out("evidence that contains no words of the document", f"{place}: span {index}")
-            continue
-        start = text.index(words, start)
-        yield Quote(contract.filename, words, ((start, start + len(words)),), (("span", index),))
 
 
-def _list_titles(record: _Record) -> list[str]:
-    text, stem = record.text, unquote(Path(record.name).stem).strip()
+def _list_titles(contract: _Contract) -> list[str]:
+    text, stem = contract.record.text, unquote(Path(contract.name).stem).strip()
     kind, parties = kind_of(text), parties_of(text)
     if not parties:
         # a form without a party's name is distinguished only by its file

@@ -8,14 +8,12 @@ import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from exhibit.converters import (
     CC_BY,
     Benchmark,
     DatasetInfo,
     Download,
-    Label,
     Quote,
     RawDocument,
     RawRow,
@@ -123,14 +121,6 @@ _ALIAS = re.compile(r"\s{0,50}[(\[][^()\[\]]*[)\]]\s*")
 _COLLECTIVE = re.compile(r"\b(each|collectively|individually|together|hereinafter)\b", re.IGNORECASE)
 
 
-class _Contract(NamedTuple):
-    """A row of master_clauses.csv and its PDF."""
-
-    row: int
-    cells: dict[str, str]
-    path: Path
-
-
 def add_arguments(parser: ArgumentParser) -> None:
     keep = "keep contracts that are one of several versions or parts (agreement2, part1 …)"
     parser.add_argument("--keep-ambiguous", action="store_true", help=keep)
@@ -145,54 +135,46 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     wanted = ["Filename", *QUESTIONS, *(f"{clause}-Answer" for clause in QUESTIONS)]
     # the release has a superfluous space in one header: "Notice Period To Terminate Renewal- Answer"
     records = release.read_csv(table, wanted, header=lambda name: name.strip().replace("- Answer", "-Answer"))
-    contracts = _pair(records, table.parent / "full_contract_pdf", tally)
+    files = _pair(records, table.parent / "full_contract_pdf", tally)
     # make titles unique in the whole source, so that filters and limits change no title
-    titles = choose_unique_titles({c.path.name: _list_titles(c) for c in contracts})
-    if not options.keep_ambiguous:
-        amended = {c.path.name for c in contracts if "amend" in titles[c.path.name].lower()}
-        matches = [(c, _AMBIGUOUS.search(c.path.stem)) for c in contracts]
-        ambiguous = [c for c, match in matches if match and (match["part"] or c.path.name not in amended)]
-        contracts = [c for c in contracts if c not in ambiguous]
-        for contract in ambiguous:
-            tally.leave_out("ambiguous contract: one of several versions or parts", contract.path.name)
-    contracts = contracts[: options.max_documents]
+    titles = choose_unique_titles({path.name: _list_titles(records[row], path) for row, path in files.items()})
+    for row, path in () if options.keep_ambiguous else list(files.items()):
+        match = _AMBIGUOUS.search(path.stem)
+        if match and (match["part"] or "amend" not in titles[path.name].lower()):
+            tally.leave_out("ambiguous contract: one of several versions or parts", path.name)
+            del files[row]
+    files = dict(list(files.items())[: options.max_documents])
     if options.titles == "llm":
-        chosen = ask_titles({c.path.name: read_within(c.path).text for c in contracts})
+        chosen = ask_titles({path.name: read_within(path).text for path in files.values()})
         titles = choose_unique_titles({name: [title, f"{title} ({Path(name).stem})"] for name, title in chosen.items()})
     return Benchmark(
-        documents=[RawDocument(c.path.name, titles[c.path.name], c.path) for c in contracts],
-        rows=[row for c in contracts for row in _make_rows(c, titles[c.path.name], tally)],
+        documents=[RawDocument(path.name, titles[path.name], path) for path in files.values()],
+        rows=[r for row, path in files.items() for r in _make_rows(row, records[row], path, titles[path.name], tally)],
         sha256=release.sha256,
     )
 
 
-def _pair(records: list[dict[str, str]], folder: Path, tally: Tally) -> list[_Contract]:
-    """Pair each row with its PDF; the two names may differ in case, spaces, quotes, `&`, accents and length."""
-    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() == ".pdf" and path.is_file())
-    pdfs = key_by_name((path.name, path) for path in found)
-    if not pdfs:
+def _pair(records: list[dict[str, str]], folder: Path, tally: Tally) -> dict[int, Path]:
+    """Return the PDF of each row; the two names may differ in case, spaces, quotes, `&`, accents and length."""
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() == ".pdf" and path.is_file())
+    if not paths:
         raise SourceError(f"{folder}: no PDF in it; expected {INFO.expects}, from {INFO.url}")
     names = [record["Filename"] for record in records]
-    files, similar = pair_files(names, pdfs.values())
+    files, similar = pair_files(names, key_by_name((path.name, path) for path in paths).values())
     for row in similar:
         tally.note("PDF paired with its row by a similar name", f"{names[row]} -> {files[row].name}")
     for row, name in enumerate(names):
         if row not in files:
             tally.fault("no PDF for the contract, or another row has it", name or f"row {row}")
-    return [_Contract(row, records[row], path) for row, path in sorted(files.items())]
+    return dict(sorted(files.items()))
 
 
-def _list_titles(contract: _Contract) -> list[str]:
-    cells = contract.cells
-    try:
-        first = next(iter(quotes_of(cells["Document Name"])), "")
-    except ValueError:
-        first = ""
-    name = tidy(cells["Document Name-Answer"]) or tidy(first) or contract.path.stem
+def _list_titles(cells: dict[str, str], path: Path) -> list[str]:
+    name = tidy(cells["Document Name-Answer"]) or path.stem
     parties = join_names(split_party_names(cells["Parties-Answer"]))
     title = f"{name} between {parties}" if " and " in parties else f"{name} of {parties}" if parties else name
     date = cells["Agreement Date-Answer"].strip() or cells["Effective Date-Answer"].strip()
-    return list_titles(title, date="" if "[" in date else date, stem=contract.path.stem)
+    return list_titles(title, date="" if "[" in date else date, stem=path.stem)
 
 
 def split_party_names(answer: str) -> list[str]:
@@ -208,22 +190,21 @@ def split_party_names(answer: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow]:
-    filename = contract.path.name
+def _make_rows(row: int, cells: dict[str, str], path: Path, title: str, tally: Tally) -> Iterator[RawRow]:
     for column, (clause, question) in enumerate(QUESTIONS.items()):
-        place = f"{filename}: {clause}"
+        place = f"{path.name}: {clause}"
         try:
-            quotes = quotes_of(contract.cells[clause])
+            quotes = quotes_of(cells[clause])
         except ValueError:
             tally.fault("cell is not a list of quotes", place)
             continue
-        answer = contract.cells[f"{clause}-Answer"].strip()
+        answer = cells[f"{clause}-Answer"].strip()
         if not quotes and answer and answer != "No":
             tally.note("answer without a quote, so counted as impossible", f"{place}: {answer}")
-        id, words = contract.row * len(QUESTIONS) + column, f"Consider the {title}; {question}"
-        gold = tuple(Quote(filename, text) for text in quotes)
-        labels: dict[str, Label] = {"clause": clause, "contract": contract.path.stem, "answer": answer}
-        yield RawRow(id, words, answer or "; ".join(quotes), gold, filename, not quotes, labels, place=place)
+        id, words = row * len(QUESTIONS) + column, f"Consider the {title}; {question}"
+        gold = tuple(Quote(path.name, text) for text in quotes)
+        labels = {"clause": clause, "contract": path.stem, "answer": answer}
+        yield RawRow(id, words, answer or "; ".join(quotes), gold, path.name, not quotes, labels, place=place)
 
 
 def quotes_of(cell: str) -> list[str]:

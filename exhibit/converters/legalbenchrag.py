@@ -4,7 +4,6 @@ exhibit convert legalbenchrag --source legalbenchrag/data --out datasets_out/leg
 """
 
 import random
-import unicodedata
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from itertools import groupby
@@ -56,16 +55,9 @@ MINI = 194  # tests of each benchmark in the published sample: the size of the s
 
 
 class _Snippet(BaseModel):
-    """A gold passage as published."""
-
     file_path: str
     span: tuple[int, int] | None = None
     answer: str | None = None
-
-    @property
-    def key(self) -> str:
-        """The path in Unicode's NFC form, because some systems unpack an accented letter as two characters."""
-        return unicodedata.normalize("NFC", self.file_path)
 
 
 class _Record(BaseModel):
@@ -74,9 +66,7 @@ class _Record(BaseModel):
 
 
 class _Test(NamedTuple):
-    """A query and its gold passages; `id` numbers the tests of all files, including omitted tests."""
-
-    id: int
+    id: int  # it numbers the tests of all files, including omitted tests
     benchmark: str
     name: str
     record: _Record
@@ -92,24 +82,26 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     release = Release(source, INFO)
     root = release.find("benchmarks").parent
     tests = list(_read_tests(release, root / "benchmarks", tally))
-    files = _list_corpus(root / "corpus", tally)
+    corpus = root / "corpus"
+    paths = sorted(path for path in corpus.rglob("*") if path.is_file())
+    files = {path.relative_to(corpus).as_posix(): path for path in paths if path.suffix.lower() == ".txt"}
+    for path in paths:
+        if path.suffix.lower() != ".txt":
+            tally.leave_out("file in corpus/ that is not a text", path.relative_to(corpus).as_posix())
+    if not files:
+        raise SourceError(f"{corpus}: no text file in it; expected {INFO.expects}, from {INFO.url}")
     # name all files of the corpus, so that filters and limits change no name
     names = choose_unique_titles({key: [path.name, " - ".join(Path(key).parts)] for key, path in files.items()})
-    for key, name in names.items():
-        if name != files[key].name:
-            tally.note("two files with the same name, distinguished by their folder", f"{key} -> {name}")
+    for key in (key for key, path in files.items() if names[key] != path.name):
+        tally.note("two files with the same name, distinguished by their folder", f"{key} -> {names[key]}")
     if options.mini:
         tests = _choose_mini(tests, tally)
-        used = {snippet.key for test in tests for snippet in test.record.snippets}
+        used = {snippet.file_path for test in tests for snippet in test.record.snippets}
         for key in sorted(files.keys() - used):
             tally.leave_out("file that the published sample does not use (--mini)", key)
         files = {key: path for key, path in files.items() if key in used}
-    texts: dict[str, str] = {}
-    for key, path in files.items():
-        try:
-            texts[key] = path.read_bytes().decode("utf-8")  # published offsets refer to UTF-8 texts, with their BOM
-        except UnicodeDecodeError as error:
-            tally.fault("document cannot be read", f"{key}: not UTF-8 (byte {error.start})")
+    # published offsets refer to UTF-8 texts, with their BOM
+    texts = {key: path.read_bytes().decode("utf-8", "replace") for key, path in files.items()}
     documents = [RawDocument(names[k], Path(names[k]).stem, files[k], text=text, source=k) for k, text in texts.items()]
     rows = [row for test in tests for row in _make_row(test, texts, names, tally)]
     return Benchmark(documents, rows, release.sha256)
@@ -127,47 +119,32 @@ def _read_tests(release: Release, folder: Path, tally: Tally) -> Iterator[_Test]
 
 def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
     """Return the tests of the published sample, LegalBench-RAG-mini, in the source's order."""
-    kept: set[int] = set()
+    kept: list[_Test] = []
     for _, tests_of_benchmark in groupby(tests, lambda test: test.benchmark):
         group = list(tests_of_benchmark)
         # The published rule: all tests of a document get the same number, so that the sample needs few documents.
         # Random(seed) gives the same numbers as random.random() after random.seed(seed).
         if len(group) > MINI:
             group.sort(key=lambda test: random.Random(test.record.snippets[0].file_path).random())
-        kept.update(test.id for test in group[:MINI])
-    for test in tests:
-        if test.id not in kept:
+        kept += sorted(group[:MINI], key=lambda test: test.id)
+        for test in sorted(group[MINI:], key=lambda test: test.id):
             tally.leave_out("not in the published sample (--mini)", test.name)
-    return [test for test in tests if test.id in kept]
-
-
-def _list_corpus(folder: Path, tally: Tally) -> dict[str, Path]:
-    """Return the text files of the corpus by their path below corpus/, which `file_path` contains."""
-    files: dict[str, Path] = {}
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        inside = path.relative_to(folder).as_posix()
-        if path.suffix.lower() == ".txt":
-            files[unicodedata.normalize("NFC", inside)] = path
-        else:
-            tally.leave_out("file in corpus/ that is not a text", inside)
-    if not files:
-        raise SourceError(f"{folder}: no text file in it; expected {INFO.expects}, from {INFO.url}")
-    return files
+    return kept
 
 
 def _make_row(test: _Test, texts: dict[str, str], names: dict[str, str], tally: Tally) -> Iterator[RawRow]:
     """Yield the row of a test, unless one of its passages has no text: incomplete gold would give wrong scores."""
     quotes: list[Quote] = []
     for snippet in test.record.snippets:
-        key, span = snippet.key, snippet.span
+        key, span = snippet.file_path, snippet.span
         place = f"{test.name}: {key} {span}"
         if key not in texts:
             tally.fault("test on a document that is not in corpus/ or cannot be read", place)
             return
         start, end = span or (0, 0)
-        words = texts[key][start:end] if 0 <= start < end <= len(texts[key]) else None
+        words = texts[key][start:end] if 0 <= start < end <= len(texts[key]) else ""
         text = words if snippet.answer is None else snippet.answer
-        if text is None or not text.strip():
+        if not text.strip():
             tally.fault("test with an empty snippet", place)
             return
         if words != text:

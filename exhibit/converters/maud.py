@@ -6,14 +6,13 @@ exhibit convert maud --source maud-main --out datasets_out/maud
 import re
 from argparse import Namespace
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters import CC_BY, Benchmark, DatasetInfo, Label, Quote, RawDocument, RawRow, Tally, list_questions
+from exhibit.converters import CC_BY, Benchmark, DatasetInfo, Quote, RawDocument, RawRow, Tally, list_questions
 from exhibit.converters.core.source import Release, unpack
 from exhibit.converters.core.titles import choose_unique_titles, join_names, list_titles
 from exhibit.evidence import Document, Match, Span, fold, locate
@@ -106,17 +105,10 @@ QUESTIONS = list_questions("""
 
 MAE = "MAE Definition"  # "material adverse effect": this deal point shows to which agreement a row belongs
 
-_LABEL_FILES = ("MAUD_train.csv", "MAUD_dev.csv", "MAUD_test.csv")
 _LABEL_COLUMNS = ("contract_name", "text", "text_type", "question", "answer")
 _MADE_UP = frozenset({"abridged", "rare_answers"})  # label rows on shortened or invented texts
 
-
-@dataclass
-class Labels:
-    """The content of the label files."""
-
-    owners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # agreements by MAE definition
-    answers: dict[tuple[str, str], dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+Answers = dict[tuple[str, str], dict[str, str]]  # by agreement and deal point: the experts' answer to each question
 
 
 class Excerpt(NamedTuple):
@@ -134,21 +126,11 @@ class Excerpt(NamedTuple):
 
 @dataclass(frozen=True)
 class _Contract:
-    """A row of main.csv and its agreement."""
-
-    row: int
+    row: int  # in main.csv
     cells: dict[str, str]
+    deal: str  # its name; several lines, as for an amendment, are joined by `|`
     name: str
     text: str
-
-    @property
-    def filename(self) -> str:
-        return f"{self.name}.pdf"
-
-    @property
-    def deal(self) -> str:
-        """The name of the deal; several lines, as for an amendment, are joined by `|`."""
-        return " | ".join(self.cells["Filename"].split("\n"))
 
     @cached_property
     def excerpts(self) -> dict[str, list[Excerpt]]:
@@ -164,64 +146,65 @@ class _Contract:
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
     """Read main.csv, pair its rows with the agreements, and locate each excerpt in its agreement's text."""
-    with ExitStack() as stack:
-        release = Release(source, INFO)
+    release = Release(source, INFO)
+    with make_scratch_folder() as folder:
         if not any(source.rglob("raw/main.csv")) and any(source.rglob("data.zip")):
-            archive, release.source = release.find("data.zip"), stack.enter_context(make_scratch_folder())
-            unpack(archive, release.source)
-        rows, labels, texts = _read_release(release)
-    contracts = _pair(rows, labels, texts, tally)
+            unpack(release.find("data.zip"), folder)
+            release.source = folder
+        table = release.find("raw/main.csv")
+        # the release has two spaces in one header: "Fiduciary exception:  Board determination (no-shop)"
+        rows = release.read_csv(table, ["Filename", *QUESTIONS], header=lambda cell: " ".join(cell.split()))
+        owners, answers = _read_labels(release)
+        paths = sorted((table.parent.parent / "contracts").glob("contract_*.txt"))
+        # keep the BOM, because offsets count it
+        texts = {path.stem: release.read_text(path, encoding="utf-8") for path in paths}
+        if not texts:
+            raise SourceError(f"{source}: no contracts/contract_N.txt; expected {INFO.expects}, from {INFO.url}")
+    contracts = _pair(rows, owners, texts, tally)
     # make titles unique in the whole source, so that a limit changes no title
-    titles = choose_unique_titles({c.filename: titles_of(c.text, deal=c.deal, stem=c.name) for c in contracts})
-    kept = []
-    for contract in contracts[: options.max_documents]:
-        if contract.excerpts and not contract.located:
-            tally.fault(
-                "none of the excerpts is in the agreement's text: they are from another agreement",
-                f"{contract.name}.txt",
-            )
-        else:
-            kept.append(contract)
+    titles = choose_unique_titles({c.name: titles_of(c.text, deal=c.deal, stem=c.name) for c in contracts})
+    contracts = contracts[: options.max_documents]
+    kept = [c for c in contracts if c.located or not c.excerpts]
+    for contract in (c for c in contracts if c not in kept):
+        reason = "none of the excerpts is in the agreement's text: they are from another agreement"
+        tally.fault(reason, f"{contract.name}.txt")
     return Benchmark(
-        documents=[RawDocument(c.filename, titles[c.filename], text=c.text) for c in kept],
-        rows=[row for c in kept for row in _make_rows(c, titles[c.filename], labels, tally)],
+        documents=[RawDocument(f"{c.name}.pdf", titles[c.name], text=c.text) for c in kept],
+        rows=[row for c in kept for row in _make_rows(c, f"{c.name}.pdf", titles[c.name], answers, tally)],
         sha256=release.sha256,
     )
 
 
-def _read_release(release: Release) -> tuple[list[dict[str, str]], Labels, dict[str, str]]:
-    """Return the rows of main.csv, the labels, and the texts of the agreements."""
-    table = release.find("raw/main.csv")
-    # the release has two spaces in one header: "Fiduciary exception:  Board determination (no-shop)"
-    rows = release.read_csv(table, ["Filename", *QUESTIONS], header=lambda cell: " ".join(cell.split()))
-    labels = Labels()
-    for record in (row for name in _LABEL_FILES for row in release.read_csv(release.find(name), _LABEL_COLUMNS)):
+def _read_labels(release: Release) -> tuple[dict[str, set[str]], Answers]:
+    """Return the agreements by their MAE definition, and the answers by agreement and deal point."""
+    owners: dict[str, set[str]] = defaultdict(set)
+    answers: Answers = defaultdict(dict)
+    tables = [release.find(f"MAUD_{split}.csv") for split in ("train", "dev", "test")]
+    for record in (row for path in tables for row in release.read_csv(path, _LABEL_COLUMNS)):
         if record.get("data_type") in _MADE_UP:
             continue
         contract = Path(record["contract_name"]).stem
         point = " ".join(record["text_type"].split())
         if point == MAE:
-            labels.owners[make_definition_key(record["text"])].add(contract)
+            owners[make_definition_key(record["text"])].add(contract)
         parts = (part for part in (record["question"], record.get("subquestion")) if part and part != "<NONE>")
-        labels.answers[contract, point][", ".join(parts)] = record["answer"]
-    folder = table.parent.parent / "contracts"
-    # keep the BOM, because offsets count it
-    texts = {path.stem: release.read_text(path, encoding="utf-8") for path in sorted(folder.glob("contract_*.txt"))}
-    if not texts:
-        raise SourceError(f"{folder}: no contract_N.txt in it; expected {INFO.expects}, from {INFO.url}")
-    return rows, labels, texts
+        answers[contract, point][", ".join(parts)] = record["answer"]
+    return owners, answers
 
 
-# ---------------------------------------------------------------- rows and their agreements
-
-
-def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tally: Tally) -> list[_Contract]:
+def _pair(
+    rows: list[dict[str, str]], owners: dict[str, set[str]], texts: dict[str, str], tally: Tally
+) -> list[_Contract]:
     """Pair each row with the agreement that has its MAE definition; the numbers in `Filename (anon)` are unreliable."""
     pairs: dict[str, list[_Contract]] = defaultdict(list)
     fold_text = cache(lambda name: fold(texts[name], loose=True))
     for row, cells in enumerate(rows):
-        name = _find_owner(cells[MAE], labels, texts, fold_text)
-        contract = _Contract(row, cells, name, texts.get(name, ""))
+        having = owners.get(make_definition_key(cells[MAE]), set())
+        if len(having) != 1:
+            parts = [fold(part, loose=True) for part in read_cell(cells[MAE])[0]]
+            having = {name for name in texts if parts and all(part in fold_text(name) for part in parts)}
+        name = next(iter(having)) if len(having) == 1 else ""
+        contract = _Contract(row, cells, " | ".join(cells["Filename"].split("\n")), name, texts.get(name, ""))
         if name in texts:
             pairs[name].append(contract)
         else:
@@ -238,43 +221,27 @@ def _pair(rows: list[dict[str, str]], labels: Labels, texts: dict[str, str], tal
     return sorted(contracts, key=lambda contract: contract.row)
 
 
-def _find_owner(definition: str, labels: Labels, names: Iterable[str], fold_text: Callable[[str], str]) -> str:
-    """Search the label files, then the texts, for a definition; return the only agreement that has it, else `""`."""
-    key = make_definition_key(definition)
-    owners = labels.owners.get(key, set()) if key else set()
-    if len(owners) != 1:
-        parts = [fold(part, loose=True) for part in read_cell(definition)[0]]
-        owners = {name for name in names if parts and all(part in fold_text(name) for part in parts)}
-    return next(iter(owners)) if len(owners) == 1 else ""
-
-
-def _make_rows(contract: _Contract, title: str, labels: Labels, tally: Tally) -> Iterator[RawRow]:
+def _make_rows(contract: _Contract, filename: str, title: str, answers: Answers, tally: Tally) -> Iterator[RawRow]:
     for column, (point, question) in enumerate(QUESTIONS.items()):
-        place = f"{contract.filename}: {point}"
+        place = f"{filename}: {point}"
         excerpts = contract.excerpts.get(point)
         if not excerpts:
             tally.leave_out("no excerpt for the deal point", place)
             continue
         if any(excerpt.others for excerpt in excerpts):
             tally.note("excerpt with several locations, which the order of the excerpts does not resolve", place)
-        ticked = labels.answers.get((contract.name, point), {})
-        answers = "; ".join(f"{subject}: {answer}" for subject, answer in ticked.items())
-        stated: dict[str, Label] = {"deal_point": point, "contract": contract.name, "deal": contract.deal}
-        stated |= {"pages": read_cell(contract.cells[point])[1] or None, "answers": answers or None}
+        ticked = "; ".join(f"{subject}: {reply}" for subject, reply in answers.get((contract.name, point), {}).items())
+        pages = read_cell(contract.cells[point])[1]
+        labels = {"deal_point": point, "contract": contract.name, "deal": contract.deal, "pages": pages or None}
+        labels["answers"] = ticked or None
         id, words = contract.row * len(QUESTIONS) + column, f"Consider the {title}; {question}"
         answer = " […] ".join(" ".join(excerpt.text.split()) for excerpt in excerpts)
-        quotes = tuple(_quote(contract.filename, excerpt) for excerpt in excerpts)
-        yield RawRow(id, words, answer, quotes, contract.filename, labels=stated)
+        quotes = []
+        for text, match, others in excerpts:
+            spans, score = (match.spans, match.score) if match else ((), 1.0)
+            quotes.append(Quote(filename, text, spans, alternatives=tuple(m.spans for m in others), score=score))
+        yield RawRow(id, words, answer, tuple(quotes), filename, labels=labels)
 
-
-def _quote(filename: str, excerpt: Excerpt) -> Quote:
-    if excerpt.match is None:
-        return Quote(filename, excerpt.text)
-    others = tuple(other.spans for other in excerpt.others)
-    return Quote(filename, excerpt.text, excerpt.match.spans, alternatives=others, score=excerpt.match.score)
-
-
-# ---------------------------------------------------------------- excerpts
 
 _PAGES = re.compile(r"(?<!\s)\s*\(\s*(pages?\s*\d[\d\s,;&–—-]*+(?:and\s+\d+)?)\s*\)\s*$", re.IGNORECASE)
 _NOTHING = frozenset({"", "n/a", "na", "nan", "none", "-"})
@@ -334,18 +301,17 @@ def _with_room(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
 
 def _without_repeats(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
     """Remove excerpts whose location is inside another excerpt's; of equal locations, the first stays."""
-
-    def repeats(index: int, excerpt: Excerpt) -> bool:
-        matches = (excerpt.match, *excerpt.others) if excerpt.match else ()
-        return any(
+    taken = [(index, excerpt.span) for index, excerpt in enumerate(excerpts) if excerpt.span]
+    return [
+        excerpt
+        for index, excerpt in enumerate(excerpts)
+        if not any(
             span.start <= match.span.start and match.span.end <= span.end and (match.span != span or other < index)
+            for match in ((excerpt.match, *excerpt.others) if excerpt.match else ())
             for other, span in taken
             if other != index
-            for match in matches
         )
-
-    taken = [(index, excerpt.span) for index, excerpt in enumerate(excerpts) if excerpt.span]
-    return [excerpt for index, excerpt in enumerate(excerpts) if not repeats(index, excerpt)]
+    ]
 
 
 def _join_excerpts(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
@@ -364,10 +330,6 @@ def _join_excerpts(excerpts: Sequence[Excerpt], text: str) -> list[Excerpt]:
     return joined
 
 
-# ---------------------------------------------------------------- titles
-
-_FIRST_PAGE_CHARS = 3000  # characters of a printed page, which contains title, parties and date
-_PREAMBLE_CHARS = 60_000  # characters in which a name in capitals also occurs in its usual form
 _DATE = re.compile(rf"\b{MONTH}\s+\d{{1,2}},\s+\d{{4}}\b", re.IGNORECASE)
 _NAME = re.compile(
     r"\b(?:amended\s+and\s+restated\s+)?(?:agreement\s+(?:and\s+plan\s+)?of\s+(?:merger|reorganization)"
@@ -387,10 +349,11 @@ _MAX_PARTIES = 3  # most parties; if there are more, companies formed for the me
 
 def titles_of(text: str, *, deal: str, stem: str) -> list[str]:
     """Return candidate titles of a merger agreement, from the shortest to the most precise."""
-    page = "".join(c for c in text[:_FIRST_PAGE_CHARS] if c != "\ufeff" and c != "\u200b")
+    page = re.sub("[\ufeff\u200b]", "", text[:3000])  # title, parties and date are on the first page
     name = _NAME.search(page)
     kind = to_title_case(" ".join(name.group().split()).upper()) if name else "Merger Agreement"
-    names = [_as_usual(party, text[:_PREAMBLE_CHARS]) for party in _find_parties(page[name.end() :])] if name else []
+    parties = _find_parties(page[name.end() :]) if name else []
+    names = [_as_usual(party, text[:60_000]) for party in parties]  # the preamble has names in their usual form
     if len(names) > 1:
         between = f"{'between' if len(names) == 2 else 'among'} {join_names(names, most=2 * _MAX_PARTIES)}"
     else:

@@ -7,25 +7,15 @@ import itertools
 import re
 import sys
 from argparse import Namespace
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from exhibit.converters import (
-    Benchmark,
-    Block,
-    DatasetInfo,
-    Download,
-    Label,
-    Licence,
-    Quote,
-    RawDocument,
-    RawRow,
-    Tally,
-)
+from exhibit.converters import Benchmark, Block, DatasetInfo, Download, Licence, Quote, RawDocument, RawRow, Tally
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles
+from exhibit.evidence import Span
 from exhibit.schemas.errors import SourceError
 
 _FILES = "https://media.githubusercontent.com/media/AbhilashaRavichander/PrivacyQA_EMNLP"
@@ -76,18 +66,9 @@ INFO = DatasetInfo(
 )
 
 TRAIN_QUESTIONS = 1_350  # questions in the release's training set; the ids of the test set begin here
-MAX_BLANK = 2  # most blank marks of a sentence, which has six marks
-
 _COLUMNS = ("DocID", "QueryID", "SentID", "Query", "Segment")
-_ANNOTATOR = re.compile(r"Ann\d+")
-_NUMBERED = re.compile(r"(.*?)(?<!\s)\s*_(\d+)")
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
-
-
-class _Question(NamedTuple):
-    id: int
-    text: str
-    votes: dict[str, Counter[str]]  # the annotators' votes by sentence
+_NUMBERED = re.compile(r"(.*?)(?<!\s)\s*_(\d+)")
 
 
 class _Policy(NamedTuple):
@@ -95,7 +76,8 @@ class _Policy(NamedTuple):
     key: str
     folder: str
     sentences: dict[str, str]
-    questions: dict[str, _Question]
+    questions: dict[str, tuple[int, str]]  # their ids and texts
+    votes: dict[str, dict[str, Counter[str]]]  # the annotators' votes by question and sentence
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: ARG001
@@ -108,7 +90,7 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
     policies: list[_Policy] = []
     for path in tables or [release.find(names[0])]:
         rows = release.read_csv(path, _COLUMNS, delimiter="\t")
-        marks = [name for name in rows[0] if _ANNOTATOR.fullmatch(name)]
+        marks = [name for name in rows[0] if re.fullmatch(r"Ann\d+", name)]
         split = "test" if marks else "train"
         if not marks and "Label" not in rows[0]:
             raise SourceError(f"{path}: no column 'Ann1' … 'Ann6' (test) or 'Label' (train); is it from PrivacyQA?")
@@ -127,17 +109,17 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
 
 def _read_policies(rows: list[dict[str, str]], marks: Sequence[str], split: str, first_number: int) -> list[_Policy]:
     """Group the rows of a table by policy and question, and number the questions in order of appearance."""
-    # without the training set, test questions keep their ids from the whole release
     policies: dict[str, _Policy] = {}
+    # without the training set, test questions keep their ids from the whole release
     numbers = itertools.count(max(TRAIN_QUESTIONS, first_number) if split == "test" else first_number)
     for row in rows:
         key = row["DocID"].strip()
-        policy = policies.setdefault(key, _Policy(split, key, row.get("Folder", ""), {}, {}))
+        policy = policies.setdefault(key, _Policy(split, key, row.get("Folder", ""), {}, {}, defaultdict(dict)))
         query, sentence = row["QueryID"].strip(), row["SentID"].strip()
         if query not in policy.questions:
-            policy.questions[query] = _Question(next(numbers), " ".join(row["Query"].split()), {})
+            policy.questions[query] = next(numbers), " ".join(row["Query"].split())
         policy.sentences.setdefault(sentence, row["Segment"].strip())
-        policy.questions[query].votes.setdefault(sentence, Counter(row[mark].strip().casefold() for mark in marks))
+        policy.votes[query].setdefault(sentence, Counter(row[mark].strip().casefold() for mark in marks))
     return list(policies.values())
 
 
@@ -152,29 +134,27 @@ def _list_names(policy: _Policy) -> Iterator[str]:
     yield f"{name} ({policy.split} {numbered[2]})" if numbered else f"{name} ({policy.split})"
 
 
-def _make_document(policy: _Policy, name: str, stem: str) -> tuple[RawDocument, dict[str, tuple[int, int]]]:
+def _make_document(policy: _Policy, name: str, stem: str) -> tuple[RawDocument, dict[str, Span]]:
     """Return a policy as text, with its title on top and one sentence per line, and the span of each sentence."""
     title = name if name.casefold().endswith("privacy policy") else f"{name} privacy policy"
     text = f"{title}\n"
-    spans: dict[str, tuple[int, int]] = {}
+    spans: dict[str, Span] = {}
     # sort by the number at the end of the sentence id, `_10` after `_9`; ids without a number come last
     numbers = {key: int(match[2]) for key in policy.sentences if (match := _NUMBERED.fullmatch(key))}
     for key in sorted(policy.sentences, key=lambda key: numbers.get(key, sys.maxsize)):
         if words := policy.sentences[key]:
-            spans[key] = (len(text) + 1, len(text) + 1 + len(words))
+            spans[key] = Span(len(text) + 1, len(text) + 1 + len(words))
             text += f"\n{words}"
     blocks = (Block("h1", title), Block("p", text.removeprefix(title).lstrip("\n")))
     return RawDocument(f"{stem}.pdf", title, text=text, blocks=blocks), spans
 
 
-def _make_rows(
-    policy: _Policy, document: RawDocument, spans: dict[str, tuple[int, int]], tally: Tally
-) -> Iterator[RawRow]:
-    for key, question in policy.questions.items():
-        name, votes = f"{policy.key}: question {key}", question.votes
+def _make_rows(policy: _Policy, document: RawDocument, spans: dict[str, Span], tally: Tally) -> Iterator[RawRow]:
+    for key, (id, question) in policy.questions.items():
+        name, votes = f"{policy.key}: question {key}", policy.votes[key]
         answered = {sentence: count["relevant"] + count["irrelevant"] for sentence, count in votes.items()}
-        if any(not known or votes[sentence].total() - known > MAX_BLANK for sentence, known in answered.items()):
-            tally.leave_out(f"a sentence that more than {MAX_BLANK} annotators left blank, or that none marked", name)
+        if any(not known or votes[sentence].total() - known > 2 for sentence, known in answered.items()):
+            tally.leave_out("a sentence that more than 2 annotators left blank, or that none marked", name)
             continue
         quotes = []
         for sentence, span in spans.items():
@@ -182,7 +162,7 @@ def _make_rows(
             if relevant and 2 * relevant >= answered[sentence]:
                 labels = (("sentence", sentence), ("relevant", relevant), ("annotators", answered[sentence]))
                 quotes.append(Quote(document.filename, policy.sentences[sentence], (span,), labels))
-        words, filename = f"Consider the {document.title}; {question.text}", document.filename
+        words, filename = f"Consider the {document.title}; {question}", document.filename
         answer = " ".join(quote.text or "" for quote in quotes)
-        stated: dict[str, Label] = {"split": policy.split, "policy": policy.key, "query": key}
-        yield RawRow(question.id, words, answer, tuple(quotes), filename, not quotes, stated, place=name)
+        stated = {"split": policy.split, "policy": policy.key, "query": key}
+        yield RawRow(id, words, answer, tuple(quotes), filename, not quotes, stated, place=name)

@@ -18,7 +18,6 @@ from typing import Any
 from tqdm import tqdm
 
 from exhibit.converters import Benchmark, DatasetInfo, Label, Licence, Quote, RawDocument, RawRow, Tally, squad
-from exhibit.converters.acord import read_judged
 from exhibit.converters.core.documents import MIN_CLAUSE_LETTERS
 from exhibit.converters.core.source import Release
 from exhibit.converters.core.titles import choose_unique_titles
@@ -77,14 +76,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
-    """Read a table of questions, a SQuAD file, or a folder of queries with relevance judgments."""
-    release = Release(source, INFO)
-    table = source
-    benchmark = read_judged(release, tally)
-    if benchmark is None:
-        table = release.find(*(f"*{ending}" for ending in ENDINGS))
-        is_squad = squad.is_squad(table)
-        benchmark = squad.read(table, options, tally) if is_squad else _read_table(release, table, options, tally)
+    """Read a table of questions or a SQuAD file, and assign each gold passage to a document."""
+    release, table = Release(source, INFO), source
+    if source.is_dir():
+        tables = sorted(path for path in source.iterdir() if path.suffix.lower() in ENDINGS and path.is_file())
+        if len(tables) != 1:
+            listing = ", ".join(path.name for path in tables) or "none"
+            raise SourceError(f"{source}: expected {INFO.expects}; found {listing}. Pass the file itself with --source")
+        [table] = tables
+    is_squad = squad.is_squad(table)
+    benchmark = squad.read(table, options, tally) if is_squad else _read_table(release, table, options, tally)
     titles = choose_unique_titles({raw.filename: [raw.title, raw.filename] for raw in benchmark.documents})
     documents = [replace(raw, title=titles[raw.filename]) for raw in benchmark.documents]
     return replace(benchmark, documents=documents, info=_make_info(table, options))
@@ -532,13 +533,13 @@ def _finish_row(row: RawRow, placed: Sequence[Quote], documents: Mapping[str, Ra
         replace(quote, filename=documents[quote.filename].filename, text=clause or quote.text, answer=bool(clause))
         for quote in placed
     ]
-    stand_in, made_of = ("", "") if row.answer or row.is_impossible else _stand_in(row.labels, placed)
+    stand_in, made_of = ("", "") if row.answer or row.is_impossible else _stand_in(dict(row.labels), placed)
     return replace(
         row,
         answer=row.answer or stand_in,
         quotes=() if row.is_impossible else tuple(dict.fromkeys(quotes)),
         filename=quotes[0].filename if quotes else None,
-        labels=row.labels | ({ANSWER_FROM: made_of} if made_of else {}),
+        labels={**row.labels, **({ANSWER_FROM: made_of} if made_of else {})},
     )
 
 

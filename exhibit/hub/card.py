@@ -3,63 +3,46 @@
 import json
 import re
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from huggingface_hub import DatasetCard, DatasetCardData
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from huggingface_hub import DatasetCardData
+from jinja2 import Environment, StrictUndefined
 from PIL import ImageChops, ImageOps
 
 from exhibit.engine import Engine
 from exhibit.evidence import Span
 from exhibit.evidence.read import read_within
 from exhibit.evidence.show import draw_spans
-from exhibit.hub.tables import HubConfig, without_surrogates, write_tables
+from exhibit.hub.tables import without_surrogates, write_tables
 from exhibit.schemas.bundle import CARD, CORPUS
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.models import HOWS, BundleInfo, CardText, Gold, Licence, Row
-from exhibit.storage.locations import Location, read_start
 
 
 def find_sample(source: object) -> str:
-    """Return the path of a source that is a sample of the project, as in `samples/cuad`; "" for any other source.
-
-    A folder elsewhere, such as in a checkout, is also a sample if its name and its README.md are those of a sample.
-    """
-    if not source:
-        return ""
+    """Return the path of a source that is a sample of the project, as in `samples/cuad`; "" for any other source."""
     path = Path(str(source)).resolve()
     for root in Path(__file__).resolve().parents[1:3]:  # the installed package, or the checkout
-        if path.is_relative_to(root / "samples") and path != root / "samples":
+        if source and root / "samples" in path.parents:
             return path.relative_to(root).as_posix()
-        for folder in (path, *path.parents):
-            card, shipped = folder / "README.md", root / "samples" / folder.name / "README.md"
-            if card.is_file() and shipped.is_file() and card.read_bytes() == shipped.read_bytes():
-                return Path("samples", folder.name, path.relative_to(folder)).as_posix()
     return ""
 
 
 PROJECT_LICENCE = Licence(id="apache-2.0", name="Apache 2.0", url="https://www.apache.org/licenses/LICENSE-2.0")
 PLACEHOLDER = "PATH_OR_REPO"  # The path on the card for a bundle whose name might be unsafe in code
-_HEAD_BYTES = 1 << 20  # bytes of a card that contain its header
-UNDRAWN = "page that cannot be drawn for the card"
 
 
 def write_card(
     bundle: BundleInfo, folder: Path, *, rows: Sequence[Row], gold: Sequence[Gold], engine: Engine, text: CardText,
     texts: Path | None = None,
-) -> BundleInfo:  # fmt: skip
+) -> None:  # fmt: skip
     """Write `README.md`, `parquet/` and, if a page can be drawn, `page.png` into a folder."""
-    configs, languages = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, texts=texts)
-    undrawn: list[str] = []
-    example = write_example(rows, gold, folder, undrawn=undrawn.append)
-    if undrawn:
-        bundle = bundle.model_copy(update={"noted": {**bundle.noted, UNDRAWN: undrawn}})
-    words = render_card(bundle, configs=configs, languages=languages, example=example, text=text)
+    configs, languages, has_pdfs = write_tables(bundle, folder, rows=rows, gold=gold, engine=engine, texts=texts)
+    example = write_example(rows, gold, folder)
+    words = render_card(bundle, configs=configs, languages=languages, has_pdfs=has_pdfs, example=example, text=text)
     (folder / CARD).write_text(words, encoding="utf-8", newline="\n")
-    return bundle
 
 
 def make_card_path(name: str) -> str:
@@ -68,32 +51,22 @@ def make_card_path(name: str) -> str:
 
 
 def render_card(
-    bundle: BundleInfo, *, configs: Sequence[HubConfig], languages: Sequence[str], example: "Example | None",
-    text: CardText,
+    bundle: BundleInfo, *, configs: Mapping[str, str], languages: Sequence[str], example: "Example | None",
+    has_pdfs: bool, text: CardText,
 ) -> str:  # fmt: skip
     """Return the card's Markdown with its YAML header."""
     if text.sample and not bundle.options.get("licence"):
         bundle = bundle.model_copy(update={"licence": PROJECT_LICENCE, "citation": ""})
     passages = sum(bundle.counts.located.values())
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # Markdown, not HTML
-    )
-    environment.filters |= {
-        "plain": escape_cell,
-        "code": format_code,
-        "fence": format_fence,
-        "link": link,
-        "number": "{:,}".format,
-        "quote": shlex.quote,
-    }
+    # the card is Markdown, so nothing is escaped as HTML
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.keep_trailing_newline = True
+    environment.filters |= {"plain": escape_cell, "code": format_code, "fence": format_fence, "link": link}
+    environment.filters |= {"number": "{:,}".format, "quote": shlex.quote}
+    template = environment.from_string(Path(__file__).with_name("card.md.j2").read_text(encoding="utf-8"))
     record = example.row.model_dump(exclude_none=True) if example else {"contexts": []}
     row = {**record, "contexts": record["contexts"][:2]}
-    return environment.get_template("card.md.j2").render(
+    return template.render(
         head=_format_head(bundle, configs, languages, text),
         bundle=bundle,
         counts=bundle.counts,
@@ -102,7 +75,8 @@ def render_card(
         pages=sum(document.pages or 0 for document in bundle.documents),
         characters=sum(document.characters for document in bundle.documents),
         hows=HOWS,
-        configs={config.name: config for config in configs},
+        configs=configs,
+        has_pdfs=has_pdfs,
         example=example,
         row=json.dumps(_cut_texts(row), ensure_ascii=False, indent=2),
         line=json.dumps(_cut_texts(example.line.model_dump()), ensure_ascii=False) if example else "",
@@ -118,7 +92,7 @@ LICENCES = frozenset(Path(__file__).with_name("licences.txt").read_text(encoding
 """The licence identifiers that the Hub knows; it refuses a card with any other identifier."""
 
 
-def _format_head(bundle: BundleInfo, configs: Sequence[HubConfig], languages: Sequence[str], text: CardText) -> str:
+def _format_head(bundle: BundleInfo, configs: Mapping[str, str], languages: Sequence[str], text: CardText) -> str:
     """Return the YAML header of the dataset card: licence, language, tags, tables and their columns."""
     has_questions = bundle.counts.questions > 0
     has_pages = any(document.pages for document in bundle.documents)
@@ -129,6 +103,9 @@ def _format_head(bundle: BundleInfo, configs: Sequence[HubConfig], languages: Se
         name = re.sub(r"[^a-z0-9.]+", "-", licence.name.lower()).strip("-.") or "unnamed"  # the Hub accepts this form
         address = {"license_link": licence.url} if licence.url else {}
         terms = {"license": "other", "license_name": name, **address}
+    files = {name: [{"split": "train", "path": path}] for name, path in configs.items()}
+    tables: list[dict[str, Any]] = [{"config_name": name, "data_files": parts} for name, parts in files.items()]
+    tables[0]["default"] = True
     data = DatasetCardData(
         **terms,
         language=list(languages) or None,
@@ -140,26 +117,9 @@ def _format_head(bundle: BundleInfo, configs: Sequence[HubConfig], languages: Se
         source_datasets=[f"extended|other-{text.derived}"] if text.derived else None,
         tags=[without_surrogates(tag) for tag in dict.fromkeys(words)],
         size_categories=find_size_category(bundle.counts.questions or bundle.counts.documents),
-        configs=[
-            {
-                "config_name": config.name,
-                **({"default": True} if not index else {}),
-                "data_files": [{"split": "train", "path": config.path}],
-            }
-            for index, config in enumerate(configs)
-        ],
+        configs=tables,
     )
     return f"{data.to_yaml()}\n"
-
-
-def read_languages(root: Location) -> list[str]:
-    """Return the languages that the card of a bundle states, as codes; English if it states none."""
-    try:
-        text = read_start(root / CARD, _HEAD_BYTES).decode("utf-8", "replace")
-        head = DatasetCard(text).data.to_dict()  # type: ignore[no-untyped-call]
-    except (OSError, ValueError):
-        head = {}
-    return list(head.get("language") or ["en"])
 
 
 def find_size_category(rows: int) -> str:
@@ -231,11 +191,9 @@ def _cut_texts(value: Any) -> Any:
 PICTURE = "page.png"
 _CUT = 300  # most characters of a text in the card's example
 _READABLE = 300  # most characters of a passage that a reader can read at a glance
-_SCALE = 1.3  # pixels per point
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """The example on the card: a question, its gold, and the number of the page that `page.png` shows."""
 
     row: Row
@@ -244,43 +202,34 @@ class Example:
 
 
 def choose(rows: Sequence[Row], gold: Sequence[Gold]) -> list[Example]:
-    """Return candidate examples, best first.
+    """Return candidate examples; the best have one located passage, on one page, of about 300 characters."""
+    lines = {line.id: line for line in reversed(gold)}  # the first line of each question
 
-    The ideal example has one located passage, on one page, of about 300 characters.
-    """
-    lines: dict[int, Gold] = {}
-    for line in gold:
-        lines.setdefault(line.id, line)
-
-    def rank(row: Row) -> tuple[bool, bool, bool, int, int]:
-        line = lines[row.id]
+    def rank(example: Example) -> tuple[bool, bool, bool, int, int]:
+        row, line, _ = example
         length = sum(len(context.text or "") for context in row.contexts)
         return (not line.spans, len(row.contexts) != 1, len(line.pages) > 1, abs(length - _READABLE), row.id)
 
-    return [Example(row, lines[row.id]) for row in sorted(rows, key=rank)]
+    return sorted((Example(row, lines[row.id]) for row in rows), key=rank)
 
 
-def write_example(
-    rows: Sequence[Row], gold: Sequence[Gold], folder: Path, *, undrawn: Callable[[str], None]
-) -> Example | None:
+def write_example(rows: Sequence[Row], gold: Sequence[Gold], folder: Path) -> Example | None:
     """Choose the example question of the dataset card, and write an image of the page with its gold."""
     examples = choose(rows, gold)[:5]
     for example in examples:
         line = example.line
         if len(line.pages) != 1:
             continue
-        file = folder / CORPUS / str(line.filename)
         try:
-            pages = draw_spans(read_within(file), [Span(*span) for span in line.spans], scale=_SCALE)
-        except DocumentError as error:
-            undrawn(f"{line.filename}: {str(error).removeprefix(f'{file}: ')}")
+            document = read_within(folder / CORPUS / str(line.filename))
+            picture = draw_spans(document, [Span(*span) for span in line.spans], scale=1.3).get(line.pages[0])
+        except DocumentError:  # a page that is too large to draw
             continue
-        if line.pages[0] in pages:
-            picture = pages[line.pages[0]]
+        if picture:
             written = ImageChops.invert(picture.convert("L")).getbbox()
             if written:  # crop: the last page of a document is mostly blank
                 picture = picture.crop((0, 0, picture.width, min(picture.height, written[3] + picture.width // 16)))
             framed = ImageOps.expand(picture, border=1, fill=(200, 204, 210))  # a frame around the white paper
             framed.quantize(32).save(folder / PICTURE, "PNG", optimize=True)
-            return replace(example, page=line.pages[0])
+            return example._replace(page=line.pages[0])
     return next(iter(examples), None)

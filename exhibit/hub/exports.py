@@ -9,11 +9,11 @@ import csv
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -29,14 +29,7 @@ from exhibit.storage.atomic import FolderKind, replace_folder
 from exhibit.storage.bundle import BundleFolder, mirror_bundle, open_bundle, sha256_of
 from exhibit.storage.locations import Location, parse_location
 
-
-class Cut(NamedTuple):
-    """A piece of a gold passage that was located in a document: its location, and the document's text there."""
-
-    filename: str
-    start: int
-    end: int
-    text: str
+Cut = tuple[str, int, int]  # a located piece of a gold passage: its file, start and end
 
 
 @dataclass(frozen=True)
@@ -44,13 +37,12 @@ class Export:
     """A bundle during its export to another format, with the items left out and the notes so far."""
 
     bundle: BundleFolder
+    # the items that the format cannot express, by reason
     left_out: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """The items that the format cannot express, by reason."""
     noted: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # the items of each remark
 
     @property
     def name(self) -> str:
-        """The bundle's name, which may differ from its folder's name."""
         return self.bundle.info.name if self.bundle.info else self.bundle.root.resolve().name
 
     @cached_property
@@ -69,19 +61,16 @@ class Export:
             text = read_within(path).text.encode("utf-8", "replace").decode("utf-8")
             recorded = self._entries[filename].characters if filename in self._entries else len(text)
             if recorded != len(text):
-                raise BundleError(
-                    f"{path}: has {len(text)} characters, but bundle.json says {recorded}; the documents have "
-                    "changed since the gold was located: convert the bundle again"
-                )
+                advice = "the documents have changed since the gold was located: convert the bundle again"
+                raise BundleError(f"{path}: has {len(text)} characters, but bundle.json says {recorded}; {advice}")
             yield filename, text
 
     @cached_property
     def gold(self) -> dict[int | str, list[Gold]]:
         """The lines of gold.jsonl by question id; raise if there are questions but no lines."""
         if self.bundle.questions and not self.bundle.gold:
-            raise BundleError(
-                f"{self.bundle.root / GOLD}: missing or empty; this format needs the locations of the gold"
-            )
+            path = self.bundle.root / GOLD
+            raise BundleError(f"{path}: missing or empty; this format needs the locations of the gold")
         lines: dict[int | str, list[Gold]] = defaultdict(list)
         for line in self.bundle.gold:
             lines[line.id].append(line)
@@ -89,7 +78,7 @@ class Export:
 
     def cut_gold(self, question: Question, texts: Mapping[str, str]) -> list[Cut]:
         """Return the pieces of a question's gold in order; passages without a location are recorded as left out."""
-        pieces: list[Cut] = []
+        cuts: list[Cut] = []
         for line in self.gold[question.id]:
             filename = line.filename or ""
             if line.context is not None and not line.spans:
@@ -97,8 +86,8 @@ class Export:
             for start, end in line.spans:
                 if end > len(texts[filename]):
                     raise BundleError(f"{filename}: gold at {start}-{end} is past the end; convert the bundle again")
-                pieces.append(Cut(filename, start, end, texts[filename][start:end]))
-        return pieces
+                cuts.append((filename, start, end))
+        return cuts
 
 
 def write_json(path: Path, content: Mapping[str, Any], *, indent: int | None = 1) -> None:
@@ -111,9 +100,6 @@ def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
         out.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
-# ---------------------------------------------------------------- documents and questions
-
-
 def write_texts(export: Export, folder: Path) -> None:
     """Write the extracted text of each document, to which gold offsets refer, under the document's name plus `.txt`."""
     for filename, text in export.documents():
@@ -122,14 +108,12 @@ def write_texts(export: Export, folder: Path) -> None:
 
 def write_questions(export: Export, folder: Path) -> None:
     """Write `questions.jsonl`, and `sealed.json` with the hash of bundle.json, which has all files' checksums."""
-    info = export.bundle.info
+    info, questions = export.bundle.info, export.bundle.questions
     if info is None:
         raise BundleError(f"{export.bundle.root}: has no {INFO}, which this format needs; convert the bundle again")
     sealed = sha256_of(export.bundle.root / INFO)
-    questions = export.bundle.questions
-    write_lines(
-        folder / "questions.jsonl", ({"id": row.id, "question": row.question, "sealed": sealed} for row in questions)
-    )
+    rows = ({"id": row.id, "question": row.question, "sealed": sealed} for row in questions)
+    write_lines(folder / "questions.jsonl", rows)
     documents = {name: entry.sha256 for name, entry in info.files.items() if name.startswith(f"{CORPUS}/")}
     seal = {"bundle": export.name, "sealed": sealed, "questions": len(questions), "documents": documents}
     write_json(folder / "sealed.json", seal)
@@ -137,18 +121,13 @@ def write_questions(export: Export, folder: Path) -> None:
 
 def write_beir(export: Export, folder: Path) -> None:
     """Write a bundle in the BEIR format; each document is one entry of the corpus."""
-    corpus = (
-        {"_id": name, "title": export.title_of(name), "text": text, "metadata": {}} for name, text in export.documents()
-    )
+    title_of, questions = export.title_of, export.bundle.questions
+    corpus = ({"_id": name, "title": title_of(name), "text": text, "metadata": {}} for name, text in export.documents())
     write_lines(folder / "corpus.jsonl", corpus)
-    questions = export.bundle.questions
+    answers = ({"answer": row.answer, "is_impossible": row.is_impossible} for row in questions)
     queries = (
-        {
-            "_id": str(question.id),
-            "text": question.question,
-            "metadata": {"answer": question.answer, "is_impossible": question.is_impossible},
-        }
-        for question in questions
+        {"_id": str(row.id), "text": row.question, "metadata": answer}
+        for row, answer in zip(questions, answers, strict=True)
     )
     write_lines(folder / "queries.jsonl", queries)
     (folder / "qrels").mkdir()
@@ -164,41 +143,27 @@ def write_beir(export: Export, folder: Path) -> None:
 
 
 def write_squad(export: Export, folder: Path) -> None:
-    """Write a bundle in the SQuAD format, with one paragraph per document.
-
-    A question on several documents is repeated for each document, with a number added to its id.
-    """
+    """Write a bundle in the SQuAD format; a question on several documents is repeated, with a number after its id."""
     texts = dict(export.documents())
     entries: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for question in export.bundle.questions:
-        lines = export.gold[question.id]
-        cuts = [] if question.is_impossible else export.cut_gold(question, texts)
-        if question.is_impossible:
-            filenames = list(dict.fromkeys(line.filename for line in lines if line.filename))
-            reason = "impossible question that names no document"
-        else:
-            filenames = list(dict.fromkeys(cut.filename for cut in cuts))
-            reason = "question without a located passage"
+        id, impossible = str(question.id), question.is_impossible
+        cuts = [] if impossible else export.cut_gold(question, texts)
+        named = [line.filename for line in export.gold[question.id]] if impossible else [name for name, _, _ in cuts]
+        filenames = list(dict.fromkeys(filter(None, named)))
         if not filenames:
-            export.left_out[reason].append(str(question.id))
+            why = "impossible question that names no document" if impossible else "question without a located passage"
+            export.left_out[why].append(id)
         if len(filenames) > 1:
-            export.noted["question on several documents, repeated for each"].append(str(question.id))
+            export.noted["question on several documents, repeated for each"].append(id)
         for number, filename in enumerate(filenames, 1):
             # SQuAD lists alternative correct answers; pieces of an interrupted passage are listed in the same way
-            answers = [{"text": c.text, "answer_start": c.start} for c in dict.fromkeys(cuts) if c.filename == filename]
-            entries[filename].append(
-                {
-                    "id": f"{question.id}-{number}" if len(filenames) > 1 else str(question.id),
-                    "question": question.question,
-                    "answers": answers,
-                    "is_impossible": question.is_impossible,
-                }
-            )
+            spans = [(start, end) for name, start, end in dict.fromkeys(cuts) if name == filename]
+            answers = [{"text": texts[filename][start:end], "answer_start": start} for start, end in spans]
+            entry = {"id": f"{id}-{number}" if len(filenames) > 1 else id, "question": question.question}
+            entries[filename].append({**entry, "answers": answers, "is_impossible": impossible})
     data = [{"title": name, "paragraphs": [{"context": text, "qas": entries[name]}]} for name, text in texts.items()]
     write_json(folder / "squad.json", {"version": "v2.0", "data": data}, indent=None)
-
-
-# ---------------------------------------------------------------- LegalBench-RAG
 
 
 def write_legalbenchrag(export: Export, folder: Path) -> None:
@@ -214,17 +179,18 @@ def write_legalbenchrag(export: Export, folder: Path) -> None:
             export.noted[note].append(paths[filename])
     benchmarks: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for question in export.bundle.questions:
-        if question.is_impossible:
-            export.left_out["impossible question"].append(str(question.id))
-            continue
-        cuts = export.cut_gold(question, texts)
+        cuts = [] if question.is_impossible else export.cut_gold(question, texts)
         if not cuts:
-            export.left_out["question without a located passage"].append(str(question.id))
+            reason = "impossible question" if question.is_impossible else "question without a located passage"
+            export.left_out[reason].append(str(question.id))
             continue
-        merged = merge_cuts(cuts, texts)
+        merged = merge_cuts(cuts)
         if len(merged) < len(cuts):
             export.noted["snippets of a test at most one character apart were merged"].append(str(question.id))
-        snippets = [{"file_path": paths[c.filename], "span": [c.start, c.end], "answer": c.text} for c in merged]
+        snippets = [
+            {"file_path": paths[name], "span": [start, end], "answer": texts[name][start:end]}
+            for name, start, end in merged
+        ]
         group = _name_benchmark(export, export.gold[question.id][0])
         benchmarks[group].append({"query": question.question, "snippets": snippets})
     (folder / "benchmarks").mkdir()
@@ -232,18 +198,16 @@ def write_legalbenchrag(export: Export, folder: Path) -> None:
         write_json(folder / "benchmarks" / f"{name}.json", {"tests": tests})
 
 
-def merge_cuts(cuts: Iterable[Cut], texts: Mapping[str, str]) -> list[Cut]:
+def merge_cuts(cuts: Sequence[Cut]) -> list[Cut]:
     """Merge the pieces of gold that are at most one character apart, as the benchmark's `sort_and_merge_spans` does."""
-    merged: list[tuple[int, Cut]] = []
-    for position, cut in sorted(enumerate(dict.fromkeys(cuts)), key=lambda item: item[1]):
-        first, before = merged[-1] if merged else (0, None)
-        if before is None or before.filename != cut.filename or cut.start > before.end + 1:
-            merged.append((position, cut))
-            continue
-        end = max(before.end, cut.end)
-        text = texts[cut.filename][before.start : end]
-        merged[-1] = (min(position, first), Cut(cut.filename, before.start, end, text))
-    return [cut for _, cut in sorted(merged, key=lambda item: item[0])]
+    merged: list[tuple[int, str, int, int]] = []  # the position of the first piece, and the united piece
+    for position, (filename, start, end) in sorted(enumerate(dict.fromkeys(cuts)), key=lambda item: item[1]):
+        first, name, before, last = merged[-1] if merged else (0, "", 0, 0)
+        if name == filename and start <= last + 1:
+            merged[-1] = (min(position, first), name, before, max(last, end))
+        else:
+            merged.append((position, filename, start, end))
+    return [(filename, start, end) for _, filename, start, end in sorted(merged)]
 
 
 def _name_benchmark(export: Export, line: Gold) -> str:
@@ -255,29 +219,19 @@ def _name_benchmark(export: Export, line: Gold) -> str:
 
 def _choose_paths(export: Export) -> dict[str, str]:
     """Return each document's path below corpus/: in the folder of the first benchmark that uses the document."""
-    homes: dict[str, str] = {}
-    for line in export.bundle.gold:
-        if line.filename is not None:
-            homes.setdefault(line.filename, _name_benchmark(export, line))
+    homes = {line.filename: _name_benchmark(export, line) for line in reversed(export.bundle.gold)}
     paths: dict[str, str] = {}
     for filename in sorted(export.bundle.files):
         name = filename if filename.lower().endswith(".txt") else fit_name(filename, ".txt")
         paths[filename] = f"{homes.get(filename, export.name)}/{name}"
     if len(set(paths.values())) < len(paths):
-        twice = next(path for path in paths.values() if list(paths.values()).count(path) > 1)
-        raise BundleError(f"two documents would have the path corpus/{twice}; rename one of them")
+        raise BundleError(f"{export.bundle.root}: two documents differ only in the ending .txt; rename one of them")
     return paths
-
-
-# ---------------------------------------------------------------- MTEB: chunks of the documents, queries and relevance
 
 
 CHUNK_CHARS = 1000  # most characters of a chunk: one or two clauses, the length on which passage retrievers are trained
 _BREAKS = ("\n\n", "\n", ". ", " ")  # the strings after which a chunk may end, the best first
 
-Chunks = dict[str, list[tuple[int, int]]]
-
-_PROGRAM = Path(__file__).with_name("mteb_task.txt")
 _LANGUAGES = {
     "bg": "bul-Cyrl", "cs": "ces-Latn", "da": "dan-Latn", "de": "deu-Latn", "el": "ell-Grek", "en": "eng-Latn",
     "es": "spa-Latn", "fi": "fin-Latn", "fr": "fra-Latn", "hr": "hrv-Latn", "hu": "hun-Latn", "it": "ita-Latn",
@@ -285,25 +239,25 @@ _LANGUAGES = {
     "sl": "slv-Latn", "sv": "swe-Latn", "uk": "ukr-Cyrl",
 }  # fmt: skip
 """MTEB's codes of languages; MTEB refuses a task with any other code, so languages that are not here are left out."""
-_DESCRIPTION = "Questions on legal documents with gold passages located in the extracted text."
 _CONFIGS = {"corpus": "corpus.jsonl", "queries": "queries.jsonl", "default": "qrels.jsonl"}
 """The configs that MTEB loads, with their files; `default` has the relevance of passages."""
 
 
 def write_mteb(export: Export, folder: Path) -> None:
-    """Write a retrieval task that MTEB can load from the folder, or from a dataset repository with the same files.
-
-    The corpus is split into chunks of about 1,000 characters. A chunk with at least half of a gold passage has
-    relevance 2, and a chunk with a smaller part has relevance 1.
-    """
-    chunks: Chunks = {}
-    write_lines(folder / _CONFIGS["corpus"], _make_corpus(export, chunks))
+    """Write a retrieval task that MTEB can load from the folder, or from a dataset repository with the same files."""
+    texts = dict(export.documents())
+    chunks = {filename: list(tile(text)) for filename, text in texts.items()}
+    corpus = (
+        {"id": f"{filename}#{start}-{end}", "title": export.title_of(filename), "text": texts[filename][start:end]}
+        for filename, spans in chunks.items()
+        for start, end in spans
+    )
+    write_lines(folder / _CONFIGS["corpus"], corpus)
     answerable = [question for question in export.bundle.questions if not question.is_impossible]
     write_lines(folder / _CONFIGS["queries"], ({"id": str(row.id), "text": row.question} for row in answerable))
     relevant = {str(row.id): score_chunks(export.gold[row.id], chunks) for row in answerable}
-    for query, scores in relevant.items():
-        if not scores:
-            export.noted["query without a relevant text"].append(query)
+    if unanswered := [query for query, scores in relevant.items() if not scores]:
+        export.noted["query without a relevant text"] = unanswered
     rows = (
         {"query-id": query, "corpus-id": name, "score": score}
         for query, scores in relevant.items()
@@ -312,16 +266,8 @@ def write_mteb(export: Export, folder: Path) -> None:
     write_lines(folder / _CONFIGS["default"], rows)
     task, card = _describe_task(export)
     write_json(folder / "task.json", task)
-    (folder / "task.py").write_bytes(_PROGRAM.read_bytes())
+    (folder / "task.py").write_bytes(Path(__file__).with_name("mteb_task.txt").read_bytes())
     (folder / CARD).write_text(card, encoding="utf-8")
-
-
-def _make_corpus(export: Export, chunks: Chunks) -> Iterator[dict[str, Any]]:
-    for filename, text in export.documents():
-        chunks[filename] = list(tile(text))
-        for start, end in chunks[filename]:
-            name = f"{filename}#{start}-{end}"
-            yield {"id": name, "title": export.title_of(filename), "text": text[start:end]}
 
 
 def tile(text: str, size: int = CHUNK_CHARS) -> Iterator[tuple[int, int]]:
@@ -336,8 +282,8 @@ def tile(text: str, size: int = CHUNK_CHARS) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def score_chunks(lines: list[Gold], chunks: Chunks) -> dict[str, int]:
-    """Return the relevance of each chunk that overlaps the gold, by chunk name."""
+def score_chunks(lines: list[Gold], chunks: dict[str, list[tuple[int, int]]]) -> dict[str, int]:
+    """Return the relevance of each chunk that overlaps the gold: 2 with at least half of a passage, else 1."""
     scores: dict[str, int] = {}
     for line in lines:
         whole = sum(end - start for start, end in line.spans)
@@ -351,12 +297,16 @@ def score_chunks(lines: list[Gold], chunks: Chunks) -> dict[str, int]:
 
 def _describe_task(export: Export) -> tuple[dict[str, Any], str]:
     """Return the description of the task, and the card of its repository."""
-    from exhibit.hub.card import LICENCES, read_languages  # import here: the import takes half a second
+    from huggingface_hub import DatasetCard  # import here: the import takes half a second
 
-    info, languages = export.bundle.info, read_languages(export.bundle.root)
+    from exhibit.hub.card import LICENCES
+
+    info, card_file = export.bundle.info, export.bundle.root / CARD
+    head: Any = DatasetCard(card_file.read_text(encoding="utf-8")).data if card_file.is_file() else {}
+    languages = list(head.get("language") or ["en"])
     task = {
         "name": f"Exhibit{re.sub(r'[^A-Za-z0-9]', '', export.name.title())}Retrieval",
-        "description": info.summary if info and info.summary else _DESCRIPTION,
+        "description": (info and info.summary) or "Questions on legal documents with located gold passages.",
         "dataset": {"path": export.name, "revision": info.source.version if info else "1"},
         "eval_langs": [_LANGUAGES[code] for code in languages if code in _LANGUAGES] or [_LANGUAGES["en"]],
         "type": "Retrieval",
@@ -368,17 +318,16 @@ def _describe_task(export: Export) -> tuple[dict[str, Any], str]:
         "reference": info.source.url or None if info else None,
         "license": info.licence.id if info and info.licence.id in LICENCES - {"other", "unknown"} else None,
     }
-    head = {
+    files = {name: [{"split": "test", "path": path}] for name, path in _CONFIGS.items()}
+    terms = {
         "license": task["license"] or "other",
         "language": languages,
         "task_categories": ["text-retrieval"],
         "tags": ["mteb", "legal"],
-        "configs": [
-            {"config_name": name, "data_files": [{"split": "test", "path": path}]} for name, path in _CONFIGS.items()
-        ],
+        "configs": [{"config_name": name, "data_files": parts} for name, parts in files.items()],
     }
     card = (
-        f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n\n# {task['name']}\n\n{task['description']}\n\n"
+        f"---\n{yaml.safe_dump(terms, sort_keys=False)}---\n\n# {task['name']}\n\n{task['description']}\n\n"
         "Passages of about 1,000 characters; a passage with at least half of a gold passage has the score 2, one with "
         "a smaller part of it the score 1. Run it with `task.py`:\n\n"
         "    import mteb, task\n    mteb.evaluate(mteb.get_model(MODEL), [task.load()])\n"
@@ -386,14 +335,8 @@ def _describe_task(export: Export) -> tuple[dict[str, Any], str]:
     return task, card
 
 
-# ---------------------------------------------------------------- the command
-
-
 RECORD = "export.json"  # lists the items that an export left out; --force replaces only a folder with this file
-
 KIND = FolderKind("an export", lambda folder: (folder / RECORD).is_file())
-
-
 FORMATS: dict[str, Callable[[Export, Path], None]] = {
     "beir": write_beir,
     "legalbenchrag": write_legalbenchrag,
@@ -417,14 +360,8 @@ def export(root: Location, name: str, out: Path, *, force: bool = False) -> Expo
     source = Export(open_bundle(mirror_bundle(root)))
     with replace_folder(out, force=force, kind=KIND) as folder:
         write(source, folder)
-        record = {
-            "format": name,
-            "bundle": source.name,
-            "tool": f"exhibit-rag {__version__}",
-            "left_out": source.left_out,
-            "noted": source.noted,
-        }
-        write_json(folder / RECORD, record)
+        record = {"format": name, "bundle": source.name, "tool": f"exhibit-rag {__version__}"}
+        write_json(folder / RECORD, {**record, "left_out": source.left_out, "noted": source.noted})
     return source
 
 
@@ -438,17 +375,13 @@ def main(argv: list[str] | None = None) -> int:
     add_json(parser)
     options = parser.parse_args(argv)
     done = export(options.bundle, options.to, options.out, force=options.force)
-    lines = [
-        f"{done.name} as {options.to} -> {options.out}: {', '.join(sorted(p.name for p in options.out.iterdir()))}"
-    ]
+    names = ", ".join(sorted(path.name for path in options.out.iterdir()))
+    lines = [f"{done.name} as {options.to} -> {options.out}: {names}"]
     for label, reasons in (("left out", done.left_out), ("noted", done.noted)):
         lines += [f"  {label}: {reason}: {len(cases)}" for reason, cases in reasons.items()]
     record = {"bundle": done.name, "format": options.to, "out": str(options.out), "left_out": done.left_out}
     print_results({**record, "noted": done.noted}, "\n".join(lines), as_json=options.json)
     return 0
-
-
-# ---------------------------------------------------------------- files in a published bundle
 
 
 EVAL = "eval.yaml"
@@ -466,25 +399,18 @@ def make_shelf_files(info: BundleInfo) -> dict[str, bytes]:
     """Return the files that are added on publication: `eval.yaml` for questions, and `metadata.jsonl` for PDFs."""
     files = {}
     if info.counts.questions:
-        # the Hub and Inspect accept only these keys and names
-        tasks = [
-            {
-                "id": name,
-                "config": "questions",
-                "split": "train",
-                "field_spec": {"input": "question", "target": "answer", **({"metadata": shown} if shown else {})},
-                "solvers": [{"name": "prompt_template", "args": {"template": template}}, {"name": "generate"}],
-                "scorers": [{"name": "f1"}, {"name": "includes"}],
-            }
-            for name, (shown, template) in _TASKS.items()
-        ]
+        tasks = []
+        for name, (shown, template) in _TASKS.items():
+            # the Hub and Inspect accept only these keys and names
+            fields = {"input": "question", "target": "answer", **({"metadata": shown} if shown else {})}
+            solvers = [{"name": "prompt_template", "args": {"template": template}}, {"name": "generate"}]
+            about_task = {"id": name, "config": "questions", "split": "train", "field_spec": fields}
+            tasks.append({**about_task, "solvers": solvers, "scorers": [{"name": "f1"}, {"name": "includes"}]})
         about = {"name": info.title, "description": info.summary, "evaluation_framework": "inspect-ai", "tasks": tasks}
         files[EVAL] = yaml.safe_dump(about, sort_keys=False, allow_unicode=True).encode()
     pdfs = [document for document in info.documents if document.filename.lower().endswith(".pdf")]
     if pdfs:
-        lines = (
-            {"file_name": f"{CORPUS}/{pdf.filename}", "title": pdf.title, "pages": pdf.pages, "source": pdf.source}
-            for pdf in pdfs
-        )
+        entries = (pdf.model_dump(include={"title", "pages", "source"}) for pdf in pdfs)
+        lines = ({"file_name": f"{CORPUS}/{pdf.filename}", **entry} for pdf, entry in zip(pdfs, entries, strict=True))
         files[METADATA] = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
     return files

@@ -11,12 +11,10 @@ After an error run the same command again: uploaded files are not sent twice.
 """
 
 import contextlib
-import hashlib
 import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,10 +22,10 @@ import huggingface_hub  # this package loads its modules lazily
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, errors
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
-from exhibit.hub.card import PLACEHOLDER, make_card_path
+from exhibit.hub.card import make_card_path
 from exhibit.hub.exports import EVAL, QUESTIONS_TASK, RECORD, export, make_shelf_files
 from exhibit.hub.tables import PARQUET
-from exhibit.runtime.command import add_json, build_parser, guarded, print_note, print_results
+from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.runtime.secrets import remember_secret, scrub
 from exhibit.schemas import __version__
 from exhibit.schemas.bundle import CARD, CORPUS, INFO, read_info
@@ -36,7 +34,7 @@ from exhibit.schemas.models import BundleInfo
 from exhibit.schemas.validate import raise_problems, validate
 
 _SHOWN = 10  # most lines of a list; more would not fit on one screen
-_LOADED = re.compile(rb'load_dataset\(("[^"\n]+")')
+_LOADED = re.compile(rb'load_dataset\("[^"\n]+"')
 
 KIND = "dataset"
 TOKEN_PAGE = "https://huggingface.co/settings/tokens"
@@ -51,16 +49,10 @@ ADVICE: dict[type[BaseException] | int | None, str] = {
     errors.RepositoryNotFoundError: "no such dataset, or the token may not see it: log in with `hf auth login`",
     401: f"a valid token is needed: log in with `hf auth login`, or set HF_TOKEN ({TOKEN_PAGE})",
     403: f"the token may not do this; it needs write access, see {TOKEN_PAGE}",
-    409: "somebody else has published in the meantime; run the same command again to publish a commit after theirs",
     412: "somebody else has published in the meantime; run the same command again to publish a commit after theirs",
     429: "the Hub reports too many requests; wait a few minutes",
-}  # The advice for each error of the Hub's client, by its class or its HTTP status
-
-
-class HubError(ServiceError):
-    """The Hub refused a request, or was unreachable."""
-
-    unreachable = False
+    None: "the request failed; run the same command again",
+}  # The advice for each error of the Hub's client, by its class or its HTTP status; None for any other error
 
 
 def connect(repo_id: str) -> huggingface_hub.HfApi:
@@ -71,42 +63,25 @@ def connect(repo_id: str) -> huggingface_hub.HfApi:
         raise ToolkitError(f"{repo_id!r} is not the name of a repository: {error}") from error
     if "/" not in repo_id:
         raise ToolkitError(f"{repo_id!r} is not the name of a repository: write OWNER/NAME")
-    try:
-        token = huggingface_hub.get_token()
-    except Exception as error:  # an unreadable store or a failed keyless login; the message may contain the token
-        raise HubError(scrub(f"the token cannot be read: {error}; log in again with `hf auth login`")) from error
+    token = huggingface_hub.get_token()
     remember_secret(token)
     return huggingface_hub.HfApi(token=token or False, library_name="exhibit-rag", library_version=__version__)
 
 
-@contextmanager
+@contextlib.contextmanager
 def explain_errors(doing: str) -> Iterator[None]:
-    """Raise errors of the Hub's client as HubError; a message never contains the token or a signed URL."""
+    """Raise errors of the Hub's client as one line, which never contains the token or a signed URL."""
     try:
         yield
-    except ToolkitError:
-        raise
-    except Exception as error:
-        cause = _find_cause(error)
-        if cause is None:
-            raise
-        advice = next((ADVICE[kind] for kind in type(cause).__mro__ if kind in ADVICE), "")
+    except (TRANSPORT, errors.OfflineModeIsEnabled, errors.EntryNotFoundError, RuntimeError) as error:
+        # an upload's RuntimeError only names the file; its cause is the Hub's reply
+        cause = error.__cause__ if isinstance(error, RuntimeError) and error.__cause__ else error
         status = getattr(getattr(cause, "response", None), "status_code", None)
-        reason = getattr(cause, "server_message", None) or str(cause).partition("\n")[0] or type(cause).__name__
-        details = advice or f"{ADVICE.get(status, 'the request failed; run the same command again')} ({reason[:300]})"
-        explained = HubError(scrub(f"{doing}: {details}"))
-        explained.unreachable = status is None
-        raise explained from error
-
-
-def _find_cause(error: BaseException) -> BaseException | None:
-    """Return the HTTP or connection error behind an error; None if it is not an error of the Hub."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, TRANSPORT | errors.OfflineModeIsEnabled | errors.EntryNotFoundError):
-            return cause
-        cause = cause.__cause__ or cause.__context__
-    return None
+        advice = next(ADVICE[kind] for kind in (*type(cause).__mro__, status, None) if kind in ADVICE)
+        reason = getattr(cause, "server_message", None) or str(cause).partition("\n")[0]
+        raise ServiceError(scrub(f"{doing}: {advice} ({reason[:300]})")) from error
+    except ValueError as error:  # a file's name or a card's header that the client rejects
+        raise BundleError(f"{doing}: {' '.join(str(error).split())[:300]}; correct the name or the card") from error
 
 
 class Published(NamedTuple):
@@ -127,30 +102,39 @@ def publish(
     api = connect(repo_id)
     url = f"{api.endpoint}/datasets/{repo_id}"
     if not dry_run and not api.token:
-        raise HubError(f"no token: run `hf auth login`, or set HF_TOKEN to a token with write access ({TOKEN_PAGE})")
-    try:
-        remote = read_remote(api, repo_id)
-    except HubError as error:
-        if not (dry_run and error.unreachable):
-            raise
-        print_note(str(error))
-        remote = None
+        raise ServiceError(f"no token: run `hf auth login`, or set HF_TOKEN to one with write access ({TOKEN_PAGE})")
+    remote, missing = None, (errors.RepositoryNotFoundError, errors.RevisionNotFoundError)
+    with explain_errors(f"cannot look up {repo_id}"), contextlib.suppress(*missing):
+        remote = None if dry_run else api.dataset_info(repo_id, revision="main")
     if remote and private and not remote.private:
         raise ToolkitError(f"{repo_id} is public, so nothing was sent: make it private on {url}/settings")
+    card = (root / CARD).read_bytes()
+    published = name_in_card(card, repo_id)
+    if name_in_card(published, make_card_path(info.name)) != card:
+        published = card  # `exhibit pull` must be able to restore the card
     contents: dict[str, Path | bytes] = {name: root / name for name in (*info.files, INFO)}
-    contents |= {CARD: prepare_card((root / CARD).read_bytes(), repo_id), **make_shelf_files(info)}
+    contents |= {CARD: published, **make_shelf_files(info)}
     files = [file.rfilename for file in (remote and remote.siblings) or ()]
     removed = [name for name in files if name not in contents and name.startswith((f"{CORPUS}/", f"{PARQUET}/"))]
-    hidden = remote.private if remote else private
-    print(f"{root} → {repo_id} ({'exists' if remote else 'new'}, {'private' if hidden else 'public'})")
-    if hidden and not private:
-        print_note(f"{repo_id} is private and stays private")
+    print(f"{root} → {repo_id}")
     _print_plan(info, contents, removed)
     if dry_run:
         print("dry run: nothing was sent")
         return Published(repo_id, url)
-    title = f"Publish {root.resolve().name}"
-    commit = _send(api, repo_id, contents, removed, remote, title=title, private=private, create_pr=create_pr)
+    if remote is None and create_pr:
+        raise ToolkitError(f"{repo_id} does not exist; publish it without --create-pr first")
+    operations: list[CommitOperationAdd | CommitOperationDelete] = [
+        CommitOperationAdd(name, content if isinstance(content, bytes) else str(content.absolute()))
+        for name, content in contents.items()
+    ]
+    operations += [CommitOperationDelete(name, is_folder=False) for name in removed]
+    with explain_errors(f"cannot publish to {repo_id}"):
+        if remote is None:
+            api.create_repo(repo_id, repo_type=KIND, private=private, exist_ok=True)
+        title, parent = f"Publish {root.resolve().name}", remote.sha if remote else None
+        commit = api.create_commit(
+            repo_id, operations, commit_message=title, repo_type=KIND, create_pr=create_pr, parent_commit=parent
+        )
     if tag:
         with explain_errors(f"published as {commit.oid[:12]}, but the tag {tag} was not set"):
             api.create_tag(repo_id, tag=tag, revision=commit.oid, repo_type=KIND)
@@ -172,95 +156,31 @@ def check_bundle(root: Path, *, rights: bool, as_drafted: bool) -> BundleInfo:
     raise_problems(problems, f"{root}: not published: the bundle has {len(problems)} problems")
     info = read_info(root / INFO)
     if info.draft is not None and not info.draft.reviewed and not as_drafted:
-        raise ToolkitError(
-            f"{root}: not published: its questions are {info.draft.words(info.counts.questions)}\nreview some with "
-            "`exhibit review`, or add --as-drafted to publish them as drafts"
-        )
-    if info.licence.redistributable or rights:
-        return info
-    reason = info.licence.note or "its terms do not say that the documents may be redistributed"
-    raise ToolkitError(
-        f"{root}: not published: {info.source.name} is under {info.licence.name}. {reason}\nif you have the right to "
-        "publish it anyway, add --i-have-the-rights"
-    )
+        advice = "review some with `exhibit review`, or add --as-drafted to publish them as drafts"
+        words = info.draft.words(info.counts.questions)
+        raise ToolkitError(f"{root}: not published: its questions are {words}\n{advice}")
+    if not info.licence.redistributable and not rights:
+        reason = info.licence.note or "its terms do not say that the documents may be redistributed"
+        advice = "if you have the right to publish it anyway, add --i-have-the-rights"
+        terms = f"{info.source.name} is under {info.licence.name}. {reason}"
+        raise ToolkitError(f"{root}: not published: {terms}\n{advice}")
+    return info
 
 
-def prepare_card(card: bytes, repo_id: str) -> bytes:
-    """Return the card with the repository's name as the path to load, if `restore_card` can undo this change."""
-    path, repo = _LOADED.search(card), f'"{repo_id}"'.encode()
-    named = card.replace(path[1], repo) if path else card
-    # `exhibit pull` must be able to restore the original card
-    return named if path and named.replace(repo, path[1]) == card else card
-
-
-def restore_card(card: bytes, sha256: str, name: str) -> bytes | None:
-    """Return a published card as it was before publishing; None if no such card has the given SHA-256."""
-    paths = [f'"{path}"'.encode() for path in (make_card_path(name), PLACEHOLDER)]
-    loaded = dict.fromkeys(_LOADED.findall(card))
-    for candidate in (card, *(card.replace(repo, path) for repo in loaded for path in paths)):
-        if hashlib.sha256(candidate).hexdigest() == sha256:
-            return candidate
-    return None
-
-
-def read_remote(api: huggingface_hub.HfApi, repo_id: str) -> huggingface_hub.DatasetInfo | None:
-    """Return the Hub's description of the main branch; None if the repository is missing or hidden from the user."""
-    with explain_errors(f"cannot look up {repo_id}"):
-        try:
-            return api.dataset_info(repo_id, revision="main")
-        except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
-            return None
-        except errors.HfHubHTTPError as error:
-            if error.response.status_code == 401 and not api.token:  # missing, or private
-                return None
-            raise
-
-
-def _send(
-    api: huggingface_hub.HfApi, repo_id: str, contents: dict[str, Path | bytes], removed: Sequence[str],
-    remote: huggingface_hub.DatasetInfo | None, *, title: str, private: bool, create_pr: bool,
-) -> huggingface_hub.CommitInfo:  # fmt: skip
-    """Create the repository if it is missing, and commit all changes at once."""
-    if remote is None and create_pr:
-        raise ToolkitError(
-            f"{repo_id} does not exist, so no pull request is possible; publish it without --create-pr first"
-        )
-    with explain_errors(f"cannot publish to {repo_id}"):
-        if remote is None:
-            api.create_repo(repo_id, repo_type=KIND, private=private, exist_ok=True)
-        try:
-            operations: list[CommitOperationAdd | CommitOperationDelete] = [
-                CommitOperationAdd(name, content if isinstance(content, bytes) else str(content.absolute()))
-                for name, content in contents.items()
-            ]
-            operations += [CommitOperationDelete(name, is_folder=False) for name in removed]
-            return api.create_commit(
-                repo_id,
-                operations,
-                commit_message=title,
-                repo_type=KIND,
-                create_pr=create_pr,
-                parent_commit=remote.sha if remote else None,
-            )
-        except ValueError as error:  # a folder named .git, or a card's header that the Hub rejects
-            raise BundleError(f"the Hub rejects a file name or the card: {error}; correct it") from error
+def name_in_card(card: bytes, path: str) -> bytes:
+    """Return a dataset card whose code loads the bundle from this path."""
+    return _LOADED.sub(lambda _: f'load_dataset("{path}"'.encode(), card)
 
 
 def _publish_mteb(api: huggingface_hub.HfApi, root: Path, sibling: str, *, private: bool) -> None:
     """Publish the bundle's passages, questions and relevance in the sibling repository that MTEB reads."""
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        explain_errors(f"cannot publish to {sibling}"),
-    ):
+    title = f"Publish {root.resolve().name} for MTEB"
+    with tempfile.TemporaryDirectory() as scratch, explain_errors(f"cannot publish to {sibling}"):
         folder = Path(scratch) / "mteb"
         export(root, "mteb", folder)
         api.create_repo(sibling, repo_type=KIND, private=private, exist_ok=True)
         api.upload_folder(
-            repo_id=sibling,
-            repo_type=KIND,
-            folder_path=folder,
-            commit_message=f"Publish {root.resolve().name} for MTEB",
-            ignore_patterns=RECORD,
+            folder_path=folder, repo_id=sibling, repo_type=KIND, commit_message=title, ignore_patterns=RECORD
         )
     print(f"\n{api.endpoint}/datasets/{sibling}: task.py runs it with mteb")
 
@@ -286,7 +206,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--private", action="store_true", help="create a private dataset; an existing public dataset is refused")
     add("--tag", metavar="NAME", help="set a tag on the commit, such as v1; an existing tag is not moved")
     add("--create-pr", action="store_true", help="open a pull request instead of committing")
-    add("--dry-run", action="store_true", help="show what would be sent and changed; send nothing")
+    add("--dry-run", action="store_true", help="show what would be sent; send nothing")
     add("--i-have-the-rights", action="store_true", help="publish although the source's licence does not allow it")
     add("--as-drafted", action="store_true", help="publish questions that no person has reviewed, marked as drafts")
     add("--mteb", action="store_true", help="also publish OWNER/NAME-mteb: the passages and a task that mteb runs")

@@ -10,21 +10,23 @@ Downloads go through the Hub's own cache, so an interrupted download continues w
 
 import contextlib
 import glob
+import hashlib
 import re
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from huggingface_hub import HfApi
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-from exhibit.hub.publish import KIND, connect, explain_errors, restore_card
+from exhibit.hub.card import make_card_path
+from exhibit.hub.publish import KIND, connect, explain_errors, name_in_card
 from exhibit.runtime.command import add_json, build_parser, guarded, print_results
 from exhibit.schemas.bundle import CARD, INFO, read_info
 from exhibit.schemas.errors import BundleError, ToolkitError
-from exhibit.schemas.models import BundleInfo
+from exhibit.schemas.models import BundleInfo, FileEntry
 from exhibit.schemas.validate import check_checksums, describe_file, raise_problems, validate
 from exhibit.storage.atomic import check_free, replace_folder
 
@@ -32,14 +34,11 @@ SCHEME = "hf://"
 _BELOW = re.compile(r"hf://(datasets|buckets)/[^/@]+/[^/@]+(@(?!refs/)[^/]+)?/[^/]")
 
 
-@dataclass(frozen=True)
-class PulledBundle:
-    """A bundle in the cache: `folder` has its files, and `card` is its dataset card as it was before publication."""
-
-    folder: Path
+class PulledBundle(NamedTuple):
+    folder: Path  # in the Hub's cache
     repo_id: str
     info: BundleInfo
-    card: bytes
+    card: bytes  # the dataset card as it was before publication
 
     @property
     def address(self) -> str:
@@ -67,21 +66,18 @@ def fetch(repo_id: str, *, revision: str | None = None) -> PulledBundle:
     info, commit = _download_info(api, repo_id, revision)
     # name whole folders: one pattern per file would take quadratic time
     patterns = {f"{glob.escape(n.partition('/')[0])}/*" if "/" in n else glob.escape(n) for n in info.files}
-    try:
-        with explain_errors(f"cannot download {repo_id}; finished files are stored"):
-            wanted = [INFO, CARD, *patterns]
-            folder = Path(api.snapshot_download(repo_id, repo_type=KIND, revision=commit, allow_patterns=wanted))
-    except ValueError as error:  # a name that leads out of its folder
-        raise BundleError(f"{repo_id}: its files cannot be downloaded: {' '.join(str(error).split())[:300]}") from error
+    with explain_errors(f"cannot download {repo_id}; finished files are stored"):
+        wanted = [INFO, CARD, *patterns]
+        folder = Path(api.snapshot_download(repo_id, repo_type=KIND, revision=commit, allow_patterns=wanted))
     found = {name: describe_file(folder / name) for name in info.files if (folder / name).is_file()}
     card = (folder / CARD).read_bytes() if CARD in found else b""
-    original = restore_card(card, info.files[CARD].sha256, info.name) if CARD in found else card
-    if CARD in found and original is not None:
-        found[CARD] = info.files[CARD]
+    if CARD in found and found[CARD] != info.files[CARD]:
+        card = name_in_card(card, make_card_path(info.name))
+        found[CARD] = FileEntry(sha256=hashlib.sha256(card).hexdigest(), bytes=len(card))
     wrong = list(check_checksums(found, info))
     advice = "publish it again from its folder, or choose an earlier revision with @REVISION"
     raise_problems(wrong, f"{repo_id} differs from its own bundle.json: {len(wrong)} files are wrong; {advice}")
-    return PulledBundle(folder, repo_id, info, original or b"")
+    return PulledBundle(folder, repo_id, info, card)
 
 
 def _download_info(api: HfApi, repo_id: str, revision: str | None) -> tuple[BundleInfo, str]:
@@ -93,18 +89,12 @@ def _download_info(api: HfApi, repo_id: str, revision: str | None) -> tuple[Bund
         except LocalEntryNotFoundError:
             raise
         except EntryNotFoundError as error:
-            advice = f"it has no {INFO}; load it with datasets.load_dataset"
-            raise BundleError(f"{repo_id} is not a bundle: {advice}") from error
+            raise BundleError(f"{repo_id} is not a bundle: it has no {INFO}") from error
         except BundleError as error:
             raise BundleError(f"{repo_id} is not a bundle: {str(error).removeprefix(f'{path}: ')} ({INFO})") from error
 
 
 def pull(repo_id: str, revision: str | None, out: Path, *, force: bool) -> None:
-    if (out / INFO).is_file() and not force:
-        published, _ = _download_info(connect(repo_id), repo_id, revision)
-        if read_info(out / INFO) == published and not validate(out):
-            print(f"{out}: already equals {repo_id}, byte for byte; nothing was changed")
-            return
     check_free(out, force=force)
     fetched = fetch(repo_id, revision=revision)
     with replace_folder(out, force=force) as folder:

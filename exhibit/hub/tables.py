@@ -1,15 +1,13 @@
 """The Parquet files that `datasets` and the Hub's viewer read: questions, gold, and the corpus with its PDFs.
 
-`datasets` reads all configs of a repository with one builder, chosen for the first config. Only the Parquet
-builder supports both nested questions and PDFs: JSON cannot contain bytes, and `datasets` resolves a path in JSON
-from the working folder. The tables therefore contain a second copy of the PDFs, uncompressed, so that the Hub's
-storage recognises the same bytes and stores them only once.
+`datasets` reads all configs of a repository with one builder, and only the Parquet builder supports both nested
+questions and PDFs. The tables contain a second copy of the PDFs, uncompressed, so that the Hub's storage recognises the
+same bytes and stores them only once.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,47 +41,30 @@ _COUNTED = {"filename": _TEXT, "title": _TEXT, "pages": _NUMBER, "characters": _
 _CORPUS = {**_COUNTED, "source": _TEXT, "licence": _TEXT, "text": _TEXT}
 
 
-@dataclass(frozen=True)
-class HubConfig:
-    """A config (a table of rows) of a dataset on the Hugging Face Hub, as the dataset card lists it."""
-
-    name: str
-    path: str
-    pdf: bool = False
-
-
 def write_tables(
     bundle: BundleInfo, folder: Path, *, rows: Sequence[Row], gold: Sequence[Gold], engine: Engine,
     texts: Path | None = None,
-) -> tuple[list[HubConfig], list[str]]:  # fmt: skip
-    """Write the tables into `parquet/`; return their configs (the default is first) and the documents' languages."""
+) -> tuple[dict[str, str], list[str], bool]:  # fmt: skip
+    """Write the tables; return their paths by config (the default first), the languages, and if there are PDFs."""
     (folder / PARQUET).mkdir()
-    configs = []
+    tables = {}
     if rows:
-        questions = pa.Table.from_pylist([row.model_dump() for row in rows], schema=QUESTIONS)
-        for name, table in (("questions", questions), ("gold", make_gold_table(gold))):
-            path = f"{PARQUET}/{name}.parquet"
-            pq.write_table(table, folder / path, compression="zstd")
-            configs.append(HubConfig(name, path))
-    corpus, languages = _write_corpus(bundle, folder, engine, texts)
-    return [*configs, corpus], languages
+        tables["questions"] = pa.Table.from_pylist([row.model_dump() for row in rows], schema=QUESTIONS)
+        tables["gold"] = make_gold_table(gold)
+    configs = {name: f"{PARQUET}/{name}.parquet" for name in (*tables, "corpus")}
+    for name, table in tables.items():
+        pq.write_table(table, folder / configs[name], compression="zstd")
+    return configs, *_write_corpus(bundle, folder, configs["corpus"], engine, texts)
 
 
 def make_gold_table(gold: Sequence[Gold]) -> Any:
     """Return the gold as a table; a label has the type of its values, or text if their types differ."""
     names = list(dict.fromkeys(name for line in gold for name in line.labels))
-    fields = [(name, _infer_type([line.labels.get(name) for line in gold])) for name in names]
-    texts = {name for name, kind in fields if kind == _TEXT}
-    records = [
-        {
-            **line.model_dump(),
-            "labels": {
-                name: str(value) if name in texts and value is not None else value
-                for name, value in line.labels.items()
-            },
-        }
-        for line in gold
-    ]
+    fields = {name: _infer_type([line.labels.get(name) for line in gold]) for name in names}
+    records = [line.model_dump() for line in gold]
+    for record in records:
+        for name, value in record["labels"].items():
+            record["labels"][name] = str(value) if fields[name] == _TEXT and value is not None else value
     # Parquet cannot store a struct without fields
     return pa.Table.from_pylist(records, schema=pa.schema({**GOLD, "labels": pa.struct(fields)} if fields else GOLD))
 
@@ -96,15 +77,16 @@ def _infer_type(values: list[Any]) -> Any:
     return _TEXT if kind == pa.null() else kind
 
 
-def _write_corpus(bundle: BundleInfo, folder: Path, engine: Engine, texts: Path | None) -> tuple[HubConfig, list[str]]:
-    """Write the documents in row groups of limited size; return the table's config, and the languages of the corpus."""
+def _write_corpus(
+    bundle: BundleInfo, folder: Path, path: str, engine: Engine, texts: Path | None
+) -> tuple[list[str], bool]:
+    """Write the documents in row groups of limited size; return their languages, and whether some are PDFs."""
     files = [folder / CORPUS / document.filename for document in bundle.documents]
     is_pdf = [b"%PDF-" in read_start(file, 1024) for file in files]
     schema = pa.schema({**_CORPUS, "pdf": _PDF}, metadata=_PDF_FEATURE) if any(is_pdf) else pa.schema(_CORPUS)
     columns = [name for name in schema.names if name not in {"pdf", "text"}]
     # PDFs are already compressed; left unchanged, the Hub recognises the same bytes in corpus/
     compression = {**dict.fromkeys([*columns, "text"], "zstd"), "pdf.bytes": "none", "pdf.path": "none"}
-    path = f"{PARQUET}/corpus.parquet"
     languages: Counter[str] = Counter()
     group, size = list[dict[str, Any]](), 0
     with pq.ParquetWriter(
@@ -123,7 +105,7 @@ def _write_corpus(bundle: BundleInfo, folder: Path, engine: Engine, texts: Path 
             size += len(text) + len(data)
         writer.write_table(pa.Table.from_pylist(group, schema=schema))
     shown = [language for language, count in languages.most_common() if count >= _LANGUAGE_SHARE * len(files)]
-    return HubConfig("corpus", path, any(is_pdf)), shown
+    return shown, any(is_pdf)
 
 
 def _read_texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> Iterator[str]:

@@ -25,8 +25,7 @@ def write_train(rows: Iterable[Row], path: Path) -> None:
 
 def write_gold(lines: Iterable[Gold], path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as out:
-        for line in lines:
-            out.write(json.dumps(line.model_dump(), ensure_ascii=False) + "\n")
+        out.writelines(json.dumps(line.model_dump(), ensure_ascii=False) + "\n" for line in lines)
 
 
 def drafts_text(drafts: Iterable[tuple[Row, Iterable[Gold]]]) -> str:
@@ -39,8 +38,7 @@ def write_info(info: BundleInfo, path: Path) -> None:
     left_out: dict[str, Any] = {name: True for name in ("headline", "patches") if not getattr(info, name)}
     if not any(document.labels for document in info.documents):
         left_out["documents"] = {"__all__": {"labels"}}
-    record = info.model_dump(exclude=left_out)
-    text = json.dumps(record, ensure_ascii=False, indent=1)
+    text = json.dumps(info.model_dump(exclude=left_out), ensure_ascii=False, indent=1)
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
@@ -87,24 +85,21 @@ _QUESTIONS = TypeAdapter(list[Question])
 
 def read_questions(path: Path) -> tuple[Question, ...]:
     """Read a `train.json` in any accepted format; raise one BundleError that names every bad row."""
-    given = load_json(path)
-    if not isinstance(given, list):
+    rows = load_json(path)
+    if not isinstance(rows, list):
         raise BundleError(f"{path}: must be a JSON array of objects")
-    rows = [
-        {**row, "id": next((row[name] for name in ("id", "query_id") if row.get(name) is not None), index)}
-        if isinstance(row, dict)
-        else row
-        for index, row in enumerate(given)
-    ]
+    for index, row in enumerate(rows):
+        if isinstance(row, dict):
+            row["id"] = next((row[name] for name in ("id", "query_id") if row.get(name) is not None), index)
     try:
-        questions = {question.id: question for question in _QUESTIONS.validate_python(rows)}
+        questions = tuple(_QUESTIONS.validate_python(rows))
     except ValidationError as error:
         faults = (": ".join(filter(None, fault)) for fault in list_faults(error))
         raise BundleError("\n".join(f"{path}: {fault}" for fault in faults)) from error
-    if len(questions) < len(rows):
-        twice = next(id for id, count in Counter(row["id"] for row in rows).items() if count > 1)
-        raise BundleError(f"{path}: id {twice!r} occurs more than once; make the ids unique")
-    return tuple(questions.values())
+    for id, count in Counter(question.id for question in questions).items():
+        if count > 1:
+            raise BundleError(f"{path}: id {id!r} occurs more than once; make the ids unique")
+    return questions
 
 
 def read_gold(path: Path) -> Iterator[Gold]:

@@ -1,7 +1,5 @@
 """Errors, whose messages state the problem, the file and the remedy."""
 
-import errno
-
 
 class ToolkitError(Exception):
     """An error in the input or the environment, not in the code; commands print it as one line and exit with 1."""
@@ -10,23 +8,13 @@ class ToolkitError(Exception):
         super().__init__(escape_surrogates(message))
 
 
-_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.ENAMETOOLONG, errno.EFBIG})
-
-_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ESTALE, errno.EIO, errno.ENODEV})
-_FILES = frozenset({errno.EMFILE, errno.ENFILE})
-
-
 def describe_disk_error(error: OSError) -> str:
-    """Return a message for an error of the disk, a path or the limit on open files; raise any other error unchanged."""
+    """Return a message for an error of the disk, a path or the limit on open files; raise a broken pipe unchanged."""
+    if isinstance(error, ConnectionError):
+        raise error
     where = escape_surrogates(str(error.filename)) if error.filename else "the disk"
-    trouble = f"{where}: {error.strerror or error}"
-    if error.errno in _DISK or "temporary directory" in str(error):
-        return f"{trouble}; free some space, or choose another folder"
-    if error.errno in _GONE:
-        return f"{trouble}; check the path, and run the command again"
-    if error.errno in _FILES:
-        return f"{trouble}; raise the limit (ulimit -n), or use fewer --jobs"
-    raise error
+    remedy = "check the path, the free space and the limit on open files (ulimit -n), and run the command again"
+    return f"{where}: {error.strerror or error}; {remedy}"
 
 
 def escape_surrogates(text: str) -> str:

@@ -28,8 +28,7 @@ def generate() -> dict[str, str]:
     """Return the text of each JSON Schema file, by file name."""
     texts = {}
     for name, model in SCHEMAS.items():
-        schema = TypeAdapter(model).json_schema()
-        schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+        schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(model).json_schema()}
         texts[name] = json.dumps(schema, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
     return texts
 

@@ -1,7 +1,4 @@
-"""The models of a bundle's three files: `train.json`, `gold.jsonl` and `bundle.json`.
-
-These models are the only definition; the JSON Schema files beside this module are generated from them.
-"""
+"""The models of `train.json`, `gold.jsonl` and `bundle.json`, from which the JSON Schema files are generated."""
 
 import math
 from dataclasses import dataclass
@@ -47,18 +44,16 @@ Positive = Annotated[int, Field(ge=1)]
 Offsets = Annotated[tuple[Natural, Natural], AfterValidator(_check_order)]
 
 
-class _Model(BaseModel):
+class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Context(_Model):
-    """One gold passage: its file and, if the source has it, its text."""
-
+class Context(StrictModel):
     filename: Filename
     text: str | None = None
 
 
-class Row(_Model):
+class Row(StrictModel):
     """One question of `train.json`: these five fields and no others."""
 
     id: Natural
@@ -74,7 +69,7 @@ class Row(_Model):
         return self
 
 
-class Gold(_Model):
+class Gold(StrictModel):
     """One line of `gold.jsonl`: the location of a gold passage of `train.json` in the document's text."""
 
     id: Natural
@@ -113,16 +108,12 @@ class DraftedRow(Row):
         return Row(**{name: getattr(self, name) for name in Row.model_fields})
 
 
-class FileEntry(_Model):
-    """A file of the bundle, identified by its checksum."""
-
+class FileEntry(StrictModel):
     sha256: Sha256
     bytes: Natural
 
 
-class DocumentEntry(_Model):
-    """The metadata of one document of the corpus."""
-
+class DocumentEntry(StrictModel):
     filename: Filename
     title: str
     pages: Natural | None = None
@@ -132,7 +123,7 @@ class DocumentEntry(_Model):
     labels: dict[str, str] = {}  # The source's metadata of the document, such as the dates of a law's version
 
 
-class Licence(_Model):
+class Licence(StrictModel):
     """The terms under which the source may be used, and whether it may be redistributed."""
 
     id: NonBlank
@@ -156,18 +147,14 @@ class CardText:
     sample: str = ""  # the project's sample from which the bundle is made, as in `samples/cuad`
 
 
-class SourceEntry(_Model):
-    """The raw benchmark from which a bundle was made."""
-
+class SourceEntry(StrictModel):
     name: NonBlank
     url: str = ""
     version: str = ""
     sha256: dict[str, Sha256] = {}
 
 
-class Counts(_Model):
-    """The numbers of documents, questions, contexts and located passages in the bundle."""
-
+class Counts(StrictModel):
     documents: Natural
     questions: Natural
     answerable: Natural
@@ -176,7 +163,7 @@ class Counts(_Model):
     located: dict[How, Natural]
 
 
-class Account(_Model):
+class Account(StrictModel):
     """How many files of a folder, or rows of a table, were given, how many kept, and how many left out by reason."""
 
     given: Natural
@@ -190,14 +177,12 @@ class Account(_Model):
         return self
 
 
-class Tool(_Model):
-    """The program that wrote the bundle."""
-
+class Tool(StrictModel):
     name: NonBlank
     version: NonBlank
 
 
-class Printing(_Model):
+class Printing(StrictModel):
     """The programs that printed the documents for which the source has only text or HTML."""
 
     printer: NonBlank = "unknown"  # the programs and their versions; earlier bundles have the field `browser` instead
@@ -205,9 +190,7 @@ class Printing(_Model):
     fonts: dict[str, Sha256]
 
 
-class PatchEntry(_Model):
-    """A patch that was applied: its file, and how much gold it changed."""
-
+class PatchEntry(StrictModel):
     name: NonBlank
     sha256: Sha256
     about: str
@@ -216,7 +199,7 @@ class PatchEntry(_Model):
     corrections: Natural
 
 
-class DraftInfo(_Model):
+class DraftInfo(StrictModel):
     """How a program drafted the questions of a bundle, and the result of their review."""
 
     playbooks: list[str] = []
@@ -245,7 +228,7 @@ def compute_wilson(part: int, whole: int) -> tuple[float, float]:
     return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
 
 
-class BundleInfo(_Model):
+class BundleInfo(StrictModel):
     """`bundle.json`: the bundle's source, its content, and what was left out."""
 
     format: Literal["exhibit-bundle/1"]

@@ -1,8 +1,4 @@
-"""The models of an expert's review, and of the gold patch that is made from it.
-
-A review is the file that the review page saves: the judgments and corrected gold of one person. A patch has corrected
-gold, and questions and documents to exclude, each with a reason; a converter applies the patch on its next run.
-"""
+"""The models of an expert's review, which the review page saves, and of the patch of the gold that is made from it."""
 
 import hashlib
 import json
@@ -11,25 +7,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from exhibit.schemas.errors import SourceError
-from exhibit.schemas.models import Filename, Natural, NonBlank, Offsets, Sha256
-from exhibit.schemas.parsing import format_faults, read_text
+from exhibit.schemas.models import Filename, Natural, NonBlank, Offsets, Sha256, StrictModel
+from exhibit.schemas.parsing import LARGEST_FILE, format_faults, read_text
 
 REVIEW: Literal["exhibit-review/1"] = "exhibit-review/1"
 PATCH: Literal["exhibit-patch/1"] = "exhibit-patch/1"
-_HEAD = 400  # bytes at the start of a file that state its kind
-_LARGEST = 50_000_000  # size limit in bytes of a review or a patch: a thousand corrections take one megabyte
 
 Judgment = Literal["right", "wrong", "unclear"]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class MarkedPassage(_Model):
+class MarkedPassage(StrictModel):
     """A passage of a document that answers a question: its offsets in the extracted text, and its words."""
 
     filename: Filename
@@ -37,10 +27,10 @@ class MarkedPassage(_Model):
     text: NonBlank
 
 
-class Better(_Model):
+class Better(StrictModel):
     """A reviewer's correction of a question: the right answer, and the right passages."""
 
-    contexts: list[MarkedPassage] = []
+    contexts: list[MarkedPassage] = Field(default=[])
     is_impossible: bool = False
     answer: str = ""
     question: str = ""  # A better wording of the question, if a program drafted it
@@ -57,7 +47,7 @@ class Better(_Model):
         return self.is_impossible or bool(self.contexts)
 
 
-class ReviewedCase(_Model):
+class ReviewedCase(StrictModel):
     """One person's judgment of one question; a field without judgment is None."""
 
     dataset: NonBlank
@@ -69,22 +59,21 @@ class ReviewedCase(_Model):
     was: Sha256 | None = None  # `digest_gold` of the judged gold; if a draft has other passages, the judgment is void
 
 
-class AddedQuestion(_Model):
+class AddedQuestion(StrictModel):
     """A question that a reviewer wrote: its answer, and the passage that supports the answer."""
 
     question: NonBlank
     answer: str = ""  # The answer that an expert would write; if empty, the marked passage is the answer
-    contexts: list[MarkedPassage] = []
+    contexts: list[MarkedPassage] = Field(default=[])
     filename: Filename | None = None  # The document that the question is about, if the document does not answer it
     comment: str = ""  # A comment, for example the reply that a user complained about
 
     @property
     def is_impossible(self) -> bool:
-        """Whether no document answers the question."""
         return not self.contexts
 
 
-class Sample(_Model):
+class Sample(StrictModel):
     """A sample of a run's questions: `size` of the run's `of` questions, stratified by `by` and drawn with `seed`."""
 
     size: Natural
@@ -93,7 +82,7 @@ class Sample(_Model):
     by: list[str]
 
 
-class Review(_Model):
+class Review(StrictModel):
     """One person's review of a sample of a run."""
 
     format: Literal["exhibit-review/1"]
@@ -103,7 +92,7 @@ class Review(_Model):
     reviewer: NonBlank
     sample: Sample
     cases: list[ReviewedCase]
-    added: list[AddedQuestion] = []
+    added: list[AddedQuestion] = Field(default=[])
 
     @model_validator(mode="after")
     def _once(self) -> "Review":
@@ -111,21 +100,17 @@ class Review(_Model):
         return self
 
 
-class SetAsideDocument(_Model):
-    """A document that a patch excludes from a benchmark, with all questions about it."""
-
+class SetAsideDocument(StrictModel):  # with all questions about it
     filename: Filename
     reason: NonBlank
 
 
-class SetAsideQuestion(_Model):
-    """A question that a patch excludes from a benchmark."""
-
+class SetAsideQuestion(StrictModel):
     id: Natural
     reason: NonBlank
 
 
-class Correction(_Model):
+class Correction(StrictModel):
     """The corrected gold of a question; it is applied only if the question still has the gold that was reviewed."""
 
     id: Natural
@@ -143,15 +128,15 @@ class Correction(_Model):
         return self
 
 
-class Patch(_Model):
+class Patch(StrictModel):
     """Corrections to the gold of one benchmark."""
 
     format: Literal["exhibit-patch/1"]
     dataset: NonBlank  # The bundle's `name` in bundle.json: `cuad`, `maud` …
     about: NonBlank  # The reason for this patch, in a sentence
-    documents: list[SetAsideDocument] = []
-    questions: list[SetAsideQuestion] = []
-    corrections: list[Correction] = []
+    documents: list[SetAsideDocument] = Field(default=[])
+    questions: list[SetAsideQuestion] = Field(default=[])
+    corrections: list[Correction] = Field(default=[])
 
     @model_validator(mode="after")
     def _once(self) -> "Patch":
@@ -176,12 +161,9 @@ Kind = TypeVar("Kind", Review, Patch)
 
 
 def is_review(path: Path) -> bool:
-    """Return whether a file states that it is a review, not a patch."""
-    try:
-        with path.open("rb") as file:
-            return REVIEW.encode() in file.read(_HEAD)
-    except OSError:
-        return False
+    """Return whether the start of a file states that it is a review, not a patch."""
+    with path.open("rb") as file:
+        return REVIEW.encode() in file.read(400)
 
 
 def read_review(path: Path) -> Review:
@@ -189,12 +171,12 @@ def read_review(path: Path) -> Review:
 
 
 def read_patch(path: Path) -> Patch:
-    """Read a patch file; raise one error that lists the problems if the file is invalid."""
     return _read(path, Patch)
 
 
 def _read(path: Path, model: type[Kind]) -> Kind:
+    """Read a file; raise one error that lists the problems if it is invalid."""
     try:
-        return model.model_validate_json(read_text(path, error=SourceError, most=_LARGEST))
+        return model.model_validate_json(read_text(path, error=SourceError, most=LARGEST_FILE))
     except ValidationError as error:
         raise SourceError(f"{path}: is not a valid {model.__name__.lower()}: {format_faults(error, most=5)}") from error

@@ -1,8 +1,4 @@
-"""The models of a run's folder: configuration, provenance, means, and one row per question.
-
-The models are the only definition: the evaluation writes through them, `run_folder` reads through them, and the JSON
-Schema files beside this module are generated from them.
-"""
+"""The models of a run's folder, by which the evaluation writes it, `run_folder` reads it, and JSON Schema is made."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -131,8 +127,6 @@ class RunReply(_Part):
 
 
 class RunRepeat(_Part):
-    """One reply to a question that was asked several times."""
-
     answer: str | None = None
     seconds: FiniteFloat | None = None
     error: str
@@ -163,10 +157,7 @@ class RunQuestion(_Part):
 
     @property
     def document(self) -> str:
-        """The question's document, by which the bootstrap resamples questions.
-
-        If the document is unknown, a name that no other question has.
-        """
+        """The document, by which the bootstrap resamples questions; if unknown, a name that no other question has."""
         return self.filename or f"\0{self.id}"
 
     @property
@@ -180,8 +171,6 @@ class RunQuestion(_Part):
 
 
 class RunDataset(_Part):
-    """A dataset as it was at the start of the run."""
-
     path: str = ""
     origin: str | None = None
     questions: Natural | None = None
@@ -194,8 +183,6 @@ class RunDataset(_Part):
 
 
 class Measured(_Part):
-    """The settings of the measurement, such as its metrics, its cut-offs and its judge."""
-
     metrics: list[str] = []
     ks: list[Positive] = []
     k: Positive | None = None
@@ -252,10 +239,7 @@ class Confidence(_Part):
 
 
 class MissingEvidence(_Part):
-    """`evidence.json`: sentences that count the questions and the passages that lack data, such as a file name.
-
-    A metric cannot be computed if its data is missing.
-    """
+    """`evidence.json`: sentences that count the questions and passages without the data that a metric needs."""
 
     lines: list[str] = []
 

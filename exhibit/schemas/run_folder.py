@@ -1,17 +1,10 @@
-"""Reads a run's folder lazily, for the report, comparison, trend, review, notebook and exports.
-
-run = RunFolder("results/first")
-for question in run.rows:
-    question.reply.answer
-
-`evaluation.runs.RunResults` computes the means.
-"""
+"""Reads a run's folder lazily; `evaluation.runs.RunResults` computes the means from its rows."""
 
 import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +18,6 @@ from exhibit.schemas.errors import BundleError
 from exhibit.schemas.parsing import format_faults
 
 _ROUNDING = 1e-9  # tolerance for the rounding error when the same sum is computed in another order
-_DIGEST = 32  # hexadecimal digits (128 bits): no two questions have the same digest by chance
 _SECRET = re.compile(r"(?:^|[_.-])(?:api_?key|token|secret|password|authorization)$", re.IGNORECASE)
 
 
@@ -33,23 +25,12 @@ def _validate(content: str | bytes, where: object, expected: TypeAdapter[Any]) -
     try:
         return expected.validate_json(content, strict=True)
     except ValidationError as error:
-        fault = format_faults(error, most=1)
-        raise BundleError(
-            f"{where}: not in the format that evaluate_rag.py writes: {fault}; run the evaluation again"
-        ) from error
+        fault = f"{format_faults(error, most=1)}; run the evaluation again"
+        raise BundleError(f"{where}: not in the format that evaluate_rag.py writes: {fault}") from error
 
 
 def _read(path: Path) -> Any:
     return _validate(read_text(path), path, files.FILES[path.name])
-
-
-def _describe_fault(read: Callable[[Any], object], where: object) -> str:
-    """Return the message of the BundleError that a read raises; empty if the read succeeds."""
-    try:
-        read(where)
-    except BundleError as error:
-        return str(error)
-    return ""
 
 
 class RunRows:
@@ -121,25 +102,20 @@ class RunFolder:
         missing = [name for name in self.datasets if not (self.folder / name / files.RESULTS).is_file()]
         if missing or not self.datasets:
             what = f"no results of {', '.join(missing)}" if missing else "it has no results"
-            name = self.folder.name
-            raise BundleError(
-                f"{self.folder}: {what}; the run was stopped: continue it with --resume --run-name {name}"
-            )
+            advice = f"the run was stopped: continue it with --resume --run-name {self.folder.name}"
+            raise BundleError(f"{self.folder}: {what}; {advice}")
         return RunRows(self.folder, self.datasets)
 
     def rows_of(self, dataset: str) -> RunRows:
         return RunRows(self.folder, [dataset])
 
     def content_of(self, row: files.RunQuestion) -> str:
-        """Return a digest of the question, its expected answer, its gold and its documents.
-
-        Two questions of different runs with equal digests are the same question, even if their ids differ.
-        """
+        """Return a digest of question, answer, gold and documents; in two runs, equal digests are the same question."""
         gold = sorted((passage.filename or "", passage.text or "", repr(passage.places)) for passage in row.gold)
         names = sorted({name for name in (row.filename, *(passage.filename for passage in row.gold)) if name})
         documents = [(name, self._checksums.get((row.dataset, name))) for name in names]
         content = json.dumps([row.question, row.truth, row.is_impossible, gold, documents])
-        return hashlib.sha256(content.encode()).hexdigest()[:_DIGEST]
+        return hashlib.sha256(content.encode()).hexdigest()[:32]  # 128 bits
 
     @cached_property
     def _checksums(self) -> dict[tuple[str, str], str | None]:
@@ -152,44 +128,18 @@ class RunFolder:
         }
 
     def read_file(self, name: str, dataset: str = "") -> Any:
-        """Return the content of a file of the run or of a dataset; an empty model if the file is missing.
-
-        Use the means of `summary.json` only for checks: reports show means computed from the rows
-        (`evaluation.runs.RunResults`).
-        """
+        """Return the content of a file of the run or of a dataset; an empty model if the file is missing."""
         path = self.folder / dataset / name
         return _read(path) if path.is_file() else files.FILES[name].validate_python({})
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """The configuration as a flat dictionary of names and values.
-
-        Nested names are joined by dots. Secrets and empty values are left out.
-        """
+        """The configuration without secrets and empty values; nested names are joined by dots."""
         return dict(_flatten_settings(self.config.model_dump(exclude_unset=True)))
-
-    def faults(self) -> Iterator[str]:
-        """Yield a message for each invalid file or row, and for each metric in the rows that its summary lacks."""
-        paths = sorted([*self.folder.glob("*.json"), *self.folder.glob("*/*.json")])
-        faults = [_describe_fault(_read, path) for path in paths if path.name in files.FILES]
-        for path in sorted(self.folder.glob(f"*/{files.RESULTS}")):
-            dataset = path.parent.name
-            rows = self.rows_of(dataset)
-            faults += [_describe_fault(rows.__getitem__, at) for at in range(len(rows))]
-            stored = {} if any(faults) else self.read_file(files.SUMMARY, dataset)
-            names = dict.fromkeys(name for row in rows for name in row.scores) if stored else ()
-            where = path.with_name(files.SUMMARY)
-            faults += [
-                f"{where}: {name}: is in the rows, but not in the summary" for name in names if name not in stored
-            ]
-        yield from filter(None, faults)
 
 
 def find_difference(stored: files.Means, given: files.Means) -> str:
-    """Return the first difference between the stored means and the means of the rows; empty if they agree.
-
-    Intervals are not compared: they are computed again from the rows whenever a run is shown.
-    """
+    """Return the first difference between the stored means and those of the rows, without intervals; "" if none."""
     for name, estimate in stored.items():
         other = given.get(name, files.Estimate(None, 0, estimate.errors))
         for field in ("mean", "n", "errors"):
@@ -211,11 +161,6 @@ def _flatten_settings(config: dict[str, Any], under: str = "") -> Iterator[tuple
             continue
         if isinstance(value, dict):
             yield from _flatten_settings(value, f"{name}.")
-        elif isinstance(value, list | tuple):
-            yield name, ", ".join(map(_format_value, value))
         else:
-            yield name, _format_value(value)
-
-
-def _format_value(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+            parts = value if isinstance(value, list | tuple) else [value]
+            yield name, ", ".join(part if isinstance(part, str) else json.dumps(part) for part in parts)

@@ -13,10 +13,8 @@ from exhibit.runtime.command import Parser, add_json, guarded, print_error, prin
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, ORIGIN, TRAIN, Question, read_gold, read_info, read_questions
 from exhibit.schemas.errors import BundleError, DocumentError, ToolkitError
 from exhibit.schemas.models import BundleInfo, FileEntry, Gold
-from exhibit.schemas.run import CONFIG
-from exhibit.schemas.run_folder import RunFolder
-from exhibit.schemas.validate import Problem, validate
 from exhibit.schemas.validate import sha256_of as digest_of
+from exhibit.schemas.validate import validate
 from exhibit.storage import locations
 from exhibit.storage.atomic import list_files, remove_below
 from exhibit.storage.cache import find_cache_folder
@@ -151,7 +149,7 @@ def _is_complete(folder: Path, info: BundleInfo) -> bool:
     )
 
 
-def validate_at(root: Location) -> list[Problem]:
+def validate_at(root: Location) -> list[str]:
     if isinstance(root, Path):
         return validate(root)
     elsewhere = {
@@ -163,10 +161,8 @@ def validate_at(root: Location) -> list[Problem]:
 
 
 def _list_faults(root: Location, *, minimal: bool) -> list[str]:
-    if isinstance(root, Path) and (root / CONFIG).is_file() and not (root / INFO).is_file():
-        return [line.removeprefix(f"{root}/") for line in RunFolder(root).faults()]
     if not minimal:
-        return list(map(str, validate_at(root)))
+        return validate_at(root)
     try:
         bundle = open_bundle(mirror_bundle(root))
     except BundleError as error:
@@ -207,12 +203,10 @@ def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedB
 def main(argv: list[str] | None = None) -> int:
     parser = Parser(
         prog="exhibit validate",
-        description="Checks bundles and runs against their schemas, and prints every problem.",
+        description="Checks bundles against their schemas, and prints every problem.",
         epilog="example: exhibit validate datasets_out/*",
     )
-    parser.add_argument(
-        "bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL, or a run's folder"
-    )
+    parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     parser.add_argument(
         "--minimal",
         action="store_true",

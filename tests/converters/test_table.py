@@ -654,22 +654,6 @@ def test_table_reads_grades_and_sections_accepted_as_alternatives(convert_conten
     assert check_gold(bundle) == (2, [])
 
 
-def test_table_reads_beir_folder_as_documents_and_graded_gold(tmp_path, convert):
-    folder = tmp_path / "beir"
-    (folder / "qrels").mkdir(parents=True)
-    write_content(
-        folder / "corpus.jsonl", [{"_id": "c1", "title": "Rent", "text": RENT}, {"_id": "c2", "text": "No pets."}]
-    )
-    write_content(folder / "queries.jsonl", [{"_id": "q1", "text": ASK}, {"_id": "q2", "text": "Pets?"}])
-    write_content(folder / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\nq1\tc1\t3\nq1\tc2\t0\nq2\tc9\t1\n")
-    bundle = convert("table", "--source", folder)
-    (line,) = read_gold(bundle)
-    assert (line["filename"], line["labels"]["grade"], line["labels"]["id"]) == ("c1.pdf", 3, "q1")
-    assert json.loads((bundle / INFO).read_text(encoding="utf-8"))["left_out"] == {
-        "query whose judged documents are all missing": ["q2"]
-    }
-
-
 def test_table_error_for_unknown_columns_suggests_flags_that_work(documents, tmp_path, convert):
     rows = [{"ask": ASK, "reply": "EUR 1,200", "wording": RENT, "where": LEASED, "n": 1}]
     source = write_content(tmp_path / "t.jsonl", rows)

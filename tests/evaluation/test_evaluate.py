@@ -2,7 +2,6 @@
 
 import gc
 import json
-import re
 import shutil
 import statistics
 import unicodedata
@@ -407,7 +406,6 @@ def test_run_is_rejected_when_rows_have_invalid_or_unknown_scores(run, name, val
     for line in rows:
         line["scores"][name] = value
     path.write_text("".join(json.dumps(line) + "\n" for line in rows), encoding="utf-8")
-    assert any(re.search(message, fault) for fault in RunFolder(folder).faults())
     with pytest.raises(BundleError, match=message):
         _ = RunResults(folder).means
 

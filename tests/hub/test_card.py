@@ -31,7 +31,7 @@ from exhibit.storage.bundle import open_bundle
 from tests.hostile.files import page_pdf
 from tests.hub.bundles import write
 
-CONFIG = tables.HubConfig("corpus", "parquet/corpus.parquet")
+CONFIGS = {"corpus": "parquet/corpus.parquet"}
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def head(text: str) -> dict:
 
 def render(bundle: Path, languages: tuple[str, ...] = ("en",), **changes: object) -> str:
     info = read_info(bundle / "bundle.json").model_copy(update=changes)
-    return render_card(info, configs=[CONFIG], languages=languages, example=None, text=CardText())
+    return render_card(info, configs=CONFIGS, has_pdfs=True, languages=languages, example=None, text=CardText())
 
 
 def test_card_head_describes_the_dataset_and_its_configs(text):
@@ -167,17 +167,16 @@ def test_choose_puts_examples_of_readable_length_located_on_a_single_page_first(
     assert [example.row.id for example in cards.choose(rows, gold)] == [4, 3, 2, 1, 0]
 
 
-def test_write_example_skips_and_notes_page_that_cannot_be_drawn(tmp_path):
+def test_write_example_skips_page_that_cannot_be_drawn(tmp_path):
     (tmp_path / "corpus").mkdir()
     words = b"BT /H 9 Tf 9 9 Td (Rent is due.) Tj ET"
     for name, box in {"town.pdf": b"0 0 14400000 14400000", "a.pdf": b"0 0 612 792"}.items():
         (tmp_path / "corpus" / name).write_bytes(page_pdf(words, box=box))
     rows = [make_row(0, "Rent is due.", "town.pdf"), make_row(1, "Rent is due.", "a.pdf")]
     gold = [make_gold(0, pages=[1], filename="town.pdf"), make_gold(1, pages=[1])]
-    undrawn: list[str] = []
-    example = cards.write_example(rows, gold, tmp_path, undrawn=undrawn.append)
-    assert example.row.id == 1 and (tmp_path / "page.png").is_file() and "too large to draw" in undrawn[0]
-    assert cards.write_example([], [], tmp_path, undrawn=undrawn.append) is None
+    example = cards.write_example(rows, gold, tmp_path)
+    assert example.row.id == 1 and (tmp_path / "page.png").is_file()
+    assert cards.write_example([], [], tmp_path) is None
 
 
 def test_gold_table_derives_types_of_label_columns_from_values():

@@ -102,7 +102,7 @@ def test_read_patch_and_read_review_report_an_invalid_file(tmp_path, monkeypatch
         read_patch(path)
     with pytest.raises(SourceError, match=r"none\.json: missing"):
         read_patch(tmp_path / "none.json")
-    monkeypatch.setattr(review_module, "_LARGEST", 20)
+    monkeypatch.setattr(review_module, "LARGEST_FILE", 20)
     path.write_bytes(b" " * 21)
     with pytest.raises(SourceError, match="cannot be read: more than 20 bytes"):
         read_review(path)

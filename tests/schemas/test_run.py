@@ -11,7 +11,6 @@ import evaluate_rag
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import CONFIG, RESULTS
 from exhibit.schemas.run_folder import RunFolder, RunRows
-from exhibit.storage.bundle import main as validate
 from exhibit.viewer import results
 from exhibit.viewer.review.make import main as review_main
 from tests.rag.bundles import write_bundle
@@ -40,11 +39,6 @@ def replace_value(path: Path, *keys: str, value: Any) -> None:
     path.write_text("\n".join([json.dumps(content), *rest]), encoding="utf-8")
 
 
-def test_validate_finds_no_faults_in_a_finished_run(sound_run, capsys):
-    assert list(RunFolder(sound_run).faults()) == []
-    assert validate([str(sound_run)]) == 0 and capsys.readouterr().out == f"{sound_run}: sound\n"
-
-
 @pytest.mark.parametrize(
     ("file", "keys", "value", "command"),
     [
@@ -68,17 +62,6 @@ def test_commands_name_the_damaged_file_of_a_run(sound_run, tmp_path, capsys, fi
     err = "\n".join(line for line in capsys.readouterr().err.splitlines() if "documents" not in line)
     assert code == 1 and err.startswith(f"error: {run / file}: ") and len(err.splitlines()) == 1
     assert "not in the format that evaluate_rag.py writes" in err
-
-
-def test_validate_reports_every_damaged_file_of_a_run(sound_run, tmp_path, capsys):
-    run = Path(shutil.copytree(sound_run, tmp_path / "r"))
-    replace_value(run / "supply" / RESULTS, "outcome", value=3)
-    replace_value(run / "supply" / "summary.json", "answer_f1", "mean", value="high")
-    assert validate([str(run)]) == 1
-    out = capsys.readouterr().out
-    assert "supply/summary.json: not in the format that evaluate_rag.py writes: answer_f1.mean" in out
-    assert f"supply/{RESULTS}: line 1: not in the format that evaluate_rag.py writes: outcome" in out
-    assert "2 problems" in out
 
 
 def test_run_folder_refuses_a_run_of_another_format_version(sound_run, tmp_path):

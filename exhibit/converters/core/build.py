@@ -91,7 +91,7 @@ def write_bundle(
         (folder / DRAFTS).write_text(drafts_text(drafts), encoding="utf-8")
         draft = info.draft.model_copy(update={"sure": len(rows), "unsure": len(drafts)})
         info = info.model_copy(update={"draft": draft})
-    info = write_card(info, folder, rows=rows, gold=gold, engine=engine, text=text, texts=texts)
+    write_card(info, folder, rows=rows, gold=gold, engine=engine, text=text, texts=texts)
     paths = sorted((path.relative_to(folder) for path in folder.rglob("*") if path.is_file()), key=PurePosixPath)
     info = info.model_copy(update={"files": {path.as_posix(): describe_file(folder / path) for path in paths}})
     write_info(info, folder / INFO)
