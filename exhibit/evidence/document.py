@@ -85,10 +85,7 @@ def subtract_spans(wholes: Iterable[Span], taken: Iterable[Span]) -> list[Span]:
 
 
 def unite_spans(spans: Iterable[Span], text: str = "") -> list[Span]:
-    """Return spans in order, with overlapping spans merged.
-
-    With `text`, neighbouring spans without a letter or digit between them are merged, too.
-    """
+    """Return spans in order; overlapping spans and, with `text`, spans without a letter between them are merged."""
     united: list[Span] = []
     for span in sorted(spans):
         last = united[-1] if united else None
@@ -141,20 +138,16 @@ class Document:
 
     @cached_property
     def furniture(self) -> tuple[Span, ...]:
-        """The lines that belong to the page layout and not to the text: running headers, footers and page numbers."""
+        """The lines that belong to the page layout: running headers, footers and page numbers."""
         return tuple(Span(*line) for line in find_furniture(self.text, [p.span for p in self.pages]))
 
     def cut_furniture(self, span: Span) -> tuple[Span, ...]:
-        """Return the trimmed parts of a span without running heads, feet and page numbers.
-
-        If no part is left, return the span itself.
-        """
+        """Return the trimmed parts of a span without running heads and feet; if no part is left, the span itself."""
         parts = subtract_spans([span], (line for line in self.furniture if line.overlaps(span)))
         return tuple(words for part in parts if (words := part.trim(self.text)).start < words.end) or (span,)
 
     @cached_property
     def folded(self) -> Fold:
-        """The text folded for search: without differences in spaces, quotation marks, dashes and ligatures."""
         return Fold.of(self.text)
 
     @cached_property
@@ -164,10 +157,5 @@ class Document:
 
     @cached_property
     def body(self) -> Fold:
-        """The document's text in folded form, without running heads and page numbers."""
+        """The text in its loose form without running heads and page numbers."""
         return Fold.of(self.text, loose=True, without=self.furniture) if self.furniture else self.loose
-
-    @property
-    def letters(self) -> Fold:
-        """The letters and digits of the text, without running heads, page numbers, punctuation and markup."""
-        return self.body.letters

@@ -1,24 +1,20 @@
 """Locates a text in a document by its pieces: the ranges of the text that the document contains.
 
-A retrieved passage, or a quote in a parser's markup, is rarely an exact part of its document. It may begin with a
-summary, have tags or JSON around it, join two passages, or contain a table in Markdown. Texts are therefore
-compared by letters and digits only, without markup. Words of the text that are in no piece count as added. Ranges
-that are apart in the document stay apart: no location covers words that the text lacks.
+A retrieved passage, or a quote in a parser's markup, may begin with a summary, have tags or JSON around it, join two
+passages, or contain a table in Markdown. Texts are therefore compared by letters and digits only, without markup. Words
+of the text that are in no piece count as added. No location covers words that the text lacks.
 """
 
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, fold
-
-# ---------------------------------------------------------------- markup of parsers
-
 
 _COMMON_MARKUP = (
     r"<!--[^<>]{0,400}-->"  # <!-- image -->, <!-- PageBreak -->: Docling and others
@@ -73,11 +69,9 @@ def blank_markup(text: str) -> str:
     return _make_markup_pattern(text).sub(lambda match: " " * len(match[0]), text)
 
 
-# ---------------------------------------------------------------- stretches of letters
-
-
 MIN_SHARED_LETTERS = 24  # The fewest letters and digits that a range and a document must share: about five words
 _STEP = 8  # letters between two seeds of the search: a shared range of 32 letters is never missed
+MAX_PLACES = 5000  # most locations of one quote: a party's name occurs 1,029 times in one contract of CUAD
 COMMON = 256  # most occurrences of a seed that are tried; more frequent words give no location
 _SLIP = 6  # The most letters that may differ inside a range, in either text: a misread word, an escape, a note's number
 _MIN_RESUMED_LETTERS = 12  # letters that must match after such a difference before the range continues
@@ -99,7 +93,7 @@ def find_stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]
     for first, last in ranges:
         at, floor = first, first
         while at + MIN_SHARED_LETTERS <= last:
-            hits = list(islice(find_occurrences(needle[at : at + MIN_SHARED_LETTERS], haystack.text), COMMON + 1))
+            hits = find_occurrences(needle[at : at + MIN_SHARED_LETTERS], haystack.text, most=COMMON + 1)
             if not hits or len(hits) > COMMON:
                 at += _STEP
                 continue
@@ -108,16 +102,17 @@ def find_stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]
     return stretches
 
 
-def find_occurrences(needle: str, text: str) -> Iterator[int]:
-    """Yield the offset of every occurrence of a needle in a text; occurrences may overlap."""
+def find_occurrences(needle: str, text: str, *, most: int = MAX_PLACES) -> list[int]:
+    """Return the offsets of the first occurrences of a needle in a text; occurrences may overlap."""
+    starts: list[int] = []
     start = text.find(needle) if needle else -1
-    while start >= 0:
-        yield start
+    while start >= 0 and len(starts) < most:
+        starts.append(start)
         start = text.find(needle, start + 1)
+    return starts
 
 
 def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: tuple[int, int]) -> Stretch:
-    """Extend an exact match of a few letters in both directions; return the longest stretch found."""
     after, before = needle[at + MIN_SHARED_LETTERS : bounds[1]], needle[bounds[0] : at][::-1]
     grown: dict[tuple[int, int, int], list[Span]] = {}
     for hit in hits:
@@ -163,9 +158,6 @@ def _find_slip(text: str, at: int, other: str, place: int) -> tuple[int, int] | 
     return None
 
 
-# ---------------------------------------------------------------- pieces
-
-
 FEW = 3  # most locations of a short range that still identify the text's origin
 _LONG = 60  # letters of a range, about a line, that identify the origin even if they occur more often
 _SPREAD = 3  # A table's cells must lie within this many times their own letters
@@ -190,15 +182,12 @@ class PlacedPiece(NamedTuple):
 
 @dataclass(frozen=True)
 class Placement:
-    """The result of searching a document for a text, fragment by fragment."""
-
     pieces: tuple[PlacedPiece, ...]
     added: tuple[Span, ...]  # The ranges of the text whose words the document does not contain, without markup
     letters: int  # The number of letters and digits of the whole text without markup
 
     @property
     def share(self) -> float:
-        """The share of the searched text's letters and digits that were found in the document."""
         return sum(piece.letters for piece in self.pieces) / self.letters if self.letters else 0.0
 
 
@@ -207,7 +196,7 @@ def place_pieces(text: str, document: Document, *, split_cells: bool = False) ->
     needle = letters_of(text)
     if not needle.text:
         return Placement((), (), 0)
-    stretches = find_stretches(needle.text, document.letters, [(0, len(needle.text))])
+    stretches = find_stretches(needle.text, document.body.letters, [(0, len(needle.text))])
     if len(needle.text) < MIN_SHARED_LETTERS and (spots := _find_whole_words(needle.text, document)):
         stretches = [Stretch(0, len(needle.text), tuple(spots), len(needle.text))]
     if document.furniture:
@@ -238,24 +227,17 @@ def _choose_distinctive(stretches: Sequence[Stretch]) -> list[Stretch]:
     near = [hit for stretch in sure for hit in stretch.hits[:1]]
     kept = []
     for stretch in stretches:
-        if stretch not in sure:
-            hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, other) <= _MARGIN for other in near))
-            stretch = stretch._replace(hits=hits)
-        elif len(stretch.hits) > 1 and len(near) > 1:
-            # among several locations, choose those near another piece of the same text
-            others = [other for other in near if other not in stretch.hits]
-            hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, other) <= _MARGIN for other in others))
-            stretch = stretch._replace(hits=hits or stretch.hits)
-        if stretch.hits:
-            kept.append(stretch)
+        # among several locations, choose those near another piece of the same text
+        others = [hit for hit in near if hit not in stretch.hits]
+        close = (hit for hit in stretch.hits if any(_are_near(hit, other) for other in others))
+        hits = tuple(close) or (stretch.hits if stretch in sure else ())
+        if hits:
+            kept.append(stretch._replace(hits=hits))
     return kept
 
 
-def _measure_gap(first: tuple[int, int], second: tuple[int, int]) -> int:
-    return max(first[0], second[0]) - min(first[1], second[1])
-
-
-# ---------------------------------------------------------------- tables
+def _are_near(first: Span, second: Span) -> bool:
+    return max(first.start, second.start) - min(first.end, second.end) <= _MARGIN
 
 
 def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Document) -> list[tuple[int, int]]:
@@ -280,7 +262,7 @@ def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Docume
 def _with_cells(
     cells: Sequence[tuple[int, int]], stretches: list[Stretch], needle: Fold, document: Document
 ) -> list[Stretch]:
-    """Return the matches (`stretches`), and new matches for table cells that no match covers."""
+    """Add matches for table cells that no match covers."""
     open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
     if not open_cells:
         return stretches
@@ -309,15 +291,12 @@ def _with_cells(
 
 def _find_whole_words(word: str, document: Document) -> list[Span]:
     """Return the locations of a table cell's text in a document, except locations inside longer words."""
-    text, letters = document.text, document.letters
+    text, letters = document.text, document.body.letters
     spots = []
-    for at in islice(find_occurrences(word, letters.text), 16 * COMMON):
+    for at in find_occurrences(word, letters.text, most=16 * COMMON):
         span = Span(*letters.span(at, at + len(word)))
-        if (
-            not letters.cuts(at, at + len(word))
-            and not text[max(span.start - 1, 0) : span.start].isalnum()
-            and not (text[span.end : span.end + 1].isalnum())
-        ):
+        around = text[max(span.start - 1, 0) : span.start] + text[span.end : span.end + 1]
+        if not letters.cuts(at, at + len(word)) and not any(map(str.isalnum, around)):
             spots.append(span)
     return spots
 
@@ -339,9 +318,6 @@ def _find_densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
         start = spots[first][0].start
         best = max(best, (held, start - end, -start, end))
     return Span(-best[2], best[3])
-
-
-# ---------------------------------------------------------------- spans of the original texts
 
 
 def _make_piece(stretch: Stretch, needle: Fold, text: str, document: Document) -> PlacedPiece:
