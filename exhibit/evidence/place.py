@@ -227,10 +227,11 @@ def _choose_distinctive(stretches: Sequence[Stretch]) -> list[Stretch]:
     near = [hit for stretch in sure for hit in stretch.hits[:1]]
     kept = []
     for stretch in stretches:
+        is_sure = stretch in sure
         # among several locations, choose those near another piece of the same text
-        others = [hit for hit in near if hit not in stretch.hits]
-        close = (hit for hit in stretch.hits if any(_are_near(hit, other) for other in others))
-        hits = tuple(close) or (stretch.hits if stretch in sure else ())
+        others = [hit for hit in near if not is_sure or hit not in stretch.hits]
+        close = tuple(hit for hit in stretch.hits if any(_are_near(hit, other) for other in others))
+        hits = close or (stretch.hits if is_sure else ())
         if hits:
             kept.append(stretch._replace(hits=hits))
     return kept
