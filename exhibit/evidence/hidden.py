@@ -87,11 +87,11 @@ def _find_on_page(pdf: Any, page: Page) -> Iterator[HiddenSpan]:
         if not drawn.suspects:
             return
         with closing(drawn.page.get_textpage()) as textpage:
-            counted = read_counted_text(textpage)
+            text, units = read_counted_text(textpage)
             changed = drawn.find_changed_pixels()
             reasons = [
                 (at, drawn.explain_hidden(changed, textpage, unit, letter))
-                for at, (letter, unit) in enumerate(zip(*counted, strict=False), page.span.start)
+                for at, (letter, unit) in enumerate(zip(text, units, strict=False), page.span.start)
                 if not letter.isspace()
             ]
         for why, run in groupby(reasons, key=itemgetter(1)):
