@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.files import open_archive, refuse_entities
+from exhibit.evidence.files import open_archive
 from exhibit.evidence.readers.html import Printable, format_grid, format_paragraph
 
 SUFFIXES = (".xlsx", ".xlsm")
@@ -29,11 +29,9 @@ def page(path: Path) -> Printable:
 
 @contextmanager
 def open_workbook(path: Path, *, merged: bool = False) -> Iterator[Any]:
-    """Open a workbook for reading its values; raise DocumentError if it is broken."""
-    with open_archive(path, KIND) as archive:
-        import openpyxl
+    import openpyxl
 
-        refuse_entities(archive)
+    with open_archive(path, KIND) as archive:
         yield openpyxl.load_workbook(archive.fp, read_only=not merged, data_only=True, keep_links=False)
 
 

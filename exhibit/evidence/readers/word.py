@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.files import open_archive, parse, parse_part
+from exhibit.evidence.files import open_archive
 from exhibit.evidence.readers.html import Printable, format_paragraph, format_section
 from exhibit.schemas.errors import DocumentError
 
@@ -50,10 +50,18 @@ def page(path: Path) -> Printable:
     return Printable(f"{header}{body}{format_section('Comments', comments)}{footer}", tuple(notes))
 
 
+def _parse_part(archive: zipfile.ZipFile, name: str) -> Any:
+    """Return the root of an archive's XML part; None if there is no such part."""
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+    return etree.fromstring(archive.read(name), parser) if name in archive.NameToInfo else None
+
+
 def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
     """Return the paths of the XML files of a kind, such as `header`, to which the XML file `source` refers."""
     folder, name = posixpath.split(source)
-    relations = parse_part(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
+    relations = _parse_part(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
     items = () if relations is None else relations
     named = [item.get("Target", "") for item in items if str(item.get("Type", "")).endswith(f"/{kind}")]
     return [posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/") for target in named]
@@ -68,12 +76,12 @@ def _prepare_parts(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     numbering, styles = (_find_part(archive, main, kind) for kind in ("numbering", "styles"))
-    lists = Numbering(parse_part(archive, numbering), parse_part(archive, styles))
+    lists = Numbering(_parse_part(archive, numbering), _parse_part(archive, styles))
     # remove the lists: otherwise mammoth would number the paragraphs a second time, in its own way
     parts = {numbering: _NO_LISTS}
     changes = 0
     for name in (main, *(_find_part(archive, main, kind) for kind in ("footnotes", "endnotes"))):
-        root = parse_part(archive, name)
+        root = _parse_part(archive, name)
         if root is not None:
             changes += accept_changes(root)
             _write_numbers(root, lists)
@@ -103,8 +111,6 @@ def _convert_html(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> str:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as copy:
         for name in dict.fromkeys(archive.namelist()):
-            if name not in parts and name.endswith((".xml", ".rels")):
-                parse(archive.read(name))  # reject entities, which mammoth's parser would expand
             copy.writestr(name, parts.get(name) or archive.read(name))
     packed.seek(0)
     html: str = mammoth.convert_to_html(packed, include_embedded_style_map=False, id_prefix="word-").value
@@ -114,7 +120,7 @@ def _convert_html(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> str:
 def _read_edge(archive: zipfile.ZipFile, main: str, kind: str) -> str:
     """Return an HTML element with the distinct lines of all headers or all footers (`kind`)."""
     lines: dict[str, None] = {}
-    for root in (parse_part(archive, name) for name in _find_targets(archive, main, kind)):
+    for root in (_parse_part(archive, name) for name in _find_targets(archive, main, kind)):
         if root is not None:
             accept_changes(root)
             lines |= dict.fromkeys(filter(str.strip, map(_read_words, root.iter(f"{W}p"))))
@@ -122,7 +128,7 @@ def _read_edge(archive: zipfile.ZipFile, main: str, kind: str) -> str:
 
 
 def _read_comments(archive: zipfile.ZipFile, main: str) -> list[str]:
-    root = parse_part(archive, _find_part(archive, main, "comments"))
+    root = _parse_part(archive, _find_part(archive, main, "comments"))
     if root is None:
         return []
     accept_changes(root)
