@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -25,6 +25,9 @@ from exhibit.schemas.layout import fit_name
 from exhibit.storage.atomic import list_files, make_scratch_folder
 from exhibit.storage.locations import Location, Remote, fetch_file
 
+_MAX_DEPTH = 4  # most levels of mails inside mails whose attachments are read; the text of a mail lists their names
+_MAX_ATTACHMENTS = 1000  # most attachments of one mail that are read
+_UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
 _SNIFFED = 4096  # bytes at a file's start that are examined: they contain the names of an archive's first parts
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}")
 _PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.text": ".odt"}
@@ -36,37 +39,41 @@ def read_document(path: Location | str) -> Document:
         with fetch_file(path) as local_path:
             return replace(read_document(local_path), path=path)
     path = Path(path)
-    content: Document | Printable = _call_reader(path, "read", "page")
-    if isinstance(content, Document):
-        return content
-    with convert_parser_errors(path, "file"):
-        return Document(path.name, extract_text(content.html), (), path, content.notes)
+    with _open_reader(path) as reader:
+        if hasattr(reader, "read"):
+            document: Document = reader.read(path)
+            return document
+        page: Printable = reader.page(path)
+        return Document(path.name, extract_text(page.html), (), path, page.notes)
 
 
 def read_printable(path: Path) -> Printable | None:
     """Return the HTML page from which a file is printed; None for files without one, such as PDF or plain text."""
-    page: Printable | None = _call_reader(path, "page")
-    return page
+    with _open_reader(path) as reader:
+        page: Printable | None = reader.page(path) if hasattr(reader, "page") else None
+        return page
 
 
 def read_attachments(path: Path) -> list[Attachment]:
     """Return the files inside a file, such as a mail's attachments."""
-    return _call_reader(path, "attachments") or []
+    with _open_reader(path) as reader:
+        attachments: list[Attachment] = reader.attachments(path) if hasattr(reader, "attachments") else []
+        return attachments
 
 
-def _call_reader(path: Path, *names: str) -> Any:
-    """Call the first function of `names` that the file's reader has; return None if the reader has none of them."""
+@contextmanager
+def _open_reader(path: Path) -> Iterator[ModuleType]:
+    """Yield a file's reader; limit time and memory by the file's size, and convert the errors of its parser."""
     reader = _import_readers().get(ending_of(path))
     if reader is None:
         head_of(path)  # raises its own error for a missing file
         known = ", ".join(sorted(_import_readers()))
         raise DocumentError(f"{path}: no reader for {path.suffix or 'a file without an extension'}; supported: {known}")
-    call = next((getattr(reader, name) for name in names if hasattr(reader, name)), lambda _: None)
-    with convert_parser_errors(path, getattr(reader, "KIND", "file")):
-        if getattr(reader, "STARTS_A_PROGRAM", False):
-            return call(path)
-        with limit_reading(str(path), path.stat().st_size, getattr(reader, "MEMORY", PLAIN)):
-            return call(path)
+    with convert_parser_errors(path, getattr(reader, "KIND", "file")), ExitStack() as stack:
+        if not getattr(reader, "STARTS_A_PROGRAM", False):
+            memory = getattr(reader, "MEMORY", PLAIN)
+            stack.enter_context(limit_reading(str(path), path.stat().st_size, memory))
+        yield reader
 
 
 def is_readable(path: Location) -> bool:
@@ -104,9 +111,6 @@ def _import_readers() -> dict[str, ModuleType]:
     return by_suffix
 
 
-_WORD = re.compile(r"\S+")
-
-
 def read_within(path: Location, limits: Limits | None = None) -> Document:
     """Read a file as `read_document` does; raise LimitError if it takes too long or too much memory."""
     with fetch_file(path) as local_path:
@@ -125,19 +129,13 @@ def read_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
 def read_words(document: Document, number: int) -> list[tuple[Span, list[Box]]]:
     """Return the words of a page, each with its rectangles: two for a word that is broken at a line's end."""
     page = document.pages[number - 1].span
-    spans = [Span(*match.span()) for match in _WORD.finditer(document.text, page.start, page.end)]
+    spans = [Span(*match.span()) for match in re.compile(r"\S+").finditer(document.text, page.start, page.end)]
     return list(zip(spans, read_boxes(document, spans), strict=True))
 
 
 def render_within(path: Location, page: int, *, scale: float) -> Any:
-    """Return a page's image; a worker draws it with `pdf.render`."""
     with fetch_file(path) as local_path:
         return run_in_worker(partial(render, page=page, scale=scale), local_path)
-
-
-_MAX_DEPTH = 4  # most levels of mails inside mails whose attachments are read; the text of a mail lists their names
-_MAX_ATTACHMENTS = 1000  # most attachments of one mail that are read
-_UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
 
 
 class NamedFile(NamedTuple):

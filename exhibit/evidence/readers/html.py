@@ -1,16 +1,22 @@
-"""HTML: the visible text, with a line break after each block, as in a browser; and pages for a browser to print."""
+"""HTML, and text that is printed as HTML: Markdown without its markup, CSV and TSV as a table.
 
+The visible text has a line break after each block, as in a browser.
+"""
+
+import csv
 import html
+import io
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.evidence.document import Document
 from exhibit.evidence.readers.text import decode_file
 
-SUFFIXES = (".html", ".htm", ".xhtml")
-KIND = "HTML page"
+HTML_SUFFIXES = (".html", ".htm", ".xhtml")
+_TABLES = (".csv", ".tsv")
+SUFFIXES = (*HTML_SUFFIXES, *_TABLES, ".md", ".markdown")
+_DELIMITERS = ",;\t|"
 
 _HIDDEN = {"script", "style", "head", "template", "noscript", "svg"}
 _BLOCKS = {
@@ -19,11 +25,6 @@ _BLOCKS = {
     "main", "nav", "ol", "p", "pre", "section", "table", "tbody", "tfoot", "thead", "title", "tr", "ul",
 }  # fmt: skip
 _SPACES = re.compile(r"[ \t\n\r\f]+")
-
-
-def read(path: Path) -> Document:
-    decoded = decode_file(path)
-    return Document(path.name, extract_text(decoded.text), (), path, decoded.notes)
 
 
 def extract_text(page: str) -> str:
@@ -61,6 +62,22 @@ def extract_text(page: str) -> str:
             pieces.append(text)
     lines = (line.strip(" ") for line in "".join(pieces).split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+
+
+def page(path: Path) -> "Printable":
+    decoded = decode_file(path)
+    text, ending = decoded.text.removeprefix("\ufeff"), path.suffix.lower()
+    if ending in _TABLES:
+        first = text.partition("\n")[0]
+        delimiter = "\t" if ending == ".tsv" else max(_DELIMITERS, key=first.count)
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        return Printable(format_grid(rows), decoded.notes)
+    if ending in (".md", ".markdown"):
+        from markdown_it import MarkdownIt
+
+        markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+        return Printable(cut_fragment(markdown.render(text)), decoded.notes)
+    return Printable(text, decoded.notes)
 
 
 _UNSEEN = ("script", "style", "meta", "link", "base", "iframe", "frame", "object", "embed", "template", "noscript")
