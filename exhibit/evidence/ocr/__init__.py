@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 class TextLine(NamedTuple):
-    """A line of text that OCR has read: its box, its text, and the OCR engine's confidence from 0 to 1."""
+    """A line of text that OCR has read; `confidence` is from 0 to 1."""
 
     left: float
     top: float
