@@ -44,7 +44,7 @@ def check_gold(root: Location) -> tuple[int, list[str]]:
             continue
         for line in (line for line in lines if line.id in questions):
             wrong += [f"{name}: row {line.id}: {fault}" for fault in faults_of(line, questions[line.id], document)]
-    return sum(len(lines) for lines in by_file.values()), wrong
+    return sum(map(len, by_file.values())), wrong
 
 
 def faults_of(line: Gold, question: Question, document: Document) -> Iterator[str]:

@@ -78,7 +78,7 @@ def fold(text: str, *, loose: bool = False) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A text without spaces, in which variants of quotation marks, dashes and ligatures are equal."""
+    """A folded text, and the offset of the original character for each of its characters."""
 
     text: str
     offsets: Ints
@@ -94,16 +94,14 @@ class Fold:
 
     @cached_property
     def letters(self) -> "Fold":
-        """This folded text, reduced to its letters and digits."""
         return self.select(str.isalnum)
 
     def select(self, is_kept: Callable[[str], bool]) -> "Fold":
-        """Return the folded text with only some of its characters; their offsets stay correct."""
         kept = _look_up(self.text, is_kept) > 0
         return Fold(_join_code_points(_list_code_points(self.text)[kept]), self.offsets[kept])
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of the original text that corresponds to a non-empty range of the folded text."""
+        """Return the range of the original text for a non-empty range of the folded text."""
         return int(self.offsets[start]), int(self.offsets[end - 1]) + 1
 
     def find_folded_range(self, start: int, end: int) -> tuple[int, int]:
@@ -118,11 +116,10 @@ class Fold:
 
 
 _LATIN = str.maketrans("аеіорсухѕјАВЕІКМНОРСТУХЅЈοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aeiopcyxsjABEIKMHOPCTYXSJoABEZHIKMNOPTYX")
-"""Cyrillic and Greek letters that look like Latin letters."""
-_MIXED = re.compile(r"[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
+_OTHER = "[\u0370-\u03ff\u0400-\u04ff]"  # a Cyrillic or Greek letter
+_MIXED = re.compile(f"[A-Za-z]{_OTHER}|{_OTHER}[A-Za-z]")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_UNLIKE = re.compile(f"(?![{''.join(map(chr, _LATIN))}])[\u0370-\u03ff\u0400-\u04ff]")
-"""Matches a Cyrillic or Greek letter that does not look like a Latin letter."""
+_UNLIKE = re.compile(f"(?![{''.join(map(chr, _LATIN))}]){_OTHER}")
 
 
 def with_latin_letters(text: str) -> str:
@@ -138,7 +135,6 @@ def with_latin_letters(text: str) -> str:
 
 
 _COST = 1 << 32  # a cell is its cost times this number, plus the start of its alignment: smaller is better
-_LOOK = 32  # the number of rows between two checks whether the pattern can still match
 
 
 class Alignment(NamedTuple):
@@ -159,7 +155,7 @@ def align(pattern: str, text: str, *, most: int) -> Alignment | None:
         below[1:] = np.minimum(below[1:], row[:-1] + np.where(letters == letter, 0, _COST))
         # a step from the left neighbour costs one: a running minimum without the slope finds the cheapest chain
         row = np.minimum.accumulate(below - slope) + slope
-        if number % _LOOK == 0 and row.min() >= limit:
+        if number % 32 == 0 and row.min() >= limit:  # each check takes about as long as a row
             return None
     distance = int(row.min()) // _COST
     ends = np.flatnonzero(row < (distance + 1) * _COST)
