@@ -42,8 +42,7 @@ _MAX_LINE_CHARS = 60  # most characters of a line of an address or a form, which
 
 def letters_of(text: str) -> Fold:
     """Return the letters and digits of a text without its markup, in lower case, with their offsets."""
-    markup = (match.span() for match in _make_markup_pattern(text).finditer(text))
-    return Fold.of(text, loose=True, without=markup).letters
+    return Fold.of(blank_markup(text), loose=True).letters
 
 
 def without_markup(text: str) -> str:
@@ -163,11 +162,9 @@ _LONG = 60  # letters of a range, about a line, that identify the origin even if
 _SPREAD = 3  # A table's cells must lie within this many times their own letters
 _FORM = 12  # letters that a table's cells must have together if the table contains no longer match
 _MARGIN = 300  # letters around the located cells in which short cells are searched: a few rows of a table
-
-MAX_CELL_LETTERS = 1000  # most letters of a cell that is split into runs of words for the search
-MIN_RUN_LETTERS = 5  # least letters of such a run: shorter runs are too common
+_MAX_CELL_LETTERS = 1000  # most letters of a cell that is split into runs of words for the search
+_MIN_RUN_LETTERS = 5  # least letters of such a run: shorter runs are too common
 _CELL_WORD = re.compile(r"[^\s<>&|]+")
-
 Place = tuple[Span, ...]
 
 
@@ -194,18 +191,14 @@ class Placement:
 def place_pieces(text: str, document: Document, *, split_cells: bool = False) -> Placement:
     """Return the pieces of a text that a document contains, each with its locations."""
     needle = letters_of(text)
-    if not needle.text:
-        return Placement((), (), 0)
     stretches = find_stretches(needle.text, document.body.letters, [(0, len(needle.text))])
     if len(needle.text) < MIN_SHARED_LETTERS and (spots := _find_whole_words(needle.text, document)):
         stretches = [Stretch(0, len(needle.text), tuple(spots), len(needle.text))]
     if document.furniture:
         # also search running heads and page numbers, which a parser may keep and `body` lacks
-        stretches = sorted(
-            [*stretches, *find_stretches(needle.text, document.loose.letters, _find_left(stretches, needle))]
-        )
-    cells = cells_of(text)
-    if cells:
+        others = find_stretches(needle.text, document.loose.letters, _find_left(stretches, needle))
+        stretches = sorted([*stretches, *others])
+    if cells := cells_of(text):
         ranges = [folded for cell in cells if (folded := needle.find_folded_range(*cell))[0] < folded[1]]
         if split_cells:
             ranges = [part for cell in ranges for part in _split_cell(cell, needle, text, document)]
@@ -244,7 +237,7 @@ def _are_near(first: Span, second: Span) -> bool:
 def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Document) -> list[tuple[int, int]]:
     """Return the cell if the document contains it, else the longest runs of its words that the document contains."""
     start, end = cell
-    if end - start > MAX_CELL_LETTERS or _find_whole_words(needle.text[start:end], document):
+    if end - start > _MAX_CELL_LETTERS or _find_whole_words(needle.text[start:end], document):
         return [cell]
     first, last = needle.span(start, end)
     words = [needle.find_folded_range(*match.span()) for match in _CELL_WORD.finditer(text, first, last)]
@@ -254,7 +247,7 @@ def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Docume
         until = at + 1
         while until < len(words) and _find_whole_words(needle.text[words[at][0] : words[until][1]], document):
             until += 1
-        if words[until - 1][1] - words[at][0] >= MIN_RUN_LETTERS:
+        if words[until - 1][1] - words[at][0] >= _MIN_RUN_LETTERS:
             runs.append((words[at][0], words[until - 1][1]))
         at = until
     return runs or [cell]
@@ -278,9 +271,7 @@ def _with_cells(
     added = []
     at = low
     for start, end in open_cells:
-        word = needle.text[start:end]
-        spots = free[word]
-        if spots:
+        if spots := free[needle.text[start:end]]:
             # take the next occurrence; after the last, the first, because a text layer may be in column order
             chosen = spots.pop(bisect_left(spots, (at, at)) % len(spots))
             at = chosen.end
