@@ -12,18 +12,12 @@ from exhibit.evidence.fold import Fold
 from exhibit.storage.locations import Location
 
 _EDGE = 4  # The number of lines at a page's edge that can be furniture: a company's name, a title, a notice, a number
-
-# a running head or foot recurs at the edge of a tenth of the pages, and of at least two; of three if it has a number
-# that increases with the page
-_SHARE = 0.1
-
 _NUMBER = re.compile(
     r"(?:page)?[-–—\[(.\s]*+(?:[a-z]{1,3}[-–. ]?)?(?:\d{1,4}|[ivxl]{1,7})[-–—\]).\s]*+"
     r"(?:(?:of|/)\s*+\d{1,4}[-–—\s]*+)?",
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d{1,5}")
-_SPACES = re.compile(r"\s+")
 _LINE = re.compile(r"[^\n]*\n?")
 
 Range = tuple[int, int]
@@ -40,13 +34,14 @@ def find_furniture(text: str, pages: Sequence[Range]) -> list[Range]:
 
 def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
     """Yield each line at one edge (top or bottom) of a page that recurs on other pages or is a page number."""
-    keys = [[_make_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
-    counts = Counter(key for page in keys for key in {key for line in page for key in line})
-    share = _SHARE * len(edges)
-    # two pages are not enough for an increasing number: it may be the number of a heading on each page
-    for lines, page_keys in zip(edges, keys, strict=True):
-        for line, line_keys in zip(lines, page_keys, strict=True):
-            recurs = any(counts[key] >= max(2 if key[1] is None else min(3, len(edges)), share) for key in line_keys)
+    pages = [[(line, _make_keys(text[slice(*line)], page)) for line in lines] for page, lines in enumerate(edges)]
+    counts = Counter(key for page in pages for key in {key for _, keys in page for key in keys})
+    # A running line recurs on a tenth of the pages and on at least two. If it has an increasing number, it recurs on at
+    # least three: on two pages, this may be the number of a heading.
+    least = {True: max(2, len(edges) / 10), False: max(min(3, len(edges)), len(edges) / 10)}
+    for page in pages:
+        for line, keys in page:
+            recurs = any(counts[key] >= least[key[1] is None] for key in keys)
             if not recurs and not _NUMBER.fullmatch(text[slice(*line)].strip()):
                 break
             yield line
@@ -54,7 +49,7 @@ def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
 
 def _make_keys(line: str, page: int) -> list[tuple[str, int | None]]:
     """Return the keys by which a line at a page's edge is compared with lines at the edges of other pages."""
-    whole = _SPACES.sub("", line).casefold()
+    whole = "".join(line.split()).casefold()
     masked = _DIGITS.sub("#", whole)
     return [(whole, None)] + [(masked, int(number) - page) for number in _DIGITS.findall(whole)[:4]]
 
@@ -127,7 +122,6 @@ class Document:
 
     @property
     def has_text(self) -> bool:
-        """Whether the document has any text; a scan without a text layer has none."""
         return bool(self.text.strip())
 
     def pages_of(self, *spans: tuple[int, int]) -> list[int]:

@@ -18,6 +18,8 @@ _TABLES = (".csv", ".tsv")
 SUFFIXES = (*HTML_SUFFIXES, *_TABLES, ".md", ".markdown")
 _DELIMITERS = ",;\t|"
 
+_UNSEEN = ("script", "style", "meta", "link", "base", "iframe", "frame", "object", "embed", "template", "noscript")
+"""Elements without words, and elements that would load other content."""
 _HIDDEN = {"script", "style", "head", "template", "noscript", "svg"}
 _BLOCKS = {
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "div", "dl", "dt", "fieldset",
@@ -41,18 +43,18 @@ def extract_text(page: str) -> str:
         if pieces and not pieces[-1].endswith((sign, *others)):
             pieces.append(sign)
 
-    for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
-        opened = {"start": 1, "end": -1}.get(event, 0)
-        tag = element.tag if opened else ""
+    etree.strip_tags(root, etree.Comment, etree.ProcessingInstruction)
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        tag, step = element.tag, 1 if event == "start" else -1
         if tag in _HIDDEN:
-            hidden += opened
-        elif tag == "br" and opened > 0:
+            hidden += step
+        elif tag == "br" and event == "start":
             pieces.append("\n")
-        elif tag in {"td", "th"} and opened > 0:
+        elif tag in {"td", "th"} and event == "start":
             separate("\t", "\n")
         elif tag in _BLOCKS:
             separate("\n")
-            preformatted += opened * (tag == "pre")
+            preformatted += step * (tag == "pre")
         text = (element.text if event == "start" else element.tail) or ""
         if not preformatted:
             text = _SPACES.sub(" ", text)
@@ -80,10 +82,6 @@ def page(path: Path) -> "Printable":
     return Printable(text, decoded.notes)
 
 
-_UNSEEN = ("script", "style", "meta", "link", "base", "iframe", "frame", "object", "embed", "template", "noscript")
-"""Elements without words, and elements that would load other content."""
-
-
 def parse_html(page: str) -> Any | None:
     """Return the root element of an HTML page; None if it is blank; raise ValueError if it is nested too deeply."""
     from lxml import html as lxml_html
@@ -103,8 +101,6 @@ def parse_html(page: str) -> Any | None:
 
 
 class Printable(NamedTuple):
-    """The HTML body of a page to print, and notes about it, such as the number of accepted tracked changes."""
-
     html: str
     notes: tuple[str, ...] = ()
 
@@ -120,7 +116,7 @@ def format_paragraph(text: str, tag: str = "p") -> str:
 
 
 def format_grid(rows: Iterable[Sequence[str]]) -> str:
-    """Return rows of cells as an HTML table; empty rows are left out."""
+    """Return rows of cells as an HTML table without empty rows."""
     lines = ["".join(format_paragraph(cell, "td") for cell in row) for row in rows if any(cell.strip() for cell in row)]
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if lines else ""
 
