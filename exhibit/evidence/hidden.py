@@ -32,21 +32,16 @@ MIN_HEIGHT = 1.5  # points: the smallest readable print has 4, and its superscri
 MIN_CONTRAST = 16  # of 255: colours with a smaller difference look the same on paper and screens
 MIN_ALPHA = 13  # of 255, 5%: fainter ink is invisible
 SMALL_FONT = 3.0  # points, twice `MIN_HEIGHT`: the font size decides for a flat text object, which may be a dash
-MAX_FORM_DEPTH = 5  # levels of nested forms whose objects are examined
 MAX_SHAPES = 20_000  # most shapes of a page that are compared with text
 MAX_PIXELS = 2400  # longest side of the compared pictures
 SCAN_SHARE = 0.5  # share of the page: a larger image is a scan, and invisible words on it come from OCR
-_TURNED = 0.7  # sine of 45 degrees: if a letter is turned further, its height is the width of its box
 _EDGE = 0.2  # share of a letter's width at each side that may have pixels of its neighbour
 _DESCENT = 0.25  # share of a letter's height at its bottom: pixels there alone, as in a `p`, do not show the letter
 _FILLED = {pdfium_c.FPDF_TEXTRENDERMODE_FILL, pdfium_c.FPDF_TEXTRENDERMODE_FILL_CLIP}
 _UNSEEN = {pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium_c.FPDF_TEXTRENDERMODE_CLIP}
-_WHITE = (255, 255, 255)
 
 
 class HiddenSpan(NamedTuple):
-    """A range of invisible characters in a document's text, and the reason why they are invisible."""
-
     span: Span
     why: str
 
@@ -141,7 +136,7 @@ class _Drawn:
         self.scale = min(2.0, MAX_PIXELS / max(*page.get_size(), 1.0))
         self._shapes: list[_Object] = []
         texts: list[_Object] = []
-        for order, thing in enumerate(page.get_objects(max_depth=MAX_FORM_DEPTH)):
+        for order, thing in enumerate(page.get_objects(max_depth=5)):
             try:
                 drawn = _Object(order, thing, _convert(thing.get_bounds(), thing))
             except pdfium.PdfiumError:
@@ -151,7 +146,7 @@ class _Drawn:
             elif len(self._shapes) < MAX_SHAPES and (drawn.is_picture or _is_filled(drawn)):
                 self._shapes.append(drawn)
         self._edges = np.array([shape.bounds for shape in self._shapes], dtype=float).reshape(-1, 4)
-        self.suspects = {_address_of(text.thing.raw): text for text in texts if self._is_suspect(text)}
+        self.suspects = {ctypes.addressof(text.thing.raw.contents): text for text in texts if self._is_suspect(text)}
 
     def _is_suspect(self, text: _Object) -> bool:
         bounds, thing = text.bounds, text.thing
@@ -162,7 +157,7 @@ class _Drawn:
         if mode in _UNSEEN and not any(shape.is_picture and shape.bounds.holds(bounds) for shape in shapes):
             return True
         colour = _read_colour(thing) if mode in _FILLED else (0, 0, 0, 255)
-        if colour is None or colour[3] < MIN_ALPHA or _is_alike(colour, _WHITE):
+        if colour is None or colour[3] < MIN_ALPHA or _is_alike(colour, (255, 255, 255)):
             return True
         return any(
             shape.order > text.order or (not shape.is_picture and _is_alike(colour, _read_colour(shape.thing)))
@@ -202,19 +197,11 @@ class _Drawn:
         with closing(self.page.render(scale=self.scale)) as bitmap:
             return bitmap.to_numpy()[:, :, :3].astype(np.int16)
 
-    def _shows(self, changed: Any, bounds: _Bounds) -> bool:
-        corners = [to_page(self.page, bounds.left, bounds.top), to_page(self.page, bounds.right, bounds.bottom)]
-        (left, right), (top, bottom) = (sorted(values) for values in zip(*corners, strict=True))
-        edge = _EDGE * (right - left)
-        rows = slice(max(int(top * self.scale), 0), max(math.ceil(bottom * self.scale), 0))
-        columns = slice(max(int((left + edge) * self.scale), 0), max(math.ceil((right - edge) * self.scale), 0))
-        return bool(changed[rows, columns].any())
-
     def explain_hidden(self, changed: Any, textpage: Any, unit: int, sign: str) -> str | None:
         """Return the reason why a character is invisible; None if it is visible or if this cannot be determined."""
         index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, unit)
         thing = pdfium_c.FPDFText_GetTextObject(textpage, index) if index >= 0 else None
-        text = self.suspects.get(_address_of(thing)) if thing else None
+        text = self.suspects.get(ctypes.addressof(thing.contents)) if thing else None
         if text is None or pdfium_c.FPDFText_IsGenerated(textpage, index) == 1:
             return None
         box = pdfium_c.FS_RECTF()
@@ -224,11 +211,16 @@ class _Drawn:
         bounds = _Bounds(left, bottom, right, top)
         if not self.bounds.has_middle_of(bounds):
             return CUT_OFF
-        is_turned = abs(math.sin(pdfium_c.FPDFText_GetCharAngle(textpage, index))) > _TURNED
+        is_turned = abs(math.sin(pdfium_c.FPDFText_GetCharAngle(textpage, index))) > 0.7  # by more than 45 degrees
         if (right - left if is_turned else top - bottom) < MIN_HEIGHT:
             return TINY
         base = bottom + _DESCENT * (top - bottom) if sign.isalnum() and not is_turned else bottom
-        return None if self._shows(changed, bounds._replace(bottom=base)) else self._find_reason(text, bounds)
+        corners = to_page(self.page, left, top), to_page(self.page, right, base)
+        (first, last), (upper, lower) = (sorted(ends) for ends in zip(*corners, strict=True))
+        edge = _EDGE * (last - first)
+        rows = slice(max(int(upper * self.scale), 0), max(math.ceil(lower * self.scale), 0))
+        columns = slice(max(int((first + edge) * self.scale), 0), max(math.ceil((last - edge) * self.scale), 0))
+        return None if changed[rows, columns].any() else self._find_reason(text, bounds)
 
     def _find_reason(self, text: _Object, bounds: _Bounds) -> str | None:
         """Return the reason why a letter without visible pixels is hidden; None if it belongs to the scan of a page."""
@@ -243,10 +235,6 @@ class _Drawn:
             return NO_INK
         is_scan = later[-1].is_picture and math.prod(later[-1].bounds.size) > SCAN_SHARE * math.prod(self.bounds.size)
         return None if is_scan else COVERED
-
-
-def _address_of(thing: Any) -> int:
-    return ctypes.addressof(thing.contents)
 
 
 def _convert(bounds: Sequence[float], thing: Any) -> _Bounds:

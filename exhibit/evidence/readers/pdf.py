@@ -27,11 +27,9 @@ SUFFIXES = (".pdf",)
 KIND = "PDF"
 MEMORY = PAGES  # pages are read one at a time, so only a hostile file takes much memory
 
-# most pixels of an image: the largest standard paper, A0, has 18 million at the report's scale
-_MOST_PIXELS = 50_000_000
+_MOST_PIXELS = 50_000_000  # of an image: the largest standard paper, A0, has 18 million at the report's scale
 _FINE = 100  # PDFium converts coordinates to whole device units: hundredths of a point
 _MOST_PAGES = 50_000  # the longest law books have some thousands; a hostile file may claim millions
-_BOLD = 600  # the weight of semibold fonts; regular is 400
 _CHARACTER = re.compile(r"\r\n|.", re.DOTALL)
 _LAST = re.compile(r"^.*[^\W\d_]", re.MULTILINE)  # the last letter of a line
 
@@ -58,15 +56,13 @@ def read(path: Path) -> Document:
 
 
 def read_title(path: Location) -> str:
-    """Return the title in a PDF's metadata; empty if there is none."""
+    """Return the title in a PDF's metadata, or an empty text."""
     with open_pdf(path) as pdf:
         return str(pdf.get_metadata_value("Title"))
 
 
 class LineType(NamedTuple):
-    """The font of a line: the height in points, and whether it is bold."""
-
-    height: float
+    height: float  # of the font, in points
     bold: bool
 
 
@@ -80,7 +76,9 @@ def find_line_types(document: Document) -> dict[int, LineType]:
             box = pdfium_c.FS_RECTF()
             if index >= 0 and pdfium_c.FPDFText_GetLooseCharBox(textpage, index, box):
                 weight = pdfium_c.FPDFText_GetFontWeight(textpage, index)
-                bold = weight >= _BOLD or "bold" in _read_font_name(textpage, index).lower()
+                name = ctypes.create_string_buffer(200)
+                pdfium_c.FPDFText_GetFontInfo(textpage, index, name, len(name), None)
+                bold = weight >= 600 or b"bold" in name.value.lower()  # 600 is semibold, regular is 400
                 start = page.span.start + match.end() - len(match[0].lstrip())
                 types[start] = LineType(round(abs(box.top - box.bottom), 1), bold)
     return types
@@ -99,13 +97,6 @@ def _open_pages(document: Document, pages: Sequence[Page]) -> Iterator[tuple[Pag
                 continue
             with closing(drawn), closing(textpage):
                 yield page, drawn, textpage
-
-
-def _read_font_name(textpage: Any, index: int) -> str:
-    size = pdfium_c.FPDFText_GetFontInfo(textpage, index, None, 0, None)
-    name = ctypes.create_string_buffer(size)
-    pdfium_c.FPDFText_GetFontInfo(textpage, index, name, size, None)
-    return name.value.decode("latin-1")
 
 
 def find_boxes(document: Document, spans: Sequence[Span], pages: Sequence[int] | None = None) -> list[list[Box]]:
@@ -130,9 +121,8 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
             drawn = pdf[page - 1]
             width, height = drawn.get_size()
             if width * height * scale**2 > _MOST_PIXELS:
-                raise DocumentError(
-                    f"{path}: page {page} is {width:g} by {height:g} points, which is too large to draw"
-                )
+                size = f"{width:g} by {height:g} points"
+                raise DocumentError(f"{path}: page {page} is {size}, which is too large to draw")
             return drawn.render(scale=scale).to_pil()
         except (pdfium.PdfiumError, ValueError) as error:
             raise DocumentError(f"{path}: page {page} is damaged and cannot be drawn ({error})") from error
