@@ -2,7 +2,6 @@
 
 import email.message
 import io
-import json
 import os
 import re
 import struct
@@ -253,22 +252,6 @@ def test_word_reader_error_names_a_file_without_text(tmp_path):
     (tmp_path / "a.docx").write_bytes(files.pack({"word/styles.xml": f"<w:styles {files.W}/>"}))
     with pytest.raises(DocumentError, match=r"a\.docx: no text in it \(word/document\.xml\)"):
         word.page(tmp_path / "a.docx")
-
-
-@pytest.mark.parametrize(
-    ("data", "text"),
-    [
-        ({"content": "a", "text": "b"}, "a"),
-        ({"chunks": [{"text": "a"}, {"chunk": "b"}], "text": "c"}, "a\n\nb"),
-        ({"chunks": [], "text": "c"}, "c"),
-        ({"chunks": [{"x": 1}], "body": "c"}, "c"),
-        ([{"page_content": "a"}, {"more": {"text": "b"}}, {"more": [{"text": "c"}]}, 5], "a\n\nb\n\nc"),
-        ({"text": 5, "inner": {"text": "a"}}, "a"),
-    ],
-)
-def test_export_reader_returns_the_text_of_a_json_export(tmp_path, data, text):
-    (tmp_path / "a.json").write_text("\ufeff" + json.dumps(data), encoding="utf-8")
-    assert read_document(tmp_path / "a.json").text == text
 
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
