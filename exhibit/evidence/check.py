@@ -99,7 +99,6 @@ def compute_similarity(pieces: Sequence[str], words: str) -> float:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Check each bundle; return 1 if any gold has a wrong location."""
     parser = Parser(prog="exhibit validate --documents", description=__doc__.partition("\n")[0])
     parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     add_limit_arguments(parser)

@@ -48,7 +48,6 @@ def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
 
 
 def _make_keys(line: str, page: int) -> list[tuple[str, int | None]]:
-    """Return the keys by which a line at a page's edge is compared with lines at the edges of other pages."""
     whole = "".join(line.split()).casefold()
     masked = _DIGITS.sub("#", whole)
     return [(whole, None)] + [(masked, int(number) - page) for number in _DIGITS.findall(whole)[:4]]

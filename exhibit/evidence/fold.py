@@ -105,7 +105,6 @@ class Fold:
         return int(self.offsets[start]), int(self.offsets[end - 1]) + 1
 
     def find_folded_range(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of the folded text that corresponds to a range of the original text."""
         first, last = np.searchsorted(self.offsets, [start, end])
         return int(first), int(last)
 

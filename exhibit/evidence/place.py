@@ -148,7 +148,6 @@ _SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a
 
 
 def _find_slip(text: str, at: int, other: str, place: int) -> tuple[int, int] | None:
-    """Return how many letters to skip in each text until the two texts match again."""
     for skip, pass_over in _SLIPS:
         # at the edge of the text fewer letters remain to match
         need = min(_MIN_RESUMED_LETTERS, len(text) - at - skip)
@@ -189,7 +188,6 @@ class Placement:
 
 
 def place_pieces(text: str, document: Document, *, split_cells: bool = False) -> Placement:
-    """Return the pieces of a text that a document contains, each with its locations."""
     needle = letters_of(text)
     stretches = find_stretches(needle.text, document.body.letters, [(0, len(needle.text))])
     if len(needle.text) < MIN_SHARED_LETTERS and (spots := _find_whole_words(needle.text, document)):
@@ -256,7 +254,6 @@ def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Docume
 def _with_cells(
     cells: Sequence[tuple[int, int]], stretches: list[Stretch], needle: Fold, document: Document
 ) -> list[Stretch]:
-    """Add matches for table cells that no match covers."""
     open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
     if not open_cells:
         return stretches

@@ -55,7 +55,6 @@ def read_printable(path: Path) -> Printable | None:
 
 
 def read_attachments(path: Path) -> list[Attachment]:
-    """Return the files inside a file, such as a mail's attachments."""
     with _open_reader(path) as reader:
         attachments: list[Attachment] = reader.attachments(path) if hasattr(reader, "attachments") else []
         return attachments
@@ -147,7 +146,6 @@ class NamedFile(NamedTuple):
 
 
 def list_folder(folder: Path) -> list[NamedFile]:
-    """Return the files of a folder at any depth, sorted; each mail is followed by its attachments."""
     return list(with_attachments(NamedFile(path, path.relative_to(folder).as_posix()) for path in list_files(folder)))
 
 

@@ -210,7 +210,6 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
 
 
 def _make_content(frame: tuple[float, ...], lines: Sequence[TextLine]) -> str:
-    """Return the PDF operators that draw the lines of OCR text invisibly on a page."""
     matrix = " ".join(_format_number(value) for value in frame)
     # put a space between texts side by side, because not every reader would insert one
     beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]

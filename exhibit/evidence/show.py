@@ -29,7 +29,6 @@ _SCALE = 1.5  # pixels per point: a page fills a screen and its words are readab
 
 
 def draw_page_uri(path: Location, page: Page, *, width: int) -> str:
-    """Return a page as a data URI, `width` pixels wide."""
     data, kind = compress_image(render_within(path, page.number, scale=width / page.width))
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 

@@ -68,7 +68,6 @@ def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
 
 
 def parse_table(table: str) -> list[TextLine]:
-    """Return the text lines in Tesseract's TSV output, which has one row for each word."""
     lines: dict[tuple[str, ...], list[TextLine]] = {}
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
         if row["level"] == _WORD and (row["text"] or "").strip():

@@ -16,7 +16,6 @@ MEMORY = PACKED
 
 
 def page(path: Path) -> Printable:
-    """Return the sheets of a workbook as HTML to print, with a note for each hidden sheet."""
     pieces: list[str] = []
     notes: list[str] = []
     with open_workbook(path) as book:

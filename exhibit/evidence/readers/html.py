@@ -116,7 +116,6 @@ def format_paragraph(text: str, tag: str = "p") -> str:
 
 
 def format_grid(rows: Iterable[Sequence[str]]) -> str:
-    """Return rows of cells as an HTML table without empty rows."""
     lines = ["".join(format_paragraph(cell, "td") for cell in row) for row in rows if any(cell.strip() for cell in row)]
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if lines else ""
 

@@ -32,7 +32,6 @@ _HEADS = (b"\xd0\xcf\x11\xe0", b"{\\rtf", b"PK\x03\x04", b"\xffWPC")
 
 
 def find_command() -> str | None:
-    """Return LibreOffice's path; None if it is not installed."""
     return next((program for name in _COMMANDS if (program := find_program(name))), None)
 
 

@@ -56,7 +56,6 @@ def read(path: Path) -> Document:
 
 
 def read_title(path: Location) -> str:
-    """Return the title in a PDF's metadata, or an empty text."""
     with open_pdf(path) as pdf:
         return str(pdf.get_metadata_value("Title"))
 
