@@ -19,6 +19,7 @@ from PIL import Image
 
 from exhibit.evidence import ocr
 from exhibit.evidence.document import Document, Page
+from exhibit.evidence.files import convert_parser_errors
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import ending_of, read_document
 from exhibit.evidence.readers.pdf import render
@@ -39,17 +40,13 @@ _NARROW, _WIDE = frozenset(" iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%�
 
 
 class Ocr(NamedTuple):
-    """An OCR engine, which is a plug-in of `evidence.ocr`, and the language that it reads."""
-
-    engine: str
+    engine: str  # the name of a plug-in of `evidence.ocr`
     language: str
 
 
 class Scanned(NamedTuple):
-    """A document with the words from OCR, and the confidence of OCR for each page, by page number."""
-
     document: Document
-    confidence: dict[str, float]
+    confidence: dict[str, float]  # by page number
 
 
 def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
@@ -161,8 +158,6 @@ def sort_lines(lines: Sequence[TextLine]) -> list[TextLine]:
 
 
 class Layer(NamedTuple):
-    """The text layer of one page."""
-
     turn: float  # Degrees, counter-clockwise, by which the page's own drawing is turned to straighten its lines
     lines: Sequence[TextLine]  # The lines, with boxes in points from the top left of the straightened page
 
@@ -171,10 +166,9 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
     """Write a copy of a PDF with a text layer on the given pages, numbered from 1, and straighten these pages."""
     # imported here: few documents are scans, and the import takes 0.1 s in each process
     from pypdf import PdfReader, PdfWriter, Transformation
-    from pypdf.errors import PyPdfError
     from pypdf.generic import ArrayObject, DecodedStreamObject, DictionaryObject, NameObject
 
-    try:
+    with convert_parser_errors(path, "PDF"):
         writer = PdfWriter(clone_from=PdfReader(path))
         ours: Any = PdfReader(FONT_FILE).pages[0]["/Resources"]
         font = ours["/Font"].raw_get(f"/{FONT}").clone(writer)
@@ -203,10 +197,6 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
             page[NameObject("/Contents")] = ArrayObject([before, *old, after])
         with replace_file(target) as partial:
             writer.write(partial)
-    except (PyPdfError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise DocumentError(
-            f"{path}: a text layer cannot be added to its pages ({error}); print it to a new PDF first"
-        ) from error
 
 
 def _make_content(frame: tuple[float, ...], lines: Sequence[TextLine]) -> str:

@@ -11,6 +11,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
+from lxml import html as lxml_html
+
 from exhibit.evidence.readers.text import decode_file
 
 HTML_SUFFIXES = (".html", ".htm", ".xhtml")
@@ -31,8 +34,6 @@ _SPACES = re.compile(r"[ \t\n\r\f]+")
 
 def extract_text(page: str) -> str:
     """Return the visible text: blocks on their own lines, table cells separated by tabs, `pre` unchanged."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
     root = parse_html(page)
     if root is None:
         return ""
@@ -84,8 +85,6 @@ def page(path: Path) -> "Printable":
 
 def parse_html(page: str) -> Any | None:
     """Return the root element of an HTML page; None if it is blank; raise ValueError if it is nested too deeply."""
-    from lxml import html as lxml_html
-
     # remove the declaration of an encoding: lxml refuses it in a decoded text
     page = page.replace("\0", "").lstrip("\ufeff \t\r\n")
     if page.startswith("<?xml"):
@@ -128,8 +127,6 @@ def format_section(title: str, paragraphs: Iterable[str]) -> str:
 
 def cut_fragment(page: str) -> str:
     """Return the visible part of an HTML page for embedding in another page, without scripts, styles and frames."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
     root = parse_html(page)
     if root is None:
         return ""

@@ -129,7 +129,6 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
 
 @contextmanager
 def open_pdf(file: Location) -> Iterator[Any]:
-    """Open a local or remote PDF; raise DocumentError if it is invalid."""
     with fetch_file(file) as path:
         if b"%PDF-" not in (head := head_of(path, 1024, kind="PDF")):
             raise DocumentError(f"{path}: not a PDF, it starts with {head[:12]!r}; is the file name's extension right?")
@@ -140,8 +139,6 @@ def open_pdf(file: Location) -> Iterator[Any]:
                 raise DocumentError(f"{path}: encrypted; remove the password (qpdf --decrypt) first") from error
             raise DocumentError(f"{path}: damaged or incomplete ({error}); download or copy it again") from error
         with closing(pdf):
-            if not len(pdf):
-                raise DocumentError(f"{path}: a PDF without pages; is it damaged?")
             if len(pdf) > _MOST_PAGES:
                 raise DocumentError(f"{path}: has {len(pdf)} pages, but the limit is {_MOST_PAGES}; split the file")
             yield pdf
@@ -152,7 +149,6 @@ def _read_raw_text(textpage: Any) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return PDFium's text with plain spaces, `-` for hyphens at line ends, and LF as the line end."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     blanks = (sign for sign in set(text) - {"\n"} if unicodedata.category(sign) in {"Zs", "Zl", "Zp", "Cc"})
     return text.translate({**dict.fromkeys(map(ord, blanks), " "), 0xFFFE: "-"})

@@ -8,8 +8,11 @@ line appears once.
 import io
 import posixpath
 import zipfile
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
+
+from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
 from exhibit.engine.limits import PACKED
 from exhibit.evidence.files import open_archive
@@ -37,14 +40,14 @@ _ROMAN = {
 def page(path: Path) -> Printable:
     """Return a Word file as HTML to print, with every tracked change accepted, and notes about it."""
     with open_archive(path, KIND) as archive:
-        named = [*_find_targets(archive, "", "officeDocument"), "word/document.xml"]
+        named = [*_read_targets(archive, "")["officeDocument"], "word/document.xml"]
         main = next((name for name in named if name in archive.NameToInfo), None)
         if main is None:
             raise DocumentError(f"{path}: no text in it (word/document.xml); is the Word document complete?")
-        parts, changes = _prepare_parts(archive, main)
-        body = _convert_html(archive, parts)
-        header, footer = (_read_edge(archive, main, kind) for kind in ("header", "footer"))
-        comments = _read_comments(archive, main)
+        targets = _read_targets(archive, main)
+        body, changes = _read_body(archive, main, targets)
+        header, footer = (_read_edge(archive, targets[kind], kind) for kind in ("header", "footer"))
+        comments = _read_comments(archive, targets["comments"][0])
     notes = [f"tracked changes accepted: {changes}"] if changes else []
     notes += [f"comments printed at the end of the document: {len(comments)}"] if comments else []
     return Printable(f"{header}{body}{format_section('Comments', comments)}{footer}", tuple(notes))
@@ -52,46 +55,47 @@ def page(path: Path) -> Printable:
 
 def _parse_part(archive: zipfile.ZipFile, name: str) -> Any:
     """Return the root of an archive's XML part; None if there is no such part."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     return etree.fromstring(archive.read(name), parser) if name in archive.NameToInfo else None
 
 
-def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
-    """Return the paths of the XML files of a kind, such as `header`, to which the XML file `source` refers."""
+def _read_targets(archive: zipfile.ZipFile, source: str) -> dict[str, list[str]]:
+    """Return the paths of the XML files to which the XML file `source` refers, by kind, such as `header`."""
     folder, name = posixpath.split(source)
     relations = _parse_part(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
-    items = () if relations is None else relations
-    named = [item.get("Target", "") for item in items if str(item.get("Type", "")).endswith(f"/{kind}")]
-    return [posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/") for target in named]
+    targets = defaultdict[str, list[str]](list)
+    for item in () if relations is None else relations:
+        path = posixpath.normpath(posixpath.join("/", folder, item.get("Target", ""))).lstrip("/")
+        targets[str(item.get("Type", "")).rpartition("/")[2]].append(path)
+    for kind in ("numbering", "styles", "footnotes", "endnotes", "comments"):
+        targets[kind].append(f"word/{kind}.xml")
+    return targets
 
 
-def _find_part(archive: zipfile.ZipFile, main: str, kind: str) -> str:
-    return (_find_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
+def _read_body(archive: zipfile.ZipFile, main: str, targets: dict[str, list[str]]) -> tuple[str, int]:
+    """Return the text with its notes as HTML, and the number of accepted tracked changes."""
+    import mammoth
 
-
-def _prepare_parts(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], int]:
-    """Prepare a Word file for mammoth: return the changed parts by name, and the number of accepted tracked changes."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
-    numbering, styles = (_find_part(archive, main, kind) for kind in ("numbering", "styles"))
-    lists = Numbering(_parse_part(archive, numbering), _parse_part(archive, styles))
+    lists = Numbering(*(_parse_part(archive, targets[kind][0]) for kind in ("numbering", "styles")))
     # remove the lists: otherwise mammoth would number the paragraphs a second time, in its own way
-    parts = {numbering: _NO_LISTS}
+    parts = {targets["numbering"][0]: _NO_LISTS}
     changes = 0
-    for name in (main, *(_find_part(archive, main, kind) for kind in ("footnotes", "endnotes"))):
+    for name in (main, targets["footnotes"][0], targets["endnotes"][0]):
         root = _parse_part(archive, name)
         if root is not None:
             changes += accept_changes(root)
             _write_numbers(root, lists)
             parts[name] = etree.tostring(root)
-    return parts, changes
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as copy:
+        for name in dict.fromkeys(archive.namelist()):
+            copy.writestr(name, parts.get(name) or archive.read(name))
+    packed.seek(0)
+    html: str = mammoth.convert_to_html(packed, include_embedded_style_map=False, id_prefix="word-").value
+    return html, changes
 
 
 def _write_numbers(root: Any, lists: "Numbering") -> None:
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
     for element in root.iter(f"{W}p") if lists.lists else ():
         label = lists.label(element)
         properties = element.find(f"{W}pPr")
@@ -105,30 +109,18 @@ def _write_numbers(root: Any, lists: "Numbering") -> None:
             element.insert(0 if properties is None else 1, run)
 
 
-def _convert_html(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> str:
-    import mammoth
-
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as copy:
-        for name in dict.fromkeys(archive.namelist()):
-            copy.writestr(name, parts.get(name) or archive.read(name))
-    packed.seek(0)
-    html: str = mammoth.convert_to_html(packed, include_embedded_style_map=False, id_prefix="word-").value
-    return html
-
-
-def _read_edge(archive: zipfile.ZipFile, main: str, kind: str) -> str:
+def _read_edge(archive: zipfile.ZipFile, names: list[str], kind: str) -> str:
     """Return an HTML element with the distinct lines of all headers or all footers (`kind`)."""
     lines: dict[str, None] = {}
-    for root in (_parse_part(archive, name) for name in _find_targets(archive, main, kind)):
+    for root in (_parse_part(archive, name) for name in names):
         if root is not None:
             accept_changes(root)
             lines |= dict.fromkeys(filter(str.strip, map(_read_words, root.iter(f"{W}p"))))
     return f"<{kind}>{''.join(map(format_paragraph, lines))}</{kind}>" if lines else ""
 
 
-def _read_comments(archive: zipfile.ZipFile, main: str) -> list[str]:
-    root = _parse_part(archive, _find_part(archive, main, "comments"))
+def _read_comments(archive: zipfile.ZipFile, name: str) -> list[str]:
+    root = _parse_part(archive, name)
     if root is None:
         return []
     accept_changes(root)
@@ -143,8 +135,6 @@ def _read_words(element: Any) -> str:
 
 def accept_changes(root: Any) -> int:
     """Accept every tracked change in a part of a Word file; return how many there were."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
     for struck in list(root.iter(f"{W}p")):
         following = struck.getnext()
         deleted = struck.find(f"{W}pPr/{W}rPr/{W}del") is not None
