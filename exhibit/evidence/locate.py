@@ -23,6 +23,7 @@ from exhibit.evidence.place import (
     cells_of,
     choose_nearest_places,
     find_occurrences,
+    find_spans,
     letters_of,
     place_pieces,
 )
@@ -38,7 +39,6 @@ _MIN_LETTERS = 12  # fewest letters and digits of a quote that is searched witho
 _SPREAD = 3  # all pieces of a quote must lie within this many times the quote's length,
 _APART = 600  # ... plus this many characters, the size of a paragraph
 _GRAM = 8  # letters: with 6 to 10, few windows pass to the slow aligner; without this test, ten times as many
-_PLACES = 64  # most locations of a text in a document that are compared
 
 
 @dataclass(frozen=True)
@@ -123,24 +123,16 @@ def find_as_written(quote: str, document: Document) -> list[Match]:
         span = Span(at - lead, at - lead + len(quote)) if spaced else Span(at, at + len(words))
         matches[at] = Match((span,), "exact", whole=_is_whole(span, document.text))
     needle = Fold.of(words)
-    for start in find_occurrences(needle.text, document.folded.text):
-        end = start + len(needle.text)
-        span = Span(*document.folded.span(start, end))
-        at = span.start - int(needle.offsets[0])
-        # a quote that ends inside one character, such as half a ligature, is not a match
-        if at not in matches and not document.folded.cuts(start, end):
-            matches[at] = Match((span,), "folded", whole=_is_whole(span, document.text))
+    for span in find_spans(needle.text, document.folded):
+        match = Match((span,), "folded", whole=_is_whole(span, document.text))
+        matches.setdefault(span.start - int(needle.offsets[0]), match)
     return list(matches.values()) or _locate_loosely(quote, document)
 
 
 def _locate_loosely(quote: str, document: Document) -> list[Match]:
-    needle = fold(quote, loose=True)
     for haystack in (document.loose, document.body):
         matches = []
-        for start in find_occurrences(needle, haystack.text):
-            if haystack.cuts(start, start + len(needle)):
-                continue
-            spans = document.cut_furniture(Span(*haystack.span(start, start + len(needle))))
+        for spans in map(document.cut_furniture, find_spans(fold(quote, loose=True), haystack)):
             whole = _is_whole(spans[0], document.text) and _is_whole(spans[-1], document.text)
             matches.append(Match(spans, "parts" if len(spans) > 1 else "folded", whole=whole))
         if matches:
@@ -221,19 +213,16 @@ def _locate_alike(quote: str, document: Document) -> list[Match]:
         part = align(needle, text, most=allowed) if sum(map(text_grams.__contains__, grams)) >= fewest else None
         if part is not None:
             best[Span(start + part.start, start + part.end)] = round(1 - part.distance / len(needle), 4)
-    taken: list[Span] = []
-    matches = []
+    matches: dict[Span, Match] = {}
     for place, score in sorted(best.items(), key=lambda item: (-item[1], item[0])):
-        if not any(map(place.overlaps, taken)):  # of overlapping locations, keep the best
-            taken.append(place)
-            matches.append(Match(document.cut_furniture(Span(*document.body.span(*place))), "fuzzy", score))
-    return matches
+        if not any(map(place.overlaps, matches)):  # of overlapping locations, keep the best
+            matches[place] = Match(document.cut_furniture(Span(*document.body.span(*place))), "fuzzy", score)
+    return list(matches.values())
 
 
 def _find_windows(needle: str, text: str, allowed: int) -> list[Span]:
     """Return the ranges that may contain the needle with at most `allowed` errors, the likeliest first."""
-    count = allowed + 1
-    bounds = [len(needle) * index // count for index in range(count + 1)]
+    bounds = [len(needle) * index // (allowed + 1) for index in range(allowed + 2)]
     votes: Counter[int] = Counter()
     for first, last in pairwise(bounds):
         hits = find_occurrences(needle[first:last], text, most=COMMON + 1)
@@ -252,7 +241,7 @@ def _find_windows(needle: str, text: str, allowed: int) -> list[Span]:
 def place_text(text: str, document: Document) -> Placement:
     """Return where a document contains a text; an empty placement if the text is short and occurs too often."""
     letters = len(letters_of(text).text)
-    matches = prefer_whole_words(find_as_written(text, document))[:_PLACES] if letters else []
+    matches = prefer_whole_words(find_as_written(text, document))[:64] if letters else []
     if not matches:
         return place_pieces(text, document, split_cells=True)
     if letters < MIN_SHARED_LETTERS and len(matches) > FEW:

@@ -111,6 +111,12 @@ def find_occurrences(needle: str, text: str, *, most: int = MAX_PLACES) -> list[
     return starts
 
 
+def find_spans(needle: str, haystack: Fold, *, most: int = MAX_PLACES) -> list[Span]:
+    """Return the spans of a document for the first occurrences of a needle that do not end inside a character."""
+    ranges = ((start, start + len(needle)) for start in find_occurrences(needle, haystack.text, most=most))
+    return [Span(*haystack.span(*place)) for place in ranges if not haystack.cuts(*place)]
+
+
 def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: tuple[int, int]) -> Stretch:
     after, before = needle[at + MIN_SHARED_LETTERS : bounds[1]], needle[bounds[0] : at][::-1]
     grown: dict[tuple[int, int, int], list[Span]] = {}
@@ -280,14 +286,9 @@ def _with_cells(
 
 def _find_whole_words(word: str, document: Document) -> list[Span]:
     """Return the locations of a table cell's text in a document, except locations inside longer words."""
-    text, letters = document.text, document.body.letters
-    spots = []
-    for at in find_occurrences(word, letters.text, most=16 * COMMON):
-        span = Span(*letters.span(at, at + len(word)))
-        around = text[max(span.start - 1, 0) : span.start] + text[span.end : span.end + 1]
-        if not letters.cuts(at, at + len(word)) and not any(map(str.isalnum, around)):
-            spots.append(span)
-    return spots
+    text, spans = document.text, find_spans(word, document.body.letters, most=16 * COMMON)
+    around = (text[max(span.start - 1, 0) : span.start] + text[span.end : span.end + 1] for span in spans)
+    return [span for span, sides in zip(spans, around, strict=True) if not any(map(str.isalnum, sides))]
 
 
 def _find_densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:

@@ -28,9 +28,7 @@ from exhibit.storage.locations import Location, Remote, fetch_file
 _MAX_DEPTH = 4  # most levels of mails inside mails whose attachments are read; the text of a mail lists their names
 _MAX_ATTACHMENTS = 1000  # most attachments of one mail that are read
 _UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
-_SNIFFED = 4096  # bytes at a file's start that are examined: they contain the names of an archive's first parts
 _ENDING = re.compile(r"\.[a-z0-9]{1,5}")
-_PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.text": ".odt"}
 
 
 def read_document(path: Location | str) -> Document:
@@ -86,17 +84,15 @@ def has_page(path: Location) -> bool:
 
 
 def ending_of(path: Location) -> str:
-    """Return a file's suffix or, for a name without a suffix, as in many URLs, the suffix that fits the content."""
+    """Return a file's suffix or, for a PDF, web page or text without a suffix, as in many URLs, the fitting suffix."""
     ending = path.suffix.lower()
     if ending in _import_readers() or not isinstance(path, Path) or not path.is_file():
         return ending
-    head = head_of(path, _SNIFFED)
+    head = head_of(path, 4096)
     if head.startswith(b"%PDF-"):
         return ".pdf"
     if _ENDING.fullmatch(ending):
         return ending  # an unknown suffix, or the end of a name such as "No. 4"
-    if head.startswith(b"PK"):
-        return next((kind for mark, kind in _PACKED.items() if mark in head), ending)
     if re.match(rb"\s*<(?:!doctype html|html)", head, re.IGNORECASE):
         return ".html"
     return ".txt" if head.strip() and b"\0" not in head and decode_bytes(head.rpartition(b" ")[0] or head) else ending

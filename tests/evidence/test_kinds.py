@@ -166,8 +166,8 @@ def test_read_document_converts_old_office_files_with_libreoffice(write, office,
         read_document(write(f"other.{ending}", b"something else"))
 
 
-def test_read_document_converts_an_office_file_whose_name_has_no_suffix(write, office):
-    document = read_document(write("slides", b"PK\x03\x04ppt/<p>The tenant pays.</p>"))
+def test_read_document_converts_slides_with_libreoffice(write, office):
+    document = read_document(write("slides.pptx", b"PK\x03\x04ppt/<p>The tenant pays.</p>"))
     assert document.text == "The tenant pays." and document.notes == ("converted by LibreOffice",)
 
 

@@ -34,9 +34,7 @@ def find_command() -> str | None:
 
 def page(path: Path) -> Printable:
     """Convert a file with LibreOffice to a format with a reader, and return that reader's HTML."""
-    from exhibit.evidence.read import ending_of  # which imports this module
-
-    suffix = ending_of(path)  # a name from a URL often has none
+    suffix = path.suffix.lower()
     ending = _TARGETS[suffix]
     # check the signature: LibreOffice would print any bytes as text
     head_of(path, kind=f"{suffix} file", starts=_HEADS)
