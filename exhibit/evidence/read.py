@@ -23,7 +23,7 @@ from exhibit.runtime.plugins import import_plugins
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.layout import fit_name
 from exhibit.storage.atomic import list_files, make_scratch_folder
-from exhibit.storage.locations import Location, Remote, fetch_file
+from exhibit.storage.locations import Location, fetch_file
 
 _MAX_DEPTH = 4  # most levels of mails inside mails whose attachments are read; the text of a mail lists their names
 _MAX_ATTACHMENTS = 1000  # most attachments of one mail that are read
@@ -33,16 +33,12 @@ _ENDING = re.compile(r"\.[a-z0-9]{1,5}")
 
 def read_document(path: Location | str) -> Document:
     """Read a file as a Document; the same file always gives the same text, so that offsets in it stay valid."""
-    if isinstance(path, Remote):
-        with fetch_file(path) as local_path:
-            return replace(read_document(local_path), path=path)
-    path = Path(path)
-    with _open_reader(path) as reader:
+    path = Path(path) if isinstance(path, str) else path
+    with fetch_file(path) as file, _open_reader(file) as reader:
         if hasattr(reader, "read"):
-            document: Document = reader.read(path)
-            return document
-        page: Printable = reader.page(path)
-        return Document(path.name, extract_text(page.html), (), path, page.notes)
+            return replace(reader.read(file), path=path)
+        page: Printable = reader.page(file)
+        return Document(file.name, extract_text(page.html), (), path, page.notes)
 
 
 def read_printable(path: Path) -> Printable | None:

@@ -1,7 +1,4 @@
-"""HTML, and text that is printed as HTML: Markdown without its markup, CSV and TSV as a table.
-
-The visible text has a line break after each block, as in a browser.
-"""
+"""HTML, and text that is printed as HTML: Markdown without its markup, CSV and TSV as a table."""
 
 import csv
 import html
@@ -17,9 +14,7 @@ from lxml import html as lxml_html
 from exhibit.evidence.readers.text import decode_file
 
 HTML_SUFFIXES = (".html", ".htm", ".xhtml")
-_TABLES = (".csv", ".tsv")
-SUFFIXES = (*HTML_SUFFIXES, *_TABLES, ".md", ".markdown")
-_DELIMITERS = ",;\t|"
+SUFFIXES = (*HTML_SUFFIXES, ".csv", ".tsv", ".md", ".markdown")
 
 _UNSEEN = ("script", "style", "meta", "link", "base", "iframe", "frame", "object", "embed", "template", "noscript")
 """Elements without words, and elements that would load other content."""
@@ -34,9 +29,7 @@ _SPACES = re.compile(r"[ \t\n\r\f]+")
 
 def extract_text(page: str) -> str:
     """Return the visible text: blocks on their own lines, table cells separated by tabs, `pre` unchanged."""
-    root = parse_html(page)
-    if root is None:
-        return ""
+    root = _parse_html(page)
     pieces: list[str] = []
     hidden = preformatted = 0
 
@@ -70,9 +63,9 @@ def extract_text(page: str) -> str:
 def page(path: Path) -> "Printable":
     decoded = decode_file(path)
     text, ending = decoded.text.removeprefix("\ufeff"), path.suffix.lower()
-    if ending in _TABLES:
+    if ending in (".csv", ".tsv"):
         first = text.partition("\n")[0]
-        delimiter = "\t" if ending == ".tsv" else max(_DELIMITERS, key=first.count)
+        delimiter = "\t" if ending == ".tsv" else max(",;\t|", key=first.count)
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         return Printable(format_grid(rows), decoded.notes)
     if ending in (".md", ".markdown"):
@@ -83,17 +76,15 @@ def page(path: Path) -> "Printable":
     return Printable(text, decoded.notes)
 
 
-def parse_html(page: str) -> Any | None:
-    """Return the root element of an HTML page; None if it is blank; raise ValueError if it is nested too deeply."""
+def _parse_html(page: str) -> Any:
+    """Return the root element of an HTML page; raise ValueError if it is nested too deeply."""
     # remove the declaration of an encoding: lxml refuses it in a decoded text
     page = page.replace("\0", "").lstrip("\ufeff \t\r\n")
     if page.startswith("<?xml"):
         page = page.partition("?>")[2]
-    if not page.strip():
-        return None
     # huge_tree raises lxml's limit of nesting from 256 to 2048; lxml silently drops deeper content
     parser = lxml_html.HTMLParser(huge_tree=True)
-    root = lxml_html.document_fromstring(page, parser=parser)
+    root = lxml_html.document_fromstring(page if page.strip() else "<html></html>", parser=parser)
     if any("depth" in entry.message for entry in parser.error_log):
         raise ValueError("its HTML is nested too deeply")
     return root
@@ -127,9 +118,7 @@ def format_section(title: str, paragraphs: Iterable[str]) -> str:
 
 def cut_fragment(page: str) -> str:
     """Return the visible part of an HTML page for embedding in another page, without scripts, styles and frames."""
-    root = parse_html(page)
-    if root is None:
-        return ""
+    root = _parse_html(page)
     etree.strip_elements(root, *_UNSEEN, etree.Comment, etree.ProcessingInstruction, with_tail=False)
     body = root.find("body")
     if body is None:

@@ -2,7 +2,6 @@
 
 import email
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from email import policy
 from email.message import EmailMessage
 from functools import partial
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import olefile
+from olefile.olefile import filetime2datetime
 
 from exhibit.evidence.files import decode_bytes, decode_page, head_of
 from exhibit.evidence.readers import html
@@ -131,10 +131,7 @@ def _read_time(mail: Any, folder: tuple[str, ...]) -> str:
     start = 24 if folder else 32  # bytes of the header; an entry is 16 bytes
     entries = {data[at : at + 4]: data[at + 8 : at + 16] for at in range(start, len(data) - 15, 16)}
     value = entries.get(_SENT) or entries.get(_DELIVERED)
-    if not value:
-        return ""
-    moment = datetime(1601, 1, 1, tzinfo=UTC) + timedelta(microseconds=int.from_bytes(value, "little") // 10)
-    return moment.strftime("%Y-%m-%d %H:%M UTC")
+    return f"{filetime2datetime(int.from_bytes(value, 'little')):%Y-%m-%d %H:%M UTC}" if value else ""
 
 
 def _decode(data: bytes) -> str:

@@ -157,11 +157,13 @@ def clean_text(text: str) -> str:
 def _find_part_boxes(page: Any, textpage: Any, number: int, first: int, last: int) -> list[Box]:
     """Return the rectangles of PDFium's characters `first` to `last`, which are negative where PDFium has none."""
     count = pdfium_c.FPDFText_CountRects(textpage, first, last + 1 - first) if 0 <= first <= last else 0
-    lines: list[Box] = []
+    lines: list[Box] = []  # in PDF coordinates, whose origin is at the bottom left
     for left, bottom, right, top in (textpage.get_rect(index) for index in range(count)):
+        old = lines[-1] if lines else Box(number, 0, 0, 0, 0)
+        overlap, height = min(old.top, top) - max(old.bottom, bottom), min(old.top - old.bottom, top - bottom)
         # PDFium returns a rectangle for each change of font, and sometimes for each letter
-        if lines and _are_side_by_side(lines[-1], Box(number, left, top, right, bottom)):
-            old = lines.pop()
+        if lines and overlap > height / 2 and -height < left - old.right < 1.5 * max(height, 6):
+            lines.pop()
             left, top = min(old.left, left), max(old.top, top)
             right, bottom = max(old.right, right), min(old.bottom, bottom)
         lines.append(Box(number, left, top, right, bottom))
@@ -170,13 +172,6 @@ def _find_part_boxes(page: Any, textpage: Any, number: int, first: int, last: in
         xs, ys = zip(to_page(page, line.left, line.top), to_page(page, line.right, line.bottom), strict=True)
         boxes.append(Box(number, min(xs), min(ys), max(xs), max(ys)))
     return boxes
-
-
-def _are_side_by_side(old: Box, new: Box) -> bool:
-    """Return whether two boxes in PDF coordinates, whose origin is at the bottom left, are parts of one line."""
-    overlap = min(old.top, new.top) - max(old.bottom, new.bottom)
-    height = min(old.top - old.bottom, new.top - new.bottom)
-    return overlap > height / 2 and -height < new.left - old.right < 1.5 * max(height, 6)
 
 
 def read_counted_text(textpage: Any) -> tuple[str, list[int]]:
