@@ -32,10 +32,6 @@ def _rank_names(field: str) -> dict[str, int]:
     return {name_key(name): rank for rank, name in reversed([*enumerate(names)])}
 
 
-def is_named(name: str, field: str) -> bool:
-    return name_key(name) in _rank_names(field)
-
-
 def choose_name(names: Iterable[str], field: str) -> str | None:
     """Return the name that ranks best among the known names of a field; None if no name is known.
 
@@ -57,7 +53,7 @@ def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth
     """
     fields: dict[str, Any] = {}
     for name, held in value.items():
-        opened = inside is None or is_named(str(name).rpartition(".")[2], inside)
+        opened = inside is None or name_key(str(name).rpartition(".")[2]) in _rank_names(inside)
         if isinstance(held, Mapping) and held and depth and opened:
             nested = flatten_object(held, inside=inside, depth=depth - 1)
             fields |= {f"{name}.{path}": part for path, part in nested.items()}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.schemas.parsing import explain_read_errors
 
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _SIGNS = frozenset("‘’“”„‚–—…•§©®°·€£«»†‡™½¼¾\u00a0")
@@ -112,18 +113,12 @@ def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
 
 
 def head_of(path: Path, size: int = 8, *, kind: str = "", starts: tuple[bytes, ...] = ()) -> bytes:
-    """Return a file's first `size` bytes; raise DocumentError if the file cannot be read."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(size)
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror}; check this file") from error
-    if kind and not head:
-        raise DocumentError(f"{path}: empty file; download or copy it again")
+    """Return a file's first `size` bytes; raise DocumentError if it cannot be read or has another start."""
+    with explain_read_errors(path, DocumentError), path.open("rb") as file:
+        head = file.read(size)
     if starts and not head.startswith(starts):
-        raise DocumentError(
-            f"{path}: not a valid {kind}: it starts with {head[:12]!r}; is the file name's extension right?"
-        )
+        found = f"it starts with {head[:12]!r}" if head else "it is empty"
+        raise DocumentError(f"{path}: not a valid {kind}: {found}; is the file name's extension right?")
     return head
 
 

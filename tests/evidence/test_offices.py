@@ -282,5 +282,5 @@ def test_libreoffice_reader_reports_a_failed_conversion(tmp_path, monkeypatch, r
     assert asked[0][1:3] == ["--headless", "--norestore"] and asked[0][4:6] == ["--convert-to", "xlsx"]
     assert asked[0][-1] == "180"
     (tmp_path / "a.xls").write_bytes(b"")
-    with pytest.raises(DocumentError, match="empty file"):
+    with pytest.raises(DocumentError, match="not a valid .xls file: it is empty"):
         libreoffice.page(tmp_path / "a.xls")

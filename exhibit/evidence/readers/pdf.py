@@ -130,7 +130,7 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
 @contextmanager
 def open_pdf(file: Location) -> Iterator[Any]:
     with fetch_file(file) as path:
-        if b"%PDF-" not in (head := head_of(path, 1024, kind="PDF")):
+        if b"%PDF-" not in (head := head_of(path, 1024)):
             raise DocumentError(f"{path}: not a PDF, it starts with {head[:12]!r}; is the file name's extension right?")
         try:
             pdf = pdfium.PdfDocument(path)

@@ -5,6 +5,7 @@ from pathlib import Path
 from exhibit.evidence.document import Document
 from exhibit.evidence.files import Decoded, decode_bytes
 from exhibit.schemas.errors import DocumentError
+from exhibit.schemas.parsing import explain_read_errors
 
 SUFFIXES = (".txt", ".text", ".log")
 
@@ -17,11 +18,8 @@ def read(path: Path) -> Document:
 
 def decode_file(path: Path) -> Decoded:
     """Return a file's characters and their encoding; raise if it is not text."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror}; check this file") from error
-    text = decode_bytes(data)
+    with explain_read_errors(path, DocumentError):
+        text = decode_bytes(path.read_bytes())
     if text is None:
         raise DocumentError(f"{path}: not a text file; is the file name's extension right?")
     return text
