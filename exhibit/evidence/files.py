@@ -67,8 +67,6 @@ def decode_page(data: bytes, charset: str = "") -> str:
     return data.decode("cp1252", "replace")
 
 
-MAX_BYTES = 512 << 20  # most bytes of all parts after decompression: large office files have a tenth of this
-MAX_PARTS = 20_000  # most parts of a file: an office file has some hundred
 MAX_RATIO = 200  # a contract's text compresses 10 to 30 times; a part that compresses 200 times is a zip bomb
 _RATIO_FROM = 4 << 20  # smallest size in bytes for the ratio check: a small sheet of equal cells may compress better
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -103,7 +101,8 @@ def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
             advice = f"open it, remove the password, and save it as {kind}"
             raise DocumentError(f"{path}: encrypted, or an old format with a new extension; {advice}")
         with zipfile.ZipFile(path) as archive:
-            check_sizes(path, archive.infolist(), most_bytes=MAX_BYTES, most_parts=MAX_PARTS)
+            # large office files have a tenth of these bytes, and some hundred parts
+            check_sizes(path, archive.infolist(), most_bytes=512 << 20, most_parts=20_000)
             for name in archive.namelist():
                 data = archive.read(name)
                 is_xml = data[:4].lstrip(b"\xef\xbb\xbf\xff\xfe\0 \r\n").startswith(b"<")

@@ -30,13 +30,8 @@ COVERED = "under a box or a picture"
 
 MIN_HEIGHT = 1.5  # points: the smallest readable print has 4, and its superscripts about 2.5
 MIN_CONTRAST = 16  # of 255: colours with a smaller difference look the same on paper and screens
-MIN_ALPHA = 13  # of 255, 5%: fainter ink is invisible
 SMALL_FONT = 3.0  # points, twice `MIN_HEIGHT`: the font size decides for a flat text object, which may be a dash
-MAX_SHAPES = 20_000  # most shapes of a page that are compared with text
-MAX_PIXELS = 2400  # longest side of the compared pictures
 SCAN_SHARE = 0.5  # share of the page: a larger image is a scan, and invisible words on it come from OCR
-_EDGE = 0.2  # share of a letter's width at each side that may have pixels of its neighbour
-_DESCENT = 0.25  # share of a letter's height at its bottom: pixels there alone, as in a `p`, do not show the letter
 _FILLED = {pdfium_c.FPDF_TEXTRENDERMODE_FILL, pdfium_c.FPDF_TEXTRENDERMODE_FILL_CLIP}
 _UNSEEN = {pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium_c.FPDF_TEXTRENDERMODE_CLIP}
 
@@ -133,7 +128,7 @@ class _Drawn:
 
     def __init__(self, page: Any) -> None:
         self.page, self.bounds = page, _Bounds(*page.get_bbox())
-        self.scale = min(2.0, MAX_PIXELS / max(*page.get_size(), 1.0))
+        self.scale = min(2.0, 2400 / max(*page.get_size(), 1.0))  # most pixels of a side of the compared pictures
         self._shapes: list[_Object] = []
         texts: list[_Object] = []
         for order, thing in enumerate(page.get_objects(max_depth=5)):
@@ -143,7 +138,7 @@ class _Drawn:
                 continue
             if thing.type == pdfium_c.FPDF_PAGEOBJ_TEXT:
                 texts.append(drawn)
-            elif len(self._shapes) < MAX_SHAPES and (drawn.is_picture or _is_filled(drawn)):
+            elif len(self._shapes) < 20_000 and (drawn.is_picture or _is_filled(drawn)):
                 self._shapes.append(drawn)
         self._edges = np.array([shape.bounds for shape in self._shapes], dtype=float).reshape(-1, 4)
         self.suspects = {ctypes.addressof(text.thing.raw.contents): text for text in texts if self._is_suspect(text)}
@@ -157,8 +152,8 @@ class _Drawn:
         if mode in _UNSEEN and not any(shape.is_picture and shape.bounds.holds(bounds) for shape in shapes):
             return True
         colour = _read_colour(thing) if mode in _FILLED else (0, 0, 0, 255)
-        if colour is None or colour[3] < MIN_ALPHA or _is_alike(colour, (255, 255, 255)):
-            return True
+        if colour is None or colour[3] < 13 or _is_alike(colour, (255, 255, 255)):
+            return True  # white, or ink of less than 5%
         return any(
             shape.order > text.order or (not shape.is_picture and _is_alike(colour, _read_colour(shape.thing)))
             for shape in shapes
@@ -214,10 +209,11 @@ class _Drawn:
         is_turned = abs(math.sin(pdfium_c.FPDFText_GetCharAngle(textpage, index))) > 0.7  # by more than 45 degrees
         if (right - left if is_turned else top - bottom) < MIN_HEIGHT:
             return TINY
-        base = bottom + _DESCENT * (top - bottom) if sign.isalnum() and not is_turned else bottom
+        # pixels in the lowest quarter alone, as in a `p`, do not show a letter
+        base = bottom + (top - bottom) / 4 if sign.isalnum() and not is_turned else bottom
         corners = to_page(self.page, left, top), to_page(self.page, right, base)
         (first, last), (upper, lower) = (sorted(ends) for ends in zip(*corners, strict=True))
-        edge = _EDGE * (last - first)
+        edge = (last - first) / 5  # at each side, there may be pixels of the letter's neighbour
         rows = slice(max(int(upper * self.scale), 0), max(math.ceil(lower * self.scale), 0))
         columns = slice(max(int((first + edge) * self.scale), 0), max(math.ceil((last - edge) * self.scale), 0))
         return None if changed[rows, columns].any() else self._find_reason(text, bounds)

@@ -32,12 +32,8 @@ from exhibit.schemas.layout import HOWS, How, quote_parts
 MIN_SIMILARITY = 0.95  # the least similarity at which a quote counts as located
 MIN_FUZZY = 40  # Fewest characters of a quote for a fuzzy match: a shorter quote is too easily mistaken for other words
 
-_MIN_PART = 2  # fewest characters of a part between omissions: a full stop has no usable location
 _MIN_PARAGRAPH = 20  # fewest characters of a paragraph; paragraphs are searched only if the quote is not in one piece
 _MAX_COMPARISONS = 1_000_000_000  # most characters of a quote times those of the windows: ten seconds
-_MIN_LETTERS = 12  # fewest letters and digits of a quote that is searched without punctuation, unless it is a table row
-_SPREAD = 3  # all pieces of a quote must lie within this many times the quote's length,
-_APART = 600  # ... plus this many characters, the size of a paragraph
 _GRAM = 8  # letters: with 6 to 10, few windows pass to the slow aligner; without this test, ten times as many
 
 
@@ -104,7 +100,7 @@ def locate(quote: str, document: Document) -> list[Match]:
     paragraphs = [piece for part in parts for piece in part.split("\n")]
     matches = (
         find_as_written(quote, document)
-        or (len(parts) > 1 and _from_pieces(parts, _MIN_PART, document))
+        or (len(parts) > 1 and _from_pieces(parts, 2, document))  # a full stop has no usable location
         or _locate_alike(quote, document)
         or _from_pieces(paragraphs, _MIN_PARAGRAPH, document)
         or _locate_in_markup(quote, document)
@@ -180,11 +176,11 @@ def _locate_in_markup(quote: str, document: Document) -> list[Match]:
     if score < (MIN_SIMILARITY if placement.letters >= MIN_FUZZY else 1.0):
         return []
     added = any(len(letters_of(quote[slice(*span)]).text) >= _MIN_PARAGRAPH for span in placement.added)
-    if added or (placement.letters < _MIN_LETTERS and not cells):
+    if added or (placement.letters < 12 and not cells):
         return []
     united = tuple(unite_spans(span for place in places for span in place))
     is_abridged = "..." in quote or "…" in quote or len(quote_parts(quote)) > 1
-    is_wide = united[-1].end - united[0].start > _SPREAD * len(quote) + _APART
+    is_wide = united[-1].end - united[0].start > 3 * len(quote) + 600  # characters: the size of a paragraph
     if len(places) > 1 and is_wide and not is_abridged:
         return []
     matches = []

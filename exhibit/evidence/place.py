@@ -37,7 +37,6 @@ _CUT = re.compile(
     r"\\\\|(?<!\\)&(?!#|[a-zA-Z]{2,8};)|(?<!\\)\||\n|\t|</?(?:td|th|tr|br|li|p|table)\b[^<>]{0,400}>", re.I
 )  # The end of a table cell
 _TABLE = re.compile(r"(?<!\\)[&|]|\\\\|</t[dhr]>", re.I)  # the signs that a text contains a table
-_MAX_LINE_CHARS = 60  # most characters of a line of an address or a form, which may be beside another line
 
 
 def letters_of(text: str) -> Fold:
@@ -57,7 +56,8 @@ def _make_markup_pattern(text: str) -> re.Pattern[str]:
 def cells_of(text: str) -> list[Span]:
     """Return the ranges of a text's table cells, row by row."""
     lines = text.strip().splitlines()
-    if not _TABLE.search(text) and (len(lines) < 2 or max(map(len, lines)) > _MAX_LINE_CHARS):
+    # lines of an address or a form have at most 60 characters, and may be beside other lines
+    if not _TABLE.search(text) and (len(lines) < 2 or max(map(len, lines)) > 60):
         return []
     edges = [(0, 0), *(match.span() for match in _CUT.finditer(text)), (len(text), len(text))]
     return [Span(before[1], after[0]) for before, after in pairwise(edges) if before[1] < after[0]]
@@ -69,7 +69,6 @@ def blank_markup(text: str) -> str:
 
 
 MIN_SHARED_LETTERS = 24  # The fewest letters and digits that a range and a document must share: about five words
-_STEP = 8  # letters between two seeds of the search: a shared range of 32 letters is never missed
 MAX_PLACES = 5000  # most locations of one quote: a party's name occurs 1,029 times in one contract of CUAD
 COMMON = 256  # most occurrences of a seed that are tried; more frequent words give no location
 _SLIP = 6  # The most letters that may differ inside a range, in either text: a misread word, an escape, a note's number
@@ -94,7 +93,7 @@ def find_stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]
         while at + MIN_SHARED_LETTERS <= last:
             hits = find_occurrences(needle[at : at + MIN_SHARED_LETTERS], haystack.text, most=COMMON + 1)
             if not hits or len(hits) > COMMON:
-                at += _STEP
+                at += 8  # so that a shared range of 32 letters is never missed
                 continue
             stretches.append(_extend_seed(needle, haystack, at, hits, (floor, last)))
             at = floor = stretches[-1].end
@@ -164,11 +163,7 @@ def _find_slip(text: str, at: int, other: str, place: int) -> tuple[int, int] | 
 
 FEW = 3  # most locations of a short range that still identify the text's origin
 _LONG = 60  # letters of a range, about a line, that identify the origin even if they occur more often
-_SPREAD = 3  # A table's cells must lie within this many times their own letters
-_FORM = 12  # letters that a table's cells must have together if the table contains no longer match
 _MARGIN = 300  # letters around the located cells in which short cells are searched: a few rows of a table
-_MAX_CELL_LETTERS = 1000  # most letters of a cell that is split into runs of words for the search
-_MIN_RUN_LETTERS = 5  # least letters of such a run: shorter runs are too common
 _CELL_WORD = re.compile(r"[^\s<>&|]+")
 Place = tuple[Span, ...]
 
@@ -239,9 +234,9 @@ def _are_near(first: Span, second: Span) -> bool:
 
 
 def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Document) -> list[tuple[int, int]]:
-    """Return the cell if the document contains it, else the longest runs of its words that the document contains."""
+    """Return a cell that is long or in the document, else the longest runs of its words that the document contains."""
     start, end = cell
-    if end - start > _MAX_CELL_LETTERS or _find_whole_words(needle.text[start:end], document):
+    if end - start > 1000 or _find_whole_words(needle.text[start:end], document):
         return [cell]
     first, last = needle.span(start, end)
     words = [needle.find_folded_range(*match.span()) for match in _CELL_WORD.finditer(text, first, last)]
@@ -251,7 +246,7 @@ def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Docume
         until = at + 1
         while until < len(words) and _find_whole_words(needle.text[words[at][0] : words[until][1]], document):
             until += 1
-        if words[until - 1][1] - words[at][0] >= _MIN_RUN_LETTERS:
+        if words[until - 1][1] - words[at][0] >= 5:  # shorter runs are too common
             runs.append((words[at][0], words[until - 1][1]))
         at = until
     return runs or [cell]
@@ -279,7 +274,7 @@ def _with_cells(
             chosen = spots.pop(bisect_left(spots, (at, at)) % len(spots))
             at = chosen.end
             added.append(Stretch(start, end, (chosen,), end - start))
-    if not stretches and sum(piece.letters for piece in added) < _FORM:
+    if not stretches and sum(piece.letters for piece in added) < 12:
         return stretches  # a few short numbers prove nothing
     return sorted([*stretches, *added])
 
@@ -293,7 +288,8 @@ def _find_whole_words(word: str, document: Document) -> list[Span]:
 
 def _find_densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
     """Return the range of a document that contains the most letters of the wanted table cells."""
-    reach = _SPREAD * sum(len(word) * count for word, count in wanted.items()) + _MARGIN // 2
+    # the cells must lie within three times their own letters
+    reach = 3 * sum(len(word) * count for word, count in wanted.items()) + _MARGIN // 2
     spots = sorted((span, word) for word, spans in places.items() for span in spans)
     inside: Counter[str] = Counter()
     best, held, first = (0, 0, 0, 0), 0, 0

@@ -27,8 +27,6 @@ from exhibit.storage.locations import Location, fetch_file
 
 _MAX_DEPTH = 4  # most levels of mails inside mails whose attachments are read; the text of a mail lists their names
 _MAX_ATTACHMENTS = 1000  # most attachments of one mail that are read
-_UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
-_ENDING = re.compile(r"\.[a-z0-9]{1,5}")
 
 
 def read_document(path: Location | str) -> Document:
@@ -87,7 +85,7 @@ def ending_of(path: Location) -> str:
     head = head_of(path, 4096)
     if head.startswith(b"%PDF-"):
         return ".pdf"
-    if _ENDING.fullmatch(ending):
+    if re.fullmatch(r"\.[a-z0-9]{1,5}", ending):
         return ending  # an unknown suffix, or the end of a name such as "No. 4"
     if re.match(rb"\s*<(?:!doctype html|html)", head, re.IGNORECASE):
         return ".html"
@@ -170,7 +168,10 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
 
 def make_safe_name(name: str) -> str:
     """Return an attachment's name in a form that every file system accepts, with its suffix."""
-    plain = _UNFIT.sub("_", name).strip(" .").encode("utf-8", "replace").decode("utf-8") or "attachment"
+    plain = (
+        re.sub(r'[<>:"/\\|?*\x00-\x1f\x7f]', "_", name).strip(" .").encode("utf-8", "replace").decode("utf-8")
+        or "attachment"
+    )
     ending = Path(plain).suffix
     return plain.removesuffix(ending) + ending[:20]
 

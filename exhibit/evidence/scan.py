@@ -31,7 +31,6 @@ from exhibit.storage.locations import fetch_file
 _DPI = 200  # dots per inch: small print is readable, and OCR of a page takes one or two seconds
 _LONGEST_SIDE = 4000  # longest side in pixels: a poster is drawn at a lower resolution to fit into memory
 _STEEPEST = 5.0  # most degrees by which a page is straightened: scanners skew pages by less
-_LOOK_SIDE = 1000  # longest side in pixels for finding the angle: lines of text are still four or five pixels high
 FONT = "ExhibitUnseen"
 FONT_FILE = Path(__file__).with_name("unseen.pdf")  # A PDF page that contains the font; `bench.unseen_font` makes it
 ADVANCE = 500  # The width of every character, in thousandths of the font size, before it is stretched on the page
@@ -128,7 +127,7 @@ def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:
 def measure_skew(picture: Image.Image) -> float:
     """Return the degrees by which a page must be turned counter-clockwise to straighten its lines."""
     small = picture.copy()
-    small.thumbnail((_LOOK_SIDE, _LOOK_SIDE))
+    small.thumbnail((1000, 1000))  # lines of text are still four or five pixels high
     ink = Image.fromarray((255 - np.asarray(small)).astype("uint8"))
 
     def measure_sharpness(angle: float) -> float:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -66,14 +65,8 @@ def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCA
     return pictures
 
 
-class DrawnPage(NamedTuple):
-    filename: str
-    page: int
-    picture: Image.Image
-
-
-def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[DrawnPage]:
-    """Yield an image of each page that has gold of a question, with the gold drawn on it, document by document."""
+def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[tuple[str, int, Image.Image]]:
+    """Yield the file, the number and an image of each page that has gold of a question, with the gold drawn on it."""
     bundle = open_bundle(mirror_bundle(root))
     lines = [line for line in bundle.gold if line.id == row]
     spans: dict[str, list[Span]] = {}
@@ -86,7 +79,7 @@ def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[Dra
     for name, marked in spans.items():
         with fetch_file(bundle.files[name]):  # download it once for all steps
             pages = draw_spans(read_within(bundle.files[name]), marked, scale=scale)
-        yield from (DrawnPage(name, page, picture) for page, picture in pages.items())
+        yield from ((name, page, picture) for page, picture in pages.items())
 
 
 @guarded()
@@ -101,10 +94,11 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     pictures = []
     with apply_limits(read_limits(options)):
-        for number, drawn in enumerate(draw_row(options.bundle, options.row, scale=options.scale), 1):
-            out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
-            drawn.picture.save(out)
-            pictures.append({"picture": str(out), "filename": drawn.filename, "page": drawn.page})
-    lines = [f"{picture['picture']}: {picture['filename']}, page {picture['page']}" for picture in pictures]
+        for filename, page, picture in draw_row(options.bundle, options.row, scale=options.scale):
+            number = f"-{len(pictures) + 1}" if pictures else ""
+            out = options.out.with_stem(f"{options.out.stem}{number}")
+            picture.save(out)
+            pictures.append({"picture": str(out), "filename": filename, "page": page})
+    lines = [f"{drawn['picture']}: {drawn['filename']}, page {drawn['page']}" for drawn in pictures]
     print_results(pictures, "\n".join(lines), as_json=options.json)
     return 0

@@ -23,7 +23,6 @@ CODES = {
 LANGUAGES = frozenset(CODES)
 
 _SECONDS = 300  # timeout in seconds; a page of A4 takes a few seconds
-_WORD = "5"  # the level of words in Tesseract's table
 
 
 def missing(language: str) -> str:
@@ -70,7 +69,7 @@ def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
 def parse_table(table: str) -> list[TextLine]:
     lines: dict[tuple[str, ...], list[TextLine]] = {}
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
-        if row["level"] == _WORD and (row["text"] or "").strip():
+        if row["level"] == "5" and (row["text"] or "").strip():  # the level of words
             left, top, width, height = (float(row[name]) for name in ("left", "top", "width", "height"))
             word = TextLine(left, top, left + width, top + height, row["text"].strip(), float(row["conf"]) / 100)
             lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), []).append(word)
