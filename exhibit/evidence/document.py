@@ -152,3 +152,7 @@ class Document:
     def body(self) -> Fold:
         """The text in its loose form without running heads and page numbers."""
         return Fold.of(self.text, loose=True, without=self.furniture) if self.furniture else self.loose
+
+    @property
+    def letters(self) -> Fold:
+        return self.body.letters

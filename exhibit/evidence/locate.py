@@ -170,7 +170,7 @@ def _locate_in_markup(quote: str, document: Document) -> list[Match]:
     cells = cells_of(quote)
     # words of the document between two pieces, which the quote lacks, count as errors, like misspellings
     gaps = () if cells else pairwise((place[0].start, place[-1].end) for place in places)
-    folded = (document.body.letters.find_folded_range(before, after) for (_, before), (after, _) in gaps)
+    folded = (document.letters.find_folded_range(before, after) for (_, before), (after, _) in gaps)
     skipped = sum(last - first for first, last in folded if 0 < last - first < MIN_FUZZY)
     score = round(placement.share - skipped / max(placement.letters, 1), 4)
     if score < (MIN_SIMILARITY if placement.letters >= MIN_FUZZY else 1.0):

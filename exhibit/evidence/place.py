@@ -190,7 +190,7 @@ class Placement:
 
 def place_pieces(text: str, document: Document, *, split_cells: bool = False) -> Placement:
     needle = letters_of(text)
-    stretches = find_stretches(needle.text, document.body.letters, [(0, len(needle.text))])
+    stretches = find_stretches(needle.text, document.letters, [(0, len(needle.text))])
     if len(needle.text) < MIN_SHARED_LETTERS and (spots := _find_whole_words(needle.text, document)):
         stretches = [Stretch(0, len(needle.text), tuple(spots), len(needle.text))]
     if document.furniture:
@@ -281,7 +281,7 @@ def _with_cells(
 
 def _find_whole_words(word: str, document: Document) -> list[Span]:
     """Return the locations of a table cell's text in a document, except locations inside longer words."""
-    text, spans = document.text, find_spans(word, document.body.letters, most=16 * COMMON)
+    text, spans = document.text, find_spans(word, document.letters, most=16 * COMMON)
     around = (text[max(span.start - 1, 0) : span.start] + text[span.end : span.end + 1] for span in spans)
     return [span for span, sides in zip(spans, around, strict=True) if not any(map(str.isalnum, sides))]
 

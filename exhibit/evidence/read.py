@@ -168,10 +168,7 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
 
 def make_safe_name(name: str) -> str:
     """Return an attachment's name in a form that every file system accepts, with its suffix."""
-    plain = (
-        re.sub(r'[<>:"/\\|?*\x00-\x1f\x7f]', "_", name).strip(" .").encode("utf-8", "replace").decode("utf-8")
-        or "attachment"
-    )
+    plain = re.sub(r'[<>:"/\\|?*\x00-\x1f\x7f\ud800-\udfff]', "_", name).strip(" .") or "attachment"
     ending = Path(plain).suffix
     return plain.removesuffix(ending) + ending[:20]
 
