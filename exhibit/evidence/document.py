@@ -101,11 +101,9 @@ class Box(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One page: its number from 1, its span of characters, and its width and height in points."""
-
-    number: int
+    number: int  # from 1
     span: Span
-    width: float
+    width: float  # in points, like the height
     height: float
 
 

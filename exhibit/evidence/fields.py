@@ -27,16 +27,12 @@ def name_key(name: str) -> str:
 
 @cache
 def _rank_names(field: str) -> dict[str, int]:
-    """Return the rank of the key of each known name of a field; 0 is best."""
     names = [*FIELDS[field], *(f"{prefix}_{name}" for name in FIELDS[field] for prefix in FIELDS["prefixes"])]
     return {name_key(name): rank for rank, name in reversed([*enumerate(names)])}
 
 
 def choose_name(names: Iterable[str], field: str) -> str | None:
-    """Return the name that ranks best among the known names of a field; None if no name is known.
-
-    A dotted path has the rank of its longest known end, such as the last part of `metadata.page_number`.
-    """
+    """Return the name that ranks best; a dotted path has the rank of its longest known end; None if none is known."""
     ranks = _rank_names(field)
     ranked = []
     for at, name in enumerate(names):
@@ -47,10 +43,7 @@ def choose_name(names: Iterable[str], field: str) -> str | None:
 
 
 def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth: int = 6) -> dict[str, Any]:
-    """Return an object's fields, and the fields of nested objects, at most `depth` levels deep, by their dotted paths.
-
-    With `inside`, only objects with a known name of that field are opened.
-    """
+    """Return the fields of an object and of nested objects (with `inside`, of those named so) by their dotted paths."""
     fields: dict[str, Any] = {}
     for name, held in value.items():
         opened = inside is None or name_key(str(name).rpartition(".")[2]) in _rank_names(inside)

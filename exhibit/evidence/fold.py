@@ -78,10 +78,8 @@ def fold(text: str, *, loose: bool = False) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A folded text, and the offset of the original character for each of its characters."""
-
     text: str
-    offsets: Ints
+    offsets: Ints  # of the original characters
 
     @staticmethod
     def of(text: str, *, loose: bool = False, without: Iterable[tuple[int, int]] = ()) -> "Fold":
@@ -101,7 +99,6 @@ class Fold:
         return Fold(_join_code_points(_list_code_points(self.text)[kept]), self.offsets[kept])
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of the original text for a non-empty range of the folded text."""
         return int(self.offsets[start]), int(self.offsets[end - 1]) + 1
 
     def find_folded_range(self, start: int, end: int) -> tuple[int, int]:
@@ -122,14 +119,12 @@ _UNLIKE = re.compile(f"(?![{''.join(map(chr, _LATIN))}]){_OTHER}")
 
 
 def with_latin_letters(text: str) -> str:
-    """Return a text with Latin letters for Cyrillic and Greek look-alikes if one of its words mixes scripts.
-
-    If another word is really Cyrillic or Greek, only the letters of mixed words are replaced.
-    """
+    """Return a text with Latin letters for Cyrillic and Greek look-alikes if one of its words mixes scripts."""
     if text.isascii() or not _MIXED.search(text):
         return text
     if not any(_UNLIKE.search(word) and not _MIXED.search(word) for word in _LETTERS.findall(text)):
         return text.translate(_LATIN)
+    # another word is really Cyrillic or Greek
     return _LETTERS.sub(lambda word: word[0].translate(_LATIN) if _MIXED.search(word[0]) else word[0], text)
 
 

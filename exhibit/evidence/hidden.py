@@ -1,6 +1,5 @@
 """Finds words of a PDF that are invisible on the page: without ink, tiny, cut off, or under a box.
 
-Programs read hidden words like other words, so users who score a system or prompt a model should know about them.
 Text objects are suspect by their mode, colour, size, clipping path, position, or by something drawn over them. A page
 with suspects is drawn twice, with and without them: a letter is hidden if its pixels are the same in both pictures.
 An ordinary page has no suspects and takes about a millisecond.
@@ -112,10 +111,8 @@ class _Bounds(NamedTuple):
 
 
 class _Object(NamedTuple):
-    """A text, picture or filled path of a page, and its number in drawing order."""
-
-    order: int
-    thing: Any
+    order: int  # its number in drawing order
+    thing: Any  # a text, picture or filled path of a page
     bounds: _Bounds
 
     @property

@@ -1,8 +1,4 @@
-"""Locates quotes in documents, always as offsets into the original text.
-
-A quote is found exactly, after folding, in several parts, or with small differences (fuzzy). The first search is a
-`str.find` in the text, which is folded once for each document (see `Document`); slower searches follow if needed.
-"""
+"""Locates quotes exactly, after folding, in several parts, or with small differences (fuzzy)."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -31,7 +27,6 @@ from exhibit.schemas.layout import HOWS, How, quote_parts
 
 MIN_SIMILARITY = 0.95  # the least similarity at which a quote counts as located
 MIN_FUZZY = 40  # Fewest characters of a quote for a fuzzy match: a shorter quote is too easily mistaken for other words
-
 _MIN_PARAGRAPH = 20  # fewest characters of a paragraph; paragraphs are searched only if the quote is not in one piece
 _MAX_COMPARISONS = 1_000_000_000  # most characters of a quote times those of the windows: ten seconds
 _GRAM = 8  # letters: with 6 to 10, few windows pass to the slow aligner; without this test, ten times as many
@@ -39,9 +34,7 @@ _GRAM = 8  # letters: with 6 to 10, few windows pass to the slow aligner; withou
 
 @dataclass(frozen=True)
 class Match:
-    """One location of a quote; it has several spans if other words interrupt the quote."""
-
-    spans: tuple[Span, ...]
+    spans: tuple[Span, ...]  # several if other words interrupt the quote
     how: How
     score: float = 1.0
     whole: bool = True  # Whether the match has word boundaries at both ends; False for `MA` in `MAY`
@@ -57,10 +50,7 @@ def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
 
 
 def find_tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return chains of matches, one match for each piece of a quote, that are at most twice as long as the shortest.
-
-    A chain is in reading order. If there is none, return one list with the first match of each piece.
-    """
+    """Return the chains (see `chain_in_order`) that are at most twice as long as the shortest."""
     # for a quote of very many pieces, try only the first locations
     firsts = places[0][: max(1, MAX_PLACES * 100 // len(places))]
     # keep the last: a later first piece with the same later pieces gives a shorter chain
@@ -247,10 +237,7 @@ def place_text(text: str, document: Document) -> Placement:
 
 
 def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Place], bool]) -> tuple[Span, ...]:
-    """Return the spans of the document that contain a located text, the longest first.
-
-    If a piece of the text has several locations, the first for which `wanted` is true is used, else the nearest.
-    """
+    """Return a located text's spans, the longest first; of several locations, the first `wanted` one or the nearest."""
     nearest = choose_nearest_places(placement.pieces)
     chosen = [next(filter(wanted, piece.places), near) for piece, near in zip(placement.pieces, nearest, strict=True)]
     spans = unite_spans((span for place in chosen for span in place), document.text)

@@ -1,8 +1,7 @@
 """Locates a text in a document by its pieces: the ranges of the text that the document contains.
 
 A retrieved passage, or a quote in a parser's markup, may begin with a summary, have tags or JSON around it, join two
-passages, or contain a table in Markdown. Texts are therefore compared by letters and digits only, without markup. Words
-of the text that are in no piece count as added. No location covers words that the text lacks.
+passages, or contain a table in Markdown. Texts are therefore compared by letters and digits only, without markup.
 """
 
 import re
@@ -54,7 +53,6 @@ def _make_markup_pattern(text: str) -> re.Pattern[str]:
 
 
 def cells_of(text: str) -> list[Span]:
-    """Return the ranges of a text's table cells, row by row."""
     lines = text.strip().splitlines()
     # lines of an address or a form have at most 60 characters, and may be beside other lines
     if not _TABLE.search(text) and (len(lines) < 2 or max(map(len, lines)) > 60):
@@ -77,11 +75,9 @@ _EDGE = 4  # the same, if fewer letters remain to the end of the text
 
 
 class Stretch(NamedTuple):
-    """A range of letters in a text, and the spans of a document that match the range with small differences."""
-
     start: int
     end: int
-    hits: tuple[Span, ...]
+    hits: tuple[Span, ...]  # the spans of a document that match the range of letters with small differences
     letters: int
 
 
@@ -133,10 +129,7 @@ def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], boun
 
 
 def _grow(text: str, other: str) -> tuple[int, int, int]:
-    """Return how many characters at the start of each text match with small differences, and the match's score.
-
-    The score is the number of common letters, less the letters that only the document has.
-    """
+    """Return how many characters at the start of each text match with small differences, and the match's score."""
     ahead = reach = letters = 0
     while True:
         pairs = enumerate(zip(text[ahead:], other[reach:], strict=False))
@@ -169,11 +162,9 @@ Place = tuple[Span, ...]
 
 
 class PlacedPiece(NamedTuple):
-    """A range of a text, and its locations in a document."""
-
     start: int
     end: int
-    places: tuple[Place, ...]
+    places: tuple[Place, ...]  # the locations of the text's range in a document
     letters: int  # The letters and digits that both texts share, minus additional letters of the document
 
 

@@ -34,7 +34,8 @@ def read_document(path: Location | str) -> Document:
     path = Path(path) if isinstance(path, str) else path
     with fetch_file(path) as file, _open_reader(file) as reader:
         if hasattr(reader, "read"):
-            return replace(reader.read(file), path=path)
+            document: Document = reader.read(file)
+            return replace(document, path=path)
         page: Printable = reader.page(file)
         return Document(file.name, extract_text(page.html), (), path, page.notes)
 
@@ -73,7 +74,6 @@ def is_readable(path: Location) -> bool:
 
 
 def has_page(path: Location) -> bool:
-    """Return whether a file's reader makes an HTML page to print."""
     return hasattr(_import_readers().get(ending_of(path)), "page")
 
 
@@ -128,11 +128,9 @@ def render_within(path: Location, page: int, *, scale: float) -> Any:
 
 
 class NamedFile(NamedTuple):
-    """A file to read: its path, its name, and other names that a test set may use for the file."""
-
     path: Path
     name: str  # Its path in the folder; for an attachment, the mail's path followed by the attachment's name
-    aliases: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()  # other names that a test set may use for the file
 
 
 def list_folder(folder: Path) -> list[NamedFile]:
@@ -167,7 +165,6 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
 
 
 def make_safe_name(name: str) -> str:
-    """Return an attachment's name in a form that every file system accepts, with its suffix."""
     plain = re.sub(r'[<>:"/\\|?*\x00-\x1f\x7f\ud800-\udfff]', "_", name).strip(" .") or "attachment"
     ending = Path(plain).suffix
     return plain.removesuffix(ending) + ending[:20]

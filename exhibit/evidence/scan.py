@@ -1,8 +1,6 @@
 """Scans: OCR reads pages without text, and the words become an invisible text layer of the PDF.
 
-The pages are straightened first. Every PDF reader can extract the words of the layer, so a tested system reads the text
-in which gold was located. The layer's font, whose one glyph is a box of half an em, is embedded, so that the boxes of
-words are equal on every machine.
+The pages are straightened first. The layer's font is embedded, so that the boxes of words are equal on every machine.
 """
 
 from __future__ import annotations
@@ -145,7 +143,6 @@ def measure_skew(picture: Image.Image) -> float:
 
 
 def sort_lines(lines: Sequence[TextLine]) -> list[TextLine]:
-    """Sort lines from top to bottom, and lines that are side by side from left to right."""
     rows: list[list[TextLine]] = []
     for line in sorted(lines, key=lambda line: (line.top + line.bottom) / 2):
         middle = (line.top + line.bottom) / 2

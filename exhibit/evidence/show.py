@@ -92,7 +92,7 @@ def main(argv: list[str] | None = None) -> int:
     add_limit_arguments(parser)
     add_json(parser)
     options = parser.parse_args(argv)
-    pictures = []
+    pictures: list[dict[str, str | int]] = []
     with apply_limits(read_limits(options)):
         for filename, page, picture in draw_row(options.bundle, options.row, scale=options.scale):
             number = f"-{len(pictures) + 1}" if pictures else ""

@@ -74,9 +74,9 @@ def parse_table(table: str) -> list[TextLine]:
             word = TextLine(left, top, left + width, top + height, row["text"].strip(), float(row["conf"]) / 100)
             lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), []).append(word)
     joined = []
-    for left, top, right, bottom, words, confidences in (zip(*line, strict=True) for line in lines.values()):
+    for lefts, tops, rights, bottoms, words, confidences in (zip(*line, strict=True) for line in lines.values()):
         # weigh by length: the confidence of a long word counts more
         sure = float(np.average(confidences, weights=[len(word) for word in words]))
-        box = min(left), min(top), max(right), max(bottom)
+        box = min(lefts), min(tops), max(rights), max(bottoms)
         joined.append(TextLine(*box, " ".join(words), max(0.0, min(sure, 1.0))))
     return joined

@@ -16,14 +16,10 @@ MEMORY = PACKED
 
 
 def page(path: Path) -> Printable:
-    pieces: list[str] = []
-    notes: list[str] = []
     with open_workbook(path) as book:
-        for sheet in book.worksheets:
-            pieces.append(format_paragraph(sheet.title, "h2") + format_grid(_read_texts(sheet)))
-            if sheet.sheet_state != "visible":
-                notes.append(f"the hidden sheet {sheet.title!r} is printed")
-    return Printable("".join(pieces), tuple(notes))
+        sheets = [format_paragraph(sheet.title, "h2") + format_grid(_read_texts(sheet)) for sheet in book.worksheets]
+        hidden = [sheet.title for sheet in book.worksheets if sheet.sheet_state != "visible"]
+    return Printable("".join(sheets), tuple(f"the hidden sheet {title!r} is printed" for title in hidden))
 
 
 @contextmanager

@@ -101,7 +101,6 @@ class Attachment(NamedTuple):
 
 
 def format_paragraph(text: str, tag: str = "p") -> str:
-    """Return a text as an HTML element, with `<br>` for its line breaks."""
     return f"<{tag}>{'<br>'.join(html.escape(line, quote=False) for line in text.splitlines())}</{tag}>"
 
 
@@ -111,7 +110,6 @@ def format_grid(rows: Iterable[Sequence[str]]) -> str:
 
 
 def format_section(title: str, paragraphs: Iterable[str]) -> str:
-    """Return an HTML section with a heading and paragraphs; empty if all paragraphs are blank."""
     lines = [format_paragraph(text) for text in paragraphs if text.strip()]
     return f"<section>{format_paragraph(title, 'h2')}{''.join(lines)}</section>" if lines else ""
 

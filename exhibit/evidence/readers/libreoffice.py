@@ -33,7 +33,6 @@ def find_command() -> str | None:
 
 
 def page(path: Path) -> Printable:
-    """Convert a file with LibreOffice to a format with a reader, and return that reader's HTML."""
     suffix = path.suffix.lower()
     ending = _TARGETS[suffix]
     # check the signature: LibreOffice would print any bytes as text

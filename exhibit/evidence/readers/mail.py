@@ -85,7 +85,6 @@ def _list_attachments(message: EmailMessage) -> list[Attachment]:
 
 
 def _read_outlook(mail: Any, folder: tuple[str, ...]) -> tuple[str, list[Attachment]]:
-    """Return the mail in a folder of an OLE file: its text as HTML, and its attachments."""
     read = partial(_read_text, mail, folder)
     attached = []
     for number, inner in enumerate(_list_folders(mail, folder, "__attach_version1.0_#"), 1):

@@ -26,7 +26,6 @@ def _open_image(path: Path) -> Image.Image:
 
 
 def read(path: Path) -> Document:
-    """Return an image file as a document without text, with one page for each frame of the image."""
     with _open_image(path) as image:
         image.load()
         count = getattr(image, "n_frames", 1)

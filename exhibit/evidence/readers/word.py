@@ -1,9 +1,4 @@
-"""Word documents (.docx), with tables, numbers, footnotes, headers and comments; tracked changes are accepted.
-
-mammoth converts the text to HTML. This module adds the parts that mammoth omits: the numbers of clauses, which
-Word computes when it shows a file; headers above the text; comments and footers below it. Each header and footer
-line appears once.
-"""
+"""Word documents (.docx): mammoth converts the text; this module adds numbers, headers, footers and comments."""
 
 import io
 import posixpath
