@@ -44,7 +44,6 @@ def letters_of(text: str) -> Fold:
 
 
 def without_markup(text: str) -> str:
-    """Return a text without the markup that document parsers leave in it, such as Markdown, HTML and LaTeX."""
     return _make_markup_pattern(text).sub("", text)
 
 
@@ -106,9 +105,9 @@ def find_occurrences(needle: str, text: str, *, most: int = MAX_PLACES) -> list[
     return starts
 
 
-def find_spans(needle: str, haystack: Fold, *, most: int = MAX_PLACES) -> list[Span]:
+def find_spans(needle: str, haystack: Fold) -> list[Span]:
     """Return the spans of a document for the first occurrences of a needle that do not end inside a character."""
-    ranges = ((start, start + len(needle)) for start in find_occurrences(needle, haystack.text, most=most))
+    ranges = ((start, start + len(needle)) for start in find_occurrences(needle, haystack.text))
     return [Span(*haystack.span(*place)) for place in ranges if not haystack.cuts(*place)]
 
 
@@ -271,10 +270,14 @@ def _with_cells(
 
 
 def _find_whole_words(word: str, document: Document) -> list[Span]:
-    """Return the locations of a table cell's text in a document, except locations inside longer words."""
-    text, spans = document.text, find_spans(word, document.letters, most=16 * COMMON)
-    around = (text[max(span.start - 1, 0) : span.start] + text[span.end : span.end + 1] for span in spans)
-    return [span for span, sides in zip(spans, around, strict=True) if not any(map(str.isalnum, sides))]
+    text, letters = document.text, document.letters
+    spots = []
+    for at in find_occurrences(word, letters.text, most=16 * COMMON):
+        span = Span(*letters.span(at, at + len(word)))
+        is_inside = text[max(span.start - 1, 0) : span.start].isalnum() or text[span.end : span.end + 1].isalnum()
+        if not is_inside and not letters.cuts(at, at + len(word)):
+            spots.append(span)
+    return spots
 
 
 def _find_densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:

@@ -69,7 +69,6 @@ def _open_reader(path: Path) -> Iterator[ModuleType]:
 
 
 def is_readable(path: Location) -> bool:
-    """Return whether there is a reader for the file's suffix or, without a suffix, for its content."""
     return ending_of(path) in _import_readers()
 
 
