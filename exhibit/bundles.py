@@ -70,7 +70,7 @@ class Bundle:
 
     def show(self, row: int, *, scale: float = 1.5) -> Image.Image:
         """Return an image of the pages with a question's gold, one below the other."""
-        pictures = [drawn.picture for drawn in draw_row(self.root, row, scale=scale)]
+        pictures = [picture for _, _, picture in draw_row(self.root, row, scale=scale)]
         if len(pictures) == 1:
             return pictures[0]
         size = max(picture.width for picture in pictures), sum(picture.height for picture in pictures)

@@ -1,9 +1,4 @@
-"""Checks gold against the documents: every span must contain the words of its quote.
-
-    exhibit validate --documents datasets_out/cuad
-
-`schemas.validate` compares a bundle's files with each other; this module also reads the documents of the corpus.
-"""
+"""Checks gold against the documents: every span must contain the words of its quote."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -44,11 +39,10 @@ def check_gold(root: Location) -> tuple[int, list[str]]:
             continue
         for line in (line for line in lines if line.id in questions):
             wrong += [f"{name}: row {line.id}: {fault}" for fault in faults_of(line, questions[line.id], document)]
-    return sum(len(lines) for lines in by_file.values()), wrong
+    return sum(map(len, by_file.values())), wrong
 
 
 def faults_of(line: Gold, question: Question, document: Document) -> Iterator[str]:
-    """Yield a message for each fault in one line of gold.jsonl."""
     if (line.context or 0) >= len(question.contexts):
         yield f"there is no context {line.context} in train.json"
         return
@@ -99,8 +93,7 @@ def compute_similarity(pieces: Sequence[str], words: str) -> float:
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Check each bundle; return 1 if any gold has a wrong location."""
-    parser = Parser(prog="exhibit validate --documents", description=__doc__.partition("\n")[0])
+    parser = Parser(prog="exhibit validate --documents", description=__doc__)
     parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
     add_limit_arguments(parser)
     add_json(parser)

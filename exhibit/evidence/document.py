@@ -12,18 +12,12 @@ from exhibit.evidence.fold import Fold
 from exhibit.storage.locations import Location
 
 _EDGE = 4  # The number of lines at a page's edge that can be furniture: a company's name, a title, a notice, a number
-
-# a running head or foot recurs at the edge of a tenth of the pages, and of at least two; of three if it has a number
-# that increases with the page
-_SHARE = 0.1
-
 _NUMBER = re.compile(
     r"(?:page)?[-–—\[(.\s]*+(?:[a-z]{1,3}[-–. ]?)?(?:\d{1,4}|[ivxl]{1,7})[-–—\]).\s]*+"
     r"(?:(?:of|/)\s*+\d{1,4}[-–—\s]*+)?",
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d{1,5}")
-_SPACES = re.compile(r"\s+")
 _LINE = re.compile(r"[^\n]*\n?")
 
 Range = tuple[int, int]
@@ -40,21 +34,21 @@ def find_furniture(text: str, pages: Sequence[Range]) -> list[Range]:
 
 def _find_running(text: str, edges: list[list[Range]]) -> Iterator[Range]:
     """Yield each line at one edge (top or bottom) of a page that recurs on other pages or is a page number."""
-    keys = [[_make_keys(text[slice(*line)], page) for line in lines] for page, lines in enumerate(edges)]
-    counts = Counter(key for page in keys for key in {key for line in page for key in line})
-    share = _SHARE * len(edges)
-    # two pages are not enough for an increasing number: it may be the number of a heading on each page
-    for lines, page_keys in zip(edges, keys, strict=True):
-        for line, line_keys in zip(lines, page_keys, strict=True):
-            recurs = any(counts[key] >= max(2 if key[1] is None else min(3, len(edges)), share) for key in line_keys)
+    pages = [[(line, _make_keys(text[slice(*line)], page)) for line in lines] for page, lines in enumerate(edges)]
+    counts = Counter(key for page in pages for key in {key for _, keys in page for key in keys})
+    # A running line recurs on a tenth of the pages and on at least two. If it has an increasing number, it recurs on at
+    # least three: on two pages, this may be the number of a heading.
+    least = {True: max(2, len(edges) / 10), False: max(min(3, len(edges)), len(edges) / 10)}
+    for page in pages:
+        for line, keys in page:
+            recurs = any(counts[key] >= least[key[1] is None] for key in keys)
             if not recurs and not _NUMBER.fullmatch(text[slice(*line)].strip()):
                 break
             yield line
 
 
 def _make_keys(line: str, page: int) -> list[tuple[str, int | None]]:
-    """Return the keys by which a line at a page's edge is compared with lines at the edges of other pages."""
-    whole = _SPACES.sub("", line).casefold()
+    whole = "".join(line.split()).casefold()
     masked = _DIGITS.sub("#", whole)
     return [(whole, None)] + [(masked, int(number) - page) for number in _DIGITS.findall(whole)[:4]]
 
@@ -85,10 +79,7 @@ def subtract_spans(wholes: Iterable[Span], taken: Iterable[Span]) -> list[Span]:
 
 
 def unite_spans(spans: Iterable[Span], text: str = "") -> list[Span]:
-    """Return spans in order, with overlapping spans merged.
-
-    With `text`, neighbouring spans without a letter or digit between them are merged, too.
-    """
+    """Return spans in order; overlapping spans and, with `text`, spans without a letter between them are merged."""
     united: list[Span] = []
     for span in sorted(spans):
         last = united[-1] if united else None
@@ -110,11 +101,9 @@ class Box(NamedTuple):
 
 
 class Page(NamedTuple):
-    """One page: its number from 1, its span of characters, and its width and height in points."""
-
-    number: int
+    number: int  # from 1
     span: Span
-    width: float
+    width: float  # in points, like the height
     height: float
 
 
@@ -130,7 +119,6 @@ class Document:
 
     @property
     def has_text(self) -> bool:
-        """Whether the document has any text; a scan without a text layer has none."""
         return bool(self.text.strip())
 
     def pages_of(self, *spans: tuple[int, int]) -> list[int]:
@@ -141,20 +129,16 @@ class Document:
 
     @cached_property
     def furniture(self) -> tuple[Span, ...]:
-        """The lines that belong to the page layout and not to the text: running headers, footers and page numbers."""
+        """The lines that belong to the page layout: running headers, footers and page numbers."""
         return tuple(Span(*line) for line in find_furniture(self.text, [p.span for p in self.pages]))
 
     def cut_furniture(self, span: Span) -> tuple[Span, ...]:
-        """Return the trimmed parts of a span without running heads, feet and page numbers.
-
-        If no part is left, return the span itself.
-        """
+        """Return the trimmed parts of a span without running heads and feet; if no part is left, the span itself."""
         parts = subtract_spans([span], (line for line in self.furniture if line.overlaps(span)))
         return tuple(words for part in parts if (words := part.trim(self.text)).start < words.end) or (span,)
 
     @cached_property
     def folded(self) -> Fold:
-        """The text folded for search: without differences in spaces, quotation marks, dashes and ligatures."""
         return Fold.of(self.text)
 
     @cached_property
@@ -164,10 +148,9 @@ class Document:
 
     @cached_property
     def body(self) -> Fold:
-        """The document's text in folded form, without running heads and page numbers."""
+        """The text in its loose form without running heads and page numbers."""
         return Fold.of(self.text, loose=True, without=self.furniture) if self.furniture else self.loose
 
     @property
     def letters(self) -> Fold:
-        """The letters and digits of the text, without running heads, page numbers, punctuation and markup."""
         return self.body.letters

@@ -1,13 +1,12 @@
 """The names that the fields of test sets may have: fields.toml is the only list of such names.
 
-Names are compared by their letters and digits only, without case. If a row has several of the names, the first in the
-list is used; a name after one of the `prefixes` ranks behind all names without a prefix.
+Names are compared by their letters and digits, without case. The first name in the list is used; names after one of the
+`prefixes` rank last.
 
 - `rows`: fields with a list of rows.
 - `wrapper`: objects whose fields are fields of the row.
 - `assertions`: lists of checks of an answer (promptfoo's `assert`); the lists `assert-…` name the types of checks.
-- `verdict`: a column that states whether a question is refused. Its cells are true or false, or a word of the lists
-`refuse` and `comply`.
+- `verdict`: a column whose cells, true or false or a word of the lists `refuse` and `comply`, state the refusal.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +18,6 @@ from exhibit.schemas.parsing import read_beside
 _TABLES = read_beside(__file__)
 FIELDS: dict[str, list[str]] = _TABLES["names"]
 HELPS: dict[str, str] = _TABLES["help"]  # The fields that the command line can name, each with a description
-_DEEPEST = 6  # most levels of nested objects: deeper objects are not rows of a test set
 
 
 def name_key(name: str) -> str:
@@ -29,24 +27,12 @@ def name_key(name: str) -> str:
 
 @cache
 def _rank_names(field: str) -> dict[str, int]:
-    """Return the rank of each known name of a field, where 0 is best; names have the form that `name_key` returns."""
     names = [*FIELDS[field], *(f"{prefix}_{name}" for name in FIELDS[field] for prefix in FIELDS["prefixes"])]
-    ranks: dict[str, int] = {}
-    for rank, name in enumerate(names):
-        ranks.setdefault(name_key(name), rank)
-    return ranks
-
-
-def is_named(name: str, field: str) -> bool:
-    """Return whether a field may have this name: `User Query` is a known name of `question`."""
-    return name_key(name) in _rank_names(field)
+    return {name_key(name): rank for rank, name in reversed([*enumerate(names)])}
 
 
 def choose_name(names: Iterable[str], field: str) -> str | None:
-    """Return the name that ranks best among the known names of a field; None if no name is known.
-
-    A dotted path has the rank of its longest known end, such as the last part of `metadata.page_number`.
-    """
+    """Return the name that ranks best; a dotted path has the rank of its longest known end; None if none is known."""
     ranks = _rank_names(field)
     ranked = []
     for at, name in enumerate(names):
@@ -56,14 +42,11 @@ def choose_name(names: Iterable[str], field: str) -> str | None:
     return min(ranked)[3] if ranked else None
 
 
-def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth: int = _DEEPEST) -> dict[str, Any]:
-    """Return an object's fields, and the fields of nested objects by their dotted paths.
-
-    With `inside`, only objects with a known name of that field are opened.
-    """
+def flatten_object(value: Mapping[str, Any], *, inside: str | None = None, depth: int = 6) -> dict[str, Any]:
+    """Return the fields of an object and of nested objects (with `inside`, of those named so) by their dotted paths."""
     fields: dict[str, Any] = {}
     for name, held in value.items():
-        opened = inside is None or is_named(str(name).rpartition(".")[2], inside)
+        opened = inside is None or name_key(str(name).rpartition(".")[2]) in _rank_names(inside)
         if isinstance(held, Mapping) and held and depth and opened:
             nested = flatten_object(held, inside=inside, depth=depth - 1)
             fields |= {f"{name}.{path}": part for path, part in nested.items()}

@@ -1,20 +1,17 @@
-"""Functions that the document readers share.
-
-They decode bytes, open zip archives within size limits, and parse XML without entities.
-"""
+"""Functions that the document readers share: they decode bytes and open zip archives within size limits."""
 
 import codecs
 import errno
 import re
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from exhibit.schemas.errors import DocumentError, ToolkitError
+from exhibit.schemas.parsing import explain_read_errors
 
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _SIGNS = frozenset("‘’“”„‚–—…•§©®°·€£«»†‡™½¼¾\u00a0")
@@ -35,19 +32,16 @@ _MAX_CONTROLS = 0.01  # the share of control characters above which bytes are no
 
 
 class Decoded(NamedTuple):
-    """A text and its encoding; a BOM is the text's first character."""
-
     text: str
     encoding: str
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A note that names the document's encoding, unless it is UTF-8."""
         return () if self.encoding == "utf-8" else (f"read as {self.encoding}, because it is not UTF-8",)
 
 
 def decode_bytes(data: bytes) -> Decoded | None:
-    """Return the decoded text of some bytes; None if they are not text."""
+    """Return the decoded text of some bytes, with its BOM; None if they are not text."""
     is_wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if not is_wide and len(_CONTROLS.findall(data)) > _MAX_CONTROLS * len(data):
         return None
@@ -73,11 +67,11 @@ def decode_page(data: bytes, charset: str = "") -> str:
     return data.decode("cp1252", "replace")
 
 
-MAX_BYTES = 512 << 20  # most bytes of all parts after decompression: large office files have a tenth of this
-MAX_PARTS = 20_000  # most parts of a file: an office file has some hundred
 MAX_RATIO = 200  # a contract's text compresses 10 to 30 times; a part that compresses 200 times is a zip bomb
 _RATIO_FROM = 4 << 20  # smallest size in bytes for the ratio check: a small sheet of equal cells may compress better
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# office formats forbid entities, which the parsers of mammoth and openpyxl would expand
+_DECLARATIONS = tuple("<!ENTITY".encode(code) for code in ("utf-8", "utf-16-le", "utf-16-be"))
 
 
 @contextmanager
@@ -94,48 +88,36 @@ def convert_parser_errors(path: Path, kind: str) -> Iterator[None]:
         reason = error.strerror or f"damaged, or not a valid {kind}"
         raise DocumentError(f"{path}: cannot be read: {reason}") from error
     except Exception as error:  # parsers raise anything from KeyError to RecursionError on a broken file
-        words = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        raise DocumentError(
-            f"{path}: damaged, or not a valid {kind} ({words}); open it in the program that made it and save it again"
-        ) from error
+        words = (str(error) or type(error).__name__).splitlines()[0][:120]
+        advice = "open it in the program that made it and save it again"
+        raise DocumentError(f"{path}: damaged, or not a valid {kind} ({words}); {advice}") from error
 
 
 @contextmanager
 def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
+    """Open an office file; raise DocumentError if it is damaged, too large or encrypted, or declares XML entities."""
     with convert_parser_errors(path, kind):
         if head_of(path, kind=kind, starts=(b"PK", _OLE)) == _OLE:
-            raise DocumentError(
-                f"{path}: encrypted, or an old format with a new extension; open it, remove the password, and save it "
-                f"as {kind}"
-            )
-        try:
-            with zipfile.ZipFile(path) as archive:
-                check_sizes(path, archive.infolist(), most_bytes=MAX_BYTES, most_parts=MAX_PARTS)
-                if any(part.flag_bits & 1 for part in archive.infolist()):
-                    raise DocumentError(f"{path}: encrypted; open it, remove the password and save it again")
-                yield archive
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise DocumentError(f"{path}: damaged or incomplete ({error}); download or copy it again") from error
-
-
-def parse_part(archive: zipfile.ZipFile, name: str) -> Any:
-    """Return the root of an archive's XML part; None if there is no such part."""
-    return parse(archive.read(name)) if name in archive.NameToInfo else None
+            advice = f"open it, remove the password, and save it as {kind}"
+            raise DocumentError(f"{path}: encrypted, or an old format with a new extension; {advice}")
+        with zipfile.ZipFile(path) as archive:
+            # large office files have a tenth of these bytes, and some hundred parts
+            check_sizes(path, archive.infolist(), most_bytes=512 << 20, most_parts=20_000)
+            for name in archive.namelist():
+                data = archive.read(name)
+                is_xml = data[:4].lstrip(b"\xef\xbb\xbf\xff\xfe\0 \r\n").startswith(b"<")
+                if is_xml and any(declaration in data for declaration in _DECLARATIONS):
+                    raise ValueError("it declares entities, which documents of this kind never do")
+            yield archive
 
 
 def head_of(path: Path, size: int = 8, *, kind: str = "", starts: tuple[bytes, ...] = ()) -> bytes:
-    """Return a file's first `size` bytes; raise DocumentError if the file cannot be read."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(size)
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be read: {error.strerror}; check this file") from error
-    if kind and not head:
-        raise DocumentError(f"{path}: empty file; download or copy it again")
+    """Return a file's first `size` bytes; raise DocumentError if it cannot be read or has another start."""
+    with explain_read_errors(path, DocumentError), path.open("rb") as file:
+        head = file.read(size)
     if starts and not head.startswith(starts):
-        raise DocumentError(
-            f"{path}: not a valid {kind}: it starts with {head[:12]!r}; is the file name's extension right?"
-        )
+        found = f"it starts with {head[:12]!r}" if head else "it is empty"
+        raise DocumentError(f"{path}: not a valid {kind}: {found}; is the file name's extension right?")
     return head
 
 
@@ -149,27 +131,3 @@ def check_sizes(path: Path, parts: list[zipfile.ZipInfo], *, most_bytes: int, mo
         if part.file_size > _RATIO_FROM and part.file_size > MAX_RATIO * max(part.compress_size, 1):
             times = part.file_size // max(part.compress_size, 1)
             raise DocumentError(f"{path}: {part.filename!r} unpacks to {times} times its size; do not trust this file")
-
-
-_ENTITIES = "it declares entities, which documents of this kind never do"
-_DECLARATIONS = tuple("<!ENTITY".encode(code) for code in ("utf-8", "utf-16-le", "utf-16-be"))
-
-
-def refuse_entities(archive: zipfile.ZipFile) -> None:
-    """Raise ValueError if a part of an archive declares entities, which openpyxl's parser would expand."""
-    for name in archive.namelist():
-        data = archive.read(name)
-        if data[:4].lstrip(b"\xef\xbb\xbf\xff\xfe\0 \r\n").startswith(b"<") and any(m in data for m in _DECLARATIONS):
-            raise ValueError(_ENTITIES)
-
-
-def parse(data: bytes) -> Any:
-    """Parse XML, and return its root; raise lxml's own error if it is invalid, ValueError if it declares entities."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
-    root = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False))
-    # office formats forbid entities, which could make a small file very large
-    doctype = root.getroottree().docinfo.internalDTD
-    if doctype is not None and doctype.entities():
-        raise ValueError(_ENTITIES)
-    return root

@@ -1,14 +1,12 @@
 """Folding, which makes different renderings of the same words equal, and fuzzy search.
 
-A quote from a text file and the same words extracted from a PDF differ in line breaks, spaces, quotation
-marks, dashes, ligatures and invisible marks. Folding removes these differences. It keeps, for every
-folded character, the offset of the original character, so that a match in the folded text has a range in
-the original.
+Renderings differ in line breaks, spaces, quotation marks, dashes, ligatures and invisible marks. A folded text keeps
+the offset of each original character, so that a match in it has a range in the original.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -50,7 +48,7 @@ def _fold_character(character: str, loose: bool) -> str:
     return unicodedata.normalize("NFKD", folded.casefold()).replace("-", "")
 
 
-def list_code_points(text: str) -> npt.NDArray[np.uint32]:
+def _list_code_points(text: str) -> npt.NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
 
 
@@ -58,18 +56,18 @@ def _join_code_points(points: npt.NDArray[np.uint32]) -> str:
     return points.tobytes().decode("utf-32-le", "surrogatepass")
 
 
+def _list_characters(text: str) -> list[str]:
+    """Return the distinct characters of a text, in a tenth of the time that `set` takes for a long text."""
+    return list(map(chr, np.flatnonzero(np.bincount(_list_code_points(text)))))
+
+
 def _look_up(text: str, function: Callable[[str], int]) -> Ints:
     """Return a function's value for each character of a text, calling the function once for each distinct character."""
-    points = list_code_points(text)
+    points = _list_code_points(text)
     table = np.zeros(int(points.max(initial=0)) + 1, dtype=np.int64)
     for character in _list_characters(text):
         table[ord(character)] = function(character)
     return table[points]
-
-
-def _list_characters(text: str) -> list[str]:
-    """Return the distinct characters of a text, in a tenth of the time that `set` takes for a long text."""
-    return list(map(chr, np.flatnonzero(np.bincount(list_code_points(text)))))
 
 
 def fold(text: str, *, loose: bool = False) -> str:
@@ -80,15 +78,12 @@ def fold(text: str, *, loose: bool = False) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A text without spaces, in which variants of quotation marks, dashes and ligatures are equal."""
-
     text: str
-    offsets: Ints
+    offsets: Ints  # of the original characters
 
     @staticmethod
     def of(text: str, *, loose: bool = False, without: Iterable[tuple[int, int]] = ()) -> "Fold":
-        """Return a text in folded form: without differences in spaces, quotation marks, dashes and ligatures."""
-        points = list_code_points(text).copy()
+        points = _list_code_points(text).copy()
         for start, end in without:
             points[start:end] = ord(" ")  # a space folds to nothing
         text = _join_code_points(points)
@@ -97,23 +92,16 @@ class Fold:
 
     @cached_property
     def letters(self) -> "Fold":
-        """This folded text, reduced to its letters and digits."""
-        return self._select(str.isalnum)
+        return self.select(str.isalnum)
 
-    def without(self, characters: Collection[str]) -> "Fold":
-        """Return the folded text without the given characters; the offsets of the other characters stay correct."""
-        return self._select(lambda character: character not in characters)
-
-    def _select(self, is_kept: Callable[[str], bool]) -> "Fold":
+    def select(self, is_kept: Callable[[str], bool]) -> "Fold":
         kept = _look_up(self.text, is_kept) > 0
-        return Fold(_join_code_points(list_code_points(self.text)[kept]), self.offsets[kept])
+        return Fold(_join_code_points(_list_code_points(self.text)[kept]), self.offsets[kept])
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of the original text that corresponds to a non-empty range of the folded text."""
         return int(self.offsets[start]), int(self.offsets[end - 1]) + 1
 
     def find_folded_range(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of the folded text that corresponds to a range of the original text."""
         first, last = np.searchsorted(self.offsets, [start, end])
         return int(first), int(last)
 
@@ -124,32 +112,26 @@ class Fold:
 
 
 _LATIN = str.maketrans("аеіорсухѕјАВЕІКМНОРСТУХЅЈοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aeiopcyxsjABEIKMHOPCTYXSJoABEZHIKMNOPTYX")
-"""Cyrillic and Greek letters that look like Latin letters."""
-_MIXED = re.compile(r"[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
+_OTHER = "[\u0370-\u03ff\u0400-\u04ff]"  # a Cyrillic or Greek letter
+_MIXED = re.compile(f"[A-Za-z]{_OTHER}|{_OTHER}[A-Za-z]")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_UNLIKE = re.compile(f"(?![{''.join(map(chr, _LATIN))}])[\u0370-\u03ff\u0400-\u04ff]")
-"""Matches a Cyrillic or Greek letter that does not look like a Latin letter."""
+_UNLIKE = re.compile(f"(?![{''.join(map(chr, _LATIN))}]){_OTHER}")
 
 
 def with_latin_letters(text: str) -> str:
-    """Return a text with Latin letters for Cyrillic and Greek look-alikes if one of its words mixes scripts.
-
-    If another word is really Cyrillic or Greek, only the letters of mixed words are replaced.
-    """
+    """Return a text with Latin letters for Cyrillic and Greek look-alikes if one of its words mixes scripts."""
     if text.isascii() or not _MIXED.search(text):
         return text
     if not any(_UNLIKE.search(word) and not _MIXED.search(word) for word in _LETTERS.findall(text)):
         return text.translate(_LATIN)
+    # another word is really Cyrillic or Greek
     return _LETTERS.sub(lambda word: word[0].translate(_LATIN) if _MIXED.search(word[0]) else word[0], text)
 
 
 _COST = 1 << 32  # a cell is its cost times this number, plus the start of its alignment: smaller is better
-_LOOK = 32  # the number of rows between two checks whether the pattern can still match
 
 
 class Alignment(NamedTuple):
-    """The best match of a pattern in a text, and its edit distance."""
-
     distance: int
     start: int
     end: int
@@ -157,17 +139,17 @@ class Alignment(NamedTuple):
 
 def align(pattern: str, text: str, *, most: int) -> Alignment | None:
     """Return the range of the text that differs least from the pattern; None if its edit distance exceeds `most`."""
-    letters = list_code_points(text)
+    letters = _list_code_points(text)
     places = np.arange(len(letters) + 1, dtype=np.int64)
     slope = places * _COST
     row = places.copy()  # the empty pattern matches everywhere at no cost
     limit = (most + 1) * _COST
-    for number, letter in enumerate(list_code_points(pattern), 1):
+    for number, letter in enumerate(_list_code_points(pattern), 1):
         below = row + _COST
         below[1:] = np.minimum(below[1:], row[:-1] + np.where(letters == letter, 0, _COST))
         # a step from the left neighbour costs one: a running minimum without the slope finds the cheapest chain
         row = np.minimum.accumulate(below - slope) + slope
-        if number % _LOOK == 0 and row.min() >= limit:
+        if number % 32 == 0 and row.min() >= limit:  # each check takes about as long as a row
             return None
     distance = int(row.min()) // _COST
     ends = np.flatnonzero(row < (distance + 1) * _COST)

@@ -1,6 +1,5 @@
 """Finds words of a PDF that are invisible on the page: without ink, tiny, cut off, or under a box.
 
-Programs read hidden words like other words, so users who score a system or prompt a model should know about them.
 Text objects are suspect by their mode, colour, size, clipping path, position, or by something drawn over them. A page
 with suspects is drawn twice, with and without them: a letter is hidden if its pixels are the same in both pictures.
 An ordinary page has no suspects and takes about a millisecond.
@@ -10,9 +9,10 @@ import ctypes
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,23 +29,13 @@ COVERED = "under a box or a picture"
 
 MIN_HEIGHT = 1.5  # points: the smallest readable print has 4, and its superscripts about 2.5
 MIN_CONTRAST = 16  # of 255: colours with a smaller difference look the same on paper and screens
-MIN_ALPHA = 13  # of 255, 5%: fainter ink is invisible
 SMALL_FONT = 3.0  # points, twice `MIN_HEIGHT`: the font size decides for a flat text object, which may be a dash
-MAX_FORM_DEPTH = 5  # levels of nested forms whose objects are examined
-MAX_SHAPES = 20_000  # most shapes of a page that are compared with text
-MAX_PIXELS = 2400  # longest side of the compared pictures
 SCAN_SHARE = 0.5  # share of the page: a larger image is a scan, and invisible words on it come from OCR
-_TURNED = 0.7  # sine of 45 degrees: if a letter is turned further, its height is the width of its box
-_EDGE = 0.2  # share of a letter's width at each side that may have pixels of its neighbour
-_DESCENT = 0.25  # share of a letter's height at its bottom: pixels there alone, as in a `p`, do not show the letter
 _FILLED = {pdfium_c.FPDF_TEXTRENDERMODE_FILL, pdfium_c.FPDF_TEXTRENDERMODE_FILL_CLIP}
 _UNSEEN = {pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium_c.FPDF_TEXTRENDERMODE_CLIP}
-_WHITE = (255, 255, 255)
 
 
 class HiddenSpan(NamedTuple):
-    """A range of invisible characters in a document's text, and the reason why they are invisible."""
-
     span: Span
     why: str
 
@@ -81,22 +71,22 @@ def describe_hidden(hidden: Sequence[HiddenSpan], document: Document) -> list[st
 
 def _find_on_page(pdf: Any, page: Page) -> Iterator[HiddenSpan]:
     """Yield the spans of consecutive letters that are hidden for the same reason; white space does not end a span."""
-    try:
+    with suppress(pdfium.PdfiumError):  # the page has no text
         drawn = _Drawn(pdf[page.number - 1])
-        textpage = drawn.page.get_textpage() if drawn.suspects else None
-    except pdfium.PdfiumError:
-        return  # the page has no text
-    if textpage is None:
-        return
-    with closing(textpage):
-        counted = read_counted_text(textpage)
-        changed = drawn.find_changed_pixels()
-        letters = [(at, letter) for at, letter in enumerate(counted.text) if not letter.isspace()]
-        reasons = [drawn.explain_hidden(changed, textpage, counted.units[at], letter) for at, letter in letters]
-    for why, run in groupby(zip(letters, reasons, strict=True), key=lambda pair: pair[1]):
-        if why is not None:
-            offsets = [page.span.start + at for (at, _), _ in run]
-            yield HiddenSpan(Span(offsets[0], offsets[-1] + 1), why)
+        if not drawn.suspects:
+            return
+        with closing(drawn.page.get_textpage()) as textpage:
+            text, units = read_counted_text(textpage)
+            changed = drawn.find_changed_pixels()
+            reasons = [
+                (at, drawn.explain_hidden(changed, textpage, unit, letter))
+                for at, (letter, unit) in enumerate(zip(text, units, strict=False), page.span.start)
+                if not letter.isspace()
+            ]
+        for why, run in groupby(reasons, key=itemgetter(1)):
+            offsets = [at for at, _ in run]
+            if why is not None:
+                yield HiddenSpan(Span(offsets[0], offsets[-1] + 1), why)
 
 
 class _Bounds(NamedTuple):
@@ -116,26 +106,18 @@ class _Bounds(NamedTuple):
         return within and self.bottom - 1 <= other.bottom and other.top <= self.top + 1
 
     @property
-    def thickness(self) -> float:
-        return min(self.right - self.left, self.top - self.bottom)
+    def size(self) -> tuple[float, float]:
+        return self.right - self.left, self.top - self.bottom
+
+
+class _Object(NamedTuple):
+    order: int  # its number in drawing order
+    thing: Any  # a text, picture or filled path of a page
+    bounds: _Bounds
 
     @property
-    def area(self) -> float:
-        return (self.right - self.left) * (self.top - self.bottom)
-
-
-class _Text(NamedTuple):
-    order: int
-    thing: Any
-    bounds: _Bounds | None
-    window: _Bounds  # The part of the page to which its edges and the clipping paths limit the text
-
-
-class _Shape(NamedTuple):
-    order: int
-    bounds: _Bounds
-    colour: tuple[int, ...] | None
-    is_picture: bool
+    def is_picture(self) -> bool:
+        return bool(self.thing.type == pdfium_c.FPDF_PAGEOBJ_IMAGE)
 
 
 class _Drawn:
@@ -143,40 +125,54 @@ class _Drawn:
 
     def __init__(self, page: Any) -> None:
         self.page, self.bounds = page, _Bounds(*page.get_bbox())
-        self.scale = min(2.0, MAX_PIXELS / max(*page.get_size(), 1.0))
-        texts: list[_Text] = []
-        self._shapes: list[_Shape] = []
-        for order, thing in enumerate(page.get_objects(max_depth=MAX_FORM_DEPTH)):
-            bounds = _convert(_bounds_of(thing), thing)
+        self.scale = min(2.0, 2400 / max(*page.get_size(), 1.0))  # most pixels of a side of the compared pictures
+        self._shapes: list[_Object] = []
+        texts: list[_Object] = []
+        for order, thing in enumerate(page.get_objects(max_depth=5)):
+            try:
+                drawn = _Object(order, thing, _convert(thing.get_bounds(), thing))
+            except pdfium.PdfiumError:
+                continue
             if thing.type == pdfium_c.FPDF_PAGEOBJ_TEXT:
-                window = _convert(_clip_of(thing), thing) or self.bounds
-                edges = [pick(a, b) for pick, a, b in zip((max, max, min, min), window, self.bounds, strict=True)]
-                texts.append(_Text(order, thing, bounds, _Bounds(*edges)))
-            elif bounds is not None and len(self._shapes) < MAX_SHAPES:
-                if thing.type == pdfium_c.FPDF_PAGEOBJ_IMAGE:
-                    self._shapes.append(_Shape(order, bounds, None, True))
-                # a thin shape is an underline or the edge of a table
-                elif thing.type == pdfium_c.FPDF_PAGEOBJ_PATH and bounds.thickness >= MIN_HEIGHT and _is_filled(thing):
-                    self._shapes.append(_Shape(order, bounds, _fill_of(thing), False))
+                texts.append(drawn)
+            elif len(self._shapes) < 20_000 and (drawn.is_picture or _is_filled(drawn)):
+                self._shapes.append(drawn)
         self._edges = np.array([shape.bounds for shape in self._shapes], dtype=float).reshape(-1, 4)
-        self.suspects = {_address_of(text.thing.raw): text for text in texts if self._is_suspect(text)}
+        self.suspects = {ctypes.addressof(text.thing.raw.contents): text for text in texts if self._is_suspect(text)}
 
-    def _is_suspect(self, text: _Text) -> bool:
+    def _is_suspect(self, text: _Object) -> bool:
         bounds, thing = text.bounds, text.thing
-        if bounds is None or not text.window.holds(bounds):
-            return True
-        if bounds.thickness < SMALL_FONT and _is_small(thing):
+        if not self._find_window(thing).holds(bounds) or (min(bounds.size) < SMALL_FONT and _is_small(thing)):
             return True
         mode = pdfium_c.FPDFTextObj_GetTextRenderMode(thing)
         shapes = self._find_overlapping(bounds)
         if mode in _UNSEEN and not any(shape.is_picture and shape.bounds.holds(bounds) for shape in shapes):
             return True
-        colour = _fill_of(thing) if mode in _FILLED else (0, 0, 0, 255)
-        if colour is None or colour[3] < MIN_ALPHA or _is_alike(colour, _WHITE):
-            return True
-        return any(shape.order > text.order or _is_alike(colour, shape.colour) for shape in shapes)
+        colour = _read_colour(thing) if mode in _FILLED else (0, 0, 0, 255)
+        if colour is None or colour[3] < 13 or _is_alike(colour, (255, 255, 255)):
+            return True  # white, or ink of less than 5%
+        return any(
+            shape.order > text.order or (not shape.is_picture and _is_alike(colour, _read_colour(shape.thing)))
+            for shape in shapes
+        )
 
-    def _find_overlapping(self, bounds: _Bounds) -> list[_Shape]:
+    def _find_window(self, thing: Any) -> _Bounds:
+        """Return the part of the page to which its edges and the clipping paths limit a text."""
+        clip = pdfium_c.FPDFPageObj_GetClipPath(thing)
+        window = self.bounds
+        for path in range(max(pdfium_c.FPDFClipPath_CountPaths(clip), 0) if clip else 0):
+            points = []
+            for at in range(max(pdfium_c.FPDFClipPath_CountPathSegments(clip, path), 0)):
+                x, y = ctypes.c_float(), ctypes.c_float()
+                segment = pdfium_c.FPDFClipPath_GetPathSegment(clip, path, at)
+                if pdfium_c.FPDFPathSegment_GetPoint(segment, ctypes.byref(x), ctypes.byref(y)):
+                    points.append((x.value, y.value))
+            if points:
+                area = _convert((*np.min(points, axis=0), *np.max(points, axis=0)), thing)
+                window = _Bounds(*np.maximum(window, area)[:2], *np.minimum(window, area)[2:])
+        return window
+
+    def _find_overlapping(self, bounds: _Bounds) -> list[_Object]:
         edges = self._edges
         across = (edges[:, 0] < bounds.right) & (bounds.left < edges[:, 2])
         along = (edges[:, 1] < bounds.top) & (bounds.bottom < edges[:, 3])
@@ -193,88 +189,64 @@ class _Drawn:
         with closing(self.page.render(scale=self.scale)) as bitmap:
             return bitmap.to_numpy()[:, :, :3].astype(np.int16)
 
-    def _shows(self, changed: Any, bounds: _Bounds) -> bool:
-        corners = [to_page(self.page, bounds.left, bounds.top), to_page(self.page, bounds.right, bounds.bottom)]
-        (left, right), (top, bottom) = (sorted(values) for values in zip(*corners, strict=True))
-        edge = _EDGE * (right - left)
-        rows = slice(max(int(top * self.scale), 0), max(math.ceil(bottom * self.scale), 0))
-        columns = slice(max(int((left + edge) * self.scale), 0), max(math.ceil((right - edge) * self.scale), 0))
-        return bool(changed[rows, columns].any())
-
     def explain_hidden(self, changed: Any, textpage: Any, unit: int, sign: str) -> str | None:
         """Return the reason why a character is invisible; None if it is visible or if this cannot be determined."""
         index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, unit)
         thing = pdfium_c.FPDFText_GetTextObject(textpage, index) if index >= 0 else None
-        text = self.suspects.get(_address_of(thing)) if thing else None
-        box = pdfium_c.FS_RECTF()
+        text = self.suspects.get(ctypes.addressof(thing.contents)) if thing else None
         if text is None or pdfium_c.FPDFText_IsGenerated(textpage, index) == 1:
             return None
+        box = pdfium_c.FS_RECTF()
         if not pdfium_c.FPDFText_GetLooseCharBox(textpage, index, box):
             return None
         (left, right), (bottom, top) = sorted((box.left, box.right)), sorted((box.bottom, box.top))
         bounds = _Bounds(left, bottom, right, top)
         if not self.bounds.has_middle_of(bounds):
             return CUT_OFF
-        is_turned = abs(math.sin(pdfium_c.FPDFText_GetCharAngle(textpage, index))) > _TURNED
+        is_turned = abs(math.sin(pdfium_c.FPDFText_GetCharAngle(textpage, index))) > 0.7  # by more than 45 degrees
         if (right - left if is_turned else top - bottom) < MIN_HEIGHT:
             return TINY
-        base = bottom + _DESCENT * (top - bottom) if sign.isalnum() and not is_turned else bottom
-        return None if self._shows(changed, bounds._replace(bottom=base)) else self._find_reason(text, bounds)
+        # pixels in the lowest quarter alone, as in a `p`, do not show a letter
+        base = bottom + (top - bottom) / 4 if sign.isalnum() and not is_turned else bottom
+        corners = to_page(self.page, left, top), to_page(self.page, right, base)
+        (first, last), (upper, lower) = (sorted(ends) for ends in zip(*corners, strict=True))
+        edge = (last - first) / 5  # at each side, there may be pixels of the letter's neighbour
+        rows = slice(max(int(upper * self.scale), 0), max(math.ceil(lower * self.scale), 0))
+        columns = slice(max(int((first + edge) * self.scale), 0), max(math.ceil((last - edge) * self.scale), 0))
+        return None if changed[rows, columns].any() else self._find_reason(text, bounds)
 
-    def _find_reason(self, text: _Text, bounds: _Bounds) -> str | None:
+    def _find_reason(self, text: _Object, bounds: _Bounds) -> str | None:
         """Return the reason why a letter without visible pixels is hidden; None if it belongs to the scan of a page."""
         shapes = self._find_overlapping(bounds)
         if pdfium_c.FPDFTextObj_GetTextRenderMode(text.thing) in _UNSEEN:
             # invisible text over an image comes from OCR
             return None if any(shape.is_picture for shape in shapes) else NO_INK
-        if not text.window.has_middle_of(bounds):
+        if not self._find_window(text.thing).has_middle_of(bounds):
             return CUT_OFF
-        later = max((shape for shape in shapes if shape.order > text.order), default=None)
-        if later is None:
+        later = [shape for shape in shapes if shape.order > text.order]
+        if not later:
             return NO_INK
-        return None if later.is_picture and later.bounds.area > SCAN_SHARE * self.bounds.area else COVERED
+        is_scan = later[-1].is_picture and math.prod(later[-1].bounds.size) > SCAN_SHARE * math.prod(self.bounds.size)
+        return None if is_scan else COVERED
 
 
-def _address_of(thing: Any) -> int:
-    return ctypes.addressof(thing.contents)
-
-
-def _convert(bounds: _Bounds | None, thing: Any) -> _Bounds | None:
+def _convert(bounds: Sequence[float], thing: Any) -> _Bounds:
     """Convert an object's bounds to the page's coordinates; inside a PDF form, an object has the form's coordinates."""
-    while bounds and (thing := thing.container):
-        bounds = _Bounds(*thing.get_matrix().on_rect(*bounds))
-    return bounds
+    while thing := thing.container:
+        bounds = thing.get_matrix().on_rect(*bounds)
+    return _Bounds(*bounds)
 
 
-def _bounds_of(thing: Any) -> _Bounds | None:
-    try:
-        return _Bounds(*thing.get_bounds())
-    except pdfium.PdfiumError:
-        return None
-
-
-def _clip_of(thing: Any) -> _Bounds | None:
-    """Return the rectangle to which clipping paths limit a text; None if there are no such paths."""
-    clip = pdfium_c.FPDFPageObj_GetClipPath(thing)
-    areas = []
-    for path in range(max(pdfium_c.FPDFClipPath_CountPaths(clip), 0) if clip else 0):
-        points = []
-        for at in range(max(pdfium_c.FPDFClipPath_CountPathSegments(clip, path), 0)):
-            x, y = ctypes.c_float(), ctypes.c_float()
-            segment = pdfium_c.FPDFClipPath_GetPathSegment(clip, path, at)
-            if pdfium_c.FPDFPathSegment_GetPoint(segment, ctypes.byref(x), ctypes.byref(y)):
-                points.append((x.value, y.value))
-        if points:
-            areas.append([*np.min(points, axis=0), *np.max(points, axis=0)])
-    return _Bounds(*np.max(areas, axis=0)[:2], *np.min(areas, axis=0)[2:]) if areas else None
-
-
-def _is_filled(path: Any) -> bool:
+def _is_filled(path: _Object) -> bool:
+    """Return whether an object is a filled path; a thin path is an underline or the edge of a table."""
+    if path.thing.type != pdfium_c.FPDF_PAGEOBJ_PATH or min(path.bounds.size) < MIN_HEIGHT:
+        return False
     fill, stroke = ctypes.c_int(), ctypes.c_int()
-    return bool(pdfium_c.FPDFPath_GetDrawMode(path, ctypes.byref(fill), ctypes.byref(stroke)) and fill.value)
+    pdfium_c.FPDFPath_GetDrawMode(path.thing, ctypes.byref(fill), ctypes.byref(stroke))
+    return bool(fill.value)
 
 
-def _fill_of(thing: Any) -> tuple[int, ...] | None:
+def _read_colour(thing: Any) -> tuple[int, ...] | None:
     parts = [ctypes.c_uint() for _ in range(4)]
     known = pdfium_c.FPDFPageObj_GetFillColor(thing, *map(ctypes.byref, parts))
     return tuple(part.value for part in parts) if known else None

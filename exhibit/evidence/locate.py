@@ -1,21 +1,17 @@
-"""Locates quotes in documents, always as offsets into the original text.
-
-A quote is found exactly, after folding, in several parts, or with small differences (fuzzy). Folding removes
-differences such as line breaks and quotation marks. A document is folded once (see `Document`). The first search
-is a `str.find` in the folded text; slower searches follow if needed.
-"""
+"""Locates quotes exactly, after folding, in several parts, or with small differences (fuzzy)."""
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 
 from exhibit.evidence.document import Document, Span, unite_spans
 from exhibit.evidence.fold import Fold, align, fold
 from exhibit.evidence.place import (
     COMMON,
     FEW,
+    MAX_PLACES,
     MIN_SHARED_LETTERS,
     Place,
     PlacedPiece,
@@ -23,6 +19,7 @@ from exhibit.evidence.place import (
     cells_of,
     choose_nearest_places,
     find_occurrences,
+    find_spans,
     letters_of,
     place_pieces,
 )
@@ -30,32 +27,20 @@ from exhibit.schemas.layout import HOWS, How, quote_parts
 
 MIN_SIMILARITY = 0.95  # the least similarity at which a quote counts as located
 MIN_FUZZY = 40  # Fewest characters of a quote for a fuzzy match: a shorter quote is too easily mistaken for other words
-
-_MIN_PART = 2  # fewest characters of a part between omissions: a full stop has no usable location
-
 _MIN_PARAGRAPH = 20  # fewest characters of a paragraph; paragraphs are searched only if the quote is not in one piece
-
 _MAX_COMPARISONS = 1_000_000_000  # most characters of a quote times those of the windows: ten seconds
-
-_MIN_LETTERS = 12  # fewest letters and digits of a quote that is searched without punctuation, unless it is a table row
-_SPREAD = 3  # all pieces of a quote must lie within this many times the quote's length,
-_APART = 600  # ... plus this many characters, the size of a paragraph
-
-MAX_PLACES = 5000  # most locations of one quote: a party's name occurs 1,029 times in one contract of CUAD
+_GRAM = 8  # letters: with 6 to 10, few windows pass to the slow aligner; without this test, ten times as many
 
 
 @dataclass(frozen=True)
 class Match:
-    """One location of a quote; it has several spans if other words interrupt the quote."""
-
-    spans: tuple[Span, ...]
+    spans: tuple[Span, ...]  # several if other words interrupt the quote
     how: How
     score: float = 1.0
     whole: bool = True  # Whether the match has word boundaries at both ends; False for `MA` in `MAY`
 
     @property
     def span(self) -> Span:
-        """The range from the first character to the last."""
         return Span(self.spans[0].start, self.spans[-1].end)
 
 
@@ -65,10 +50,7 @@ def prefer_whole_words(matches: Sequence[Match]) -> list[Match]:
 
 
 def find_tightest(places: Sequence[Sequence[Match]]) -> list[list[Match]]:
-    """Return chains of matches, one match for each piece of a quote, that are at most twice as long as the shortest.
-
-    A chain is in reading order. If there is none, return one list with the first match of each piece.
-    """
+    """Return the chains (see `chain_in_order`) that are at most twice as long as the shortest."""
     # for a quote of very many pieces, try only the first locations
     firsts = places[0][: max(1, MAX_PLACES * 100 // len(places))]
     # keep the last: a later first piece with the same later pieces gives a shorter chain
@@ -97,16 +79,7 @@ def chain_in_order(places: Sequence[Sequence[Match]]) -> Iterator[list[Match]]:
 
 
 def measure_stretch(chain: Sequence[Match]) -> int:
-    """Return the number of characters from the start of the first match to the end of the last match."""
     return chain[-1].span.end - chain[0].span.start
-
-
-def join_matches(chain: Sequence[Match]) -> Match:
-    """Join the matches of a quote's parts into one match, and merge overlapping spans."""
-    spans = unite_spans({span for match in chain for span in match.spans})
-    fuzzy = any(match.how == "fuzzy" for match in chain)
-    score = min(match.score for match in chain)
-    return Match(tuple(spans), "fuzzy" if fuzzy else "parts", score, all(match.whole for match in chain))
 
 
 def locate(quote: str, document: Document) -> list[Match]:
@@ -117,7 +90,7 @@ def locate(quote: str, document: Document) -> list[Match]:
     paragraphs = [piece for part in parts for piece in part.split("\n")]
     matches = (
         find_as_written(quote, document)
-        or (len(parts) > 1 and _from_pieces(parts, _MIN_PART, document))
+        or (len(parts) > 1 and _from_pieces(parts, 2, document))  # a full stop has no usable location
         or _locate_alike(quote, document)
         or _from_pieces(paragraphs, _MIN_PARAGRAPH, document)
         or _locate_in_markup(quote, document)
@@ -126,41 +99,26 @@ def locate(quote: str, document: Document) -> list[Match]:
     return matches
 
 
-# ---------------------------------------------------------------- exact
-
-
 def find_as_written(quote: str, document: Document) -> list[Match]:
     """Return a quote's locations, also across pages; only spaces, dashes, case and the like may differ."""
     words = quote.strip()
     lead = quote.find(words)
     matches: dict[int, Match] = {}
-    for at in _find(words, document.text):
+    for at in find_occurrences(words, document.text):
         spaced = at >= lead and document.text.startswith(quote, at - lead)
         span = Span(at - lead, at - lead + len(quote)) if spaced else Span(at, at + len(words))
         matches[at] = Match((span,), "exact", whole=_is_whole(span, document.text))
     needle = Fold.of(words)
-    for start in _find(needle.text, document.folded.text):
-        end = start + len(needle.text)
-        span = Span(*document.folded.span(start, end))
-        at = span.start - int(needle.offsets[0])
-        # a quote that ends inside one character, such as half a ligature, is not a match
-        if at not in matches and not document.folded.cuts(start, end):
-            matches[at] = Match((span,), "folded", whole=_is_whole(span, document.text))
+    for span in find_spans(needle.text, document.folded):
+        match = Match((span,), "folded", whole=_is_whole(span, document.text))
+        matches.setdefault(span.start - int(needle.offsets[0]), match)
     return list(matches.values()) or _locate_loosely(quote, document)
 
 
-def _find(needle: str, text: str) -> Iterator[int]:
-    return islice(find_occurrences(needle, text), MAX_PLACES)
-
-
 def _locate_loosely(quote: str, document: Document) -> list[Match]:
-    needle = fold(quote, loose=True)
     for haystack in (document.loose, document.body):
         matches = []
-        for start in _find(needle, haystack.text):
-            if haystack.cuts(start, start + len(needle)):
-                continue
-            spans = document.cut_furniture(Span(*haystack.span(start, start + len(needle))))
+        for spans in map(document.cut_furniture, find_spans(fold(quote, loose=True), haystack)):
             whole = _is_whole(spans[0], document.text) and _is_whole(spans[-1], document.text)
             matches.append(Match(spans, "parts" if len(spans) > 1 else "folded", whole=whole))
         if matches:
@@ -173,31 +131,26 @@ def _is_whole(span: Span, text: str) -> bool:
     return not any(pair.isalpha() or pair.isdigit() for pair in around)
 
 
-# ---------------------------------------------------------------- in parts
-
-
 def _from_pieces(pieces: Sequence[str], shortest: int, document: Document) -> list[Match]:
     """Return the joint locations of a quote's pieces; [] if a piece of at least `shortest` characters is not found."""
-    lengths = {piece.strip(): len(fold(piece, loose=True)) for piece in pieces}
-    least = MIN_SIMILARITY * sum(lengths[piece.strip()] for piece in pieces)
-    pieces = [piece.strip() for piece in pieces if lengths[piece.strip()] >= shortest]
+    lengths = [(piece.strip(), len(fold(piece, loose=True))) for piece in pieces]
+    wanted = [piece for piece, length in lengths if length >= shortest]
     places: dict[str, list[Match]] = {}
-    for piece in dict.fromkeys(pieces):
+    for piece in dict.fromkeys(wanted):
         matches = find_as_written(piece, document) or _locate_alike(piece, document)
         places[piece] = sorted(prefer_whole_words(matches), key=lambda match: match.span)
         if not matches:
             return []
-    whole = [join_matches(chain) for chain in find_tightest([places[piece] for piece in pieces])] if pieces else []
-
-    def measure(match: Match) -> int:
-        ranges = (document.loose.find_folded_range(*span) for span in match.spans)
-        return sum(end - start for start, end in ranges)
-
-    # reject the quote if most of it is in pieces that are too short to search or share a location
-    return [match for match in whole if measure(match) >= least]
-
-
-# ---------------------------------------------------------------- ignoring markup
+    joined = []
+    for chain in find_tightest([places[piece] for piece in wanted]) if wanted else ():
+        spans = unite_spans(span for match in chain for span in match.spans)
+        ranges = (document.loose.find_folded_range(*span) for span in spans)
+        # reject the quote if most of it is in pieces that are too short to search or share a location
+        if sum(end - start for start, end in ranges) >= MIN_SIMILARITY * sum(length for _, length in lengths):
+            how: How = "fuzzy" if any(match.how == "fuzzy" for match in chain) else "parts"
+            score, whole = min(match.score for match in chain), all(match.whole for match in chain)
+            joined.append(Match(tuple(spans), how, score, whole))
+    return joined
 
 
 def _locate_in_markup(quote: str, document: Document) -> list[Match]:
@@ -213,24 +166,19 @@ def _locate_in_markup(quote: str, document: Document) -> list[Match]:
     if score < (MIN_SIMILARITY if placement.letters >= MIN_FUZZY else 1.0):
         return []
     added = any(len(letters_of(quote[slice(*span)]).text) >= _MIN_PARAGRAPH for span in placement.added)
-    if added or (placement.letters < _MIN_LETTERS and not cells):
+    if added or (placement.letters < 12 and not cells):
         return []
-    if len(places) == 1:
-        return [_match(place, score, quote, document) for place in placement.pieces[0].places]
-    spans = join_matches([Match(place, "parts") for place in places]).spans
+    united = tuple(unite_spans(span for place in places for span in place))
     is_abridged = "..." in quote or "…" in quote or len(quote_parts(quote)) > 1
-    if not is_abridged and spans[-1].end - spans[0].start > _SPREAD * len(quote) + _APART:
+    is_wide = united[-1].end - united[0].start > 3 * len(quote) + 600  # characters: the size of a paragraph
+    if len(places) > 1 and is_wide and not is_abridged:
         return []
-    return [_match(spans, score, quote, document)]
-
-
-def _match(spans: tuple[Span, ...], score: float, quote: str, document: Document) -> Match:
-    same = fold(document.text[slice(*spans[0])], loose=True) == fold(quote, loose=True)
-    how: How = "parts" if len(spans) > 1 else "folded" if same else "fuzzy"
-    return Match(spans, how if score == 1.0 else "fuzzy", score)
-
-
-# ---------------------------------------------------------------- fuzzy
+    matches = []
+    for spans in placement.pieces[0].places if len(places) == 1 else [united]:
+        is_same = fold(document.text[slice(*spans[0])], loose=True) == fold(quote, loose=True)
+        how: How = "parts" if len(spans) > 1 else "folded" if is_same else "fuzzy"
+        matches.append(Match(spans, how if score == 1.0 else "fuzzy", score))
+    return matches
 
 
 def _locate_alike(quote: str, document: Document) -> list[Match]:
@@ -245,31 +193,25 @@ def _locate_alike(quote: str, document: Document) -> list[Match]:
     fewest = len(grams) - allowed * _GRAM
     most = max(1, _MAX_COMPARISONS // len(needle) ** 2)
     best: dict[Span, float] = {}
-    for start, end in find_windows(needle, document.body.text, allowed)[:most]:
+    for start, end in _find_windows(needle, document.body.text, allowed)[:most]:
         text = document.body.text[start:end]
         text_grams = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)}
         part = align(needle, text, most=allowed) if sum(map(text_grams.__contains__, grams)) >= fewest else None
         if part is not None:
             best[Span(start + part.start, start + part.end)] = round(1 - part.distance / len(needle), 4)
-    taken: list[Span] = []
-    matches = []
+    matches: dict[Span, Match] = {}
     for place, score in sorted(best.items(), key=lambda item: (-item[1], item[0])):
-        if not any(map(place.overlaps, taken)):  # of overlapping locations, keep the best
-            taken.append(place)
-            matches.append(Match(document.cut_furniture(Span(*document.body.span(*place))), "fuzzy", score))
-    return matches
+        if not any(map(place.overlaps, matches)):  # of overlapping locations, keep the best
+            matches[place] = Match(document.cut_furniture(Span(*document.body.span(*place))), "fuzzy", score)
+    return list(matches.values())
 
 
-_GRAM = 8  # letters: with 6 to 10, few windows pass to the slow aligner; without this test, ten times as many
-
-
-def find_windows(needle: str, text: str, allowed: int) -> list[Span]:
+def _find_windows(needle: str, text: str, allowed: int) -> list[Span]:
     """Return the ranges that may contain the needle with at most `allowed` errors, the likeliest first."""
-    count = allowed + 1
-    bounds = [len(needle) * index // count for index in range(count + 1)]
+    bounds = [len(needle) * index // (allowed + 1) for index in range(allowed + 2)]
     votes: Counter[int] = Counter()
     for first, last in pairwise(bounds):
-        hits = list(islice(find_occurrences(needle[first:last], text), COMMON + 1))
+        hits = find_occurrences(needle[first:last], text, most=COMMON + 1)
         if len(hits) <= COMMON:
             votes.update(hit - first for hit in hits)
     windows: list[tuple[Span, int]] = []  # ranges, each with the number of the needle's pieces that it contains
@@ -282,16 +224,10 @@ def find_windows(needle: str, text: str, allowed: int) -> list[Span]:
     return [window for window, _ in sorted(windows, key=lambda window: -window[1])[:MAX_PLACES]]
 
 
-# ---------------------------------------------------------------- passages
-
-
-_PLACES = 64  # most locations of a text in a document that are compared
-
-
 def place_text(text: str, document: Document) -> Placement:
     """Return where a document contains a text; an empty placement if the text is short and occurs too often."""
     letters = len(letters_of(text).text)
-    matches = prefer_whole_words(find_as_written(text, document))[:_PLACES] if letters else []
+    matches = prefer_whole_words(find_as_written(text, document))[:64] if letters else []
     if not matches:
         return place_pieces(text, document, split_cells=True)
     if letters < MIN_SHARED_LETTERS and len(matches) > FEW:
@@ -301,10 +237,7 @@ def place_text(text: str, document: Document) -> Placement:
 
 
 def spans_of(placement: Placement, document: Document, *, wanted: Callable[[Place], bool]) -> tuple[Span, ...]:
-    """Return the spans of the document that contain a located text, the longest first.
-
-    If a piece of the text has several locations, the first for which `wanted` is true is used, else the nearest.
-    """
+    """Return a located text's spans, the longest first; of several locations, the first `wanted` one or the nearest."""
     nearest = choose_nearest_places(placement.pieces)
     chosen = [next(filter(wanted, piece.places), near) for piece, near in zip(placement.pieces, nearest, strict=True)]
     spans = unite_spans((span for place in chosen for span in place), document.text)

@@ -1,24 +1,19 @@
 """Locates a text in a document by its pieces: the ranges of the text that the document contains.
 
-A retrieved passage, or a quote in a parser's markup, is rarely an exact part of its document. It may begin with a
-summary, have tags or JSON around it, join two passages, or contain a table in Markdown. Texts are therefore
-compared by letters and digits only, without markup. Words of the text that are in no piece count as added. Ranges
-that are apart in the document stay apart: no location covers words that the text lacks.
+A retrieved passage, or a quote in a parser's markup, may begin with a summary, have tags or JSON around it, join two
+passages, or contain a table in Markdown. Texts are therefore compared by letters and digits only, without markup.
 """
 
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from exhibit.evidence.document import Document, Span
 from exhibit.evidence.fold import Fold, fold
-
-# ---------------------------------------------------------------- markup of parsers
-
 
 _COMMON_MARKUP = (
     r"<!--[^<>]{0,400}-->"  # <!-- image -->, <!-- PageBreak -->: Docling and others
@@ -41,17 +36,14 @@ _CUT = re.compile(
     r"\\\\|(?<!\\)&(?!#|[a-zA-Z]{2,8};)|(?<!\\)\||\n|\t|</?(?:td|th|tr|br|li|p|table)\b[^<>]{0,400}>", re.I
 )  # The end of a table cell
 _TABLE = re.compile(r"(?<!\\)[&|]|\\\\|</t[dhr]>", re.I)  # the signs that a text contains a table
-_MAX_LINE_CHARS = 60  # most characters of a line of an address or a form, which may be beside another line
 
 
 def letters_of(text: str) -> Fold:
     """Return the letters and digits of a text without its markup, in lower case, with their offsets."""
-    markup = (match.span() for match in _make_markup_pattern(text).finditer(text))
-    return Fold.of(text, loose=True, without=markup).letters
+    return Fold.of(blank_markup(text), loose=True).letters
 
 
 def without_markup(text: str) -> str:
-    """Return a text without the markup that document parsers leave in it, such as Markdown, HTML and LaTeX."""
     return _make_markup_pattern(text).sub("", text)
 
 
@@ -60,9 +52,9 @@ def _make_markup_pattern(text: str) -> re.Pattern[str]:
 
 
 def cells_of(text: str) -> list[Span]:
-    """Return the ranges of a text's table cells, row by row."""
     lines = text.strip().splitlines()
-    if not _TABLE.search(text) and (len(lines) < 2 or max(map(len, lines)) > _MAX_LINE_CHARS):
+    # lines of an address or a form have at most 60 characters, and may be beside other lines
+    if not _TABLE.search(text) and (len(lines) < 2 or max(map(len, lines)) > 60):
         return []
     edges = [(0, 0), *(match.span() for match in _CUT.finditer(text)), (len(text), len(text))]
     return [Span(before[1], after[0]) for before, after in pairwise(edges) if before[1] < after[0]]
@@ -73,11 +65,8 @@ def blank_markup(text: str) -> str:
     return _make_markup_pattern(text).sub(lambda match: " " * len(match[0]), text)
 
 
-# ---------------------------------------------------------------- stretches of letters
-
-
 MIN_SHARED_LETTERS = 24  # The fewest letters and digits that a range and a document must share: about five words
-_STEP = 8  # letters between two seeds of the search: a shared range of 32 letters is never missed
+MAX_PLACES = 5000  # most locations of one quote: a party's name occurs 1,029 times in one contract of CUAD
 COMMON = 256  # most occurrences of a seed that are tried; more frequent words give no location
 _SLIP = 6  # The most letters that may differ inside a range, in either text: a misread word, an escape, a note's number
 _MIN_RESUMED_LETTERS = 12  # letters that must match after such a difference before the range continues
@@ -85,11 +74,9 @@ _EDGE = 4  # the same, if fewer letters remain to the end of the text
 
 
 class Stretch(NamedTuple):
-    """A range of letters in a text, and the spans of a document that match the range with small differences."""
-
     start: int
     end: int
-    hits: tuple[Span, ...]
+    hits: tuple[Span, ...]  # the spans of a document that match the range of letters with small differences
     letters: int
 
 
@@ -99,25 +86,32 @@ def find_stretches(needle: str, haystack: Fold, ranges: Sequence[tuple[int, int]
     for first, last in ranges:
         at, floor = first, first
         while at + MIN_SHARED_LETTERS <= last:
-            hits = list(islice(find_occurrences(needle[at : at + MIN_SHARED_LETTERS], haystack.text), COMMON + 1))
+            hits = find_occurrences(needle[at : at + MIN_SHARED_LETTERS], haystack.text, most=COMMON + 1)
             if not hits or len(hits) > COMMON:
-                at += _STEP
+                at += 8  # so that a shared range of 32 letters is never missed
                 continue
             stretches.append(_extend_seed(needle, haystack, at, hits, (floor, last)))
             at = floor = stretches[-1].end
     return stretches
 
 
-def find_occurrences(needle: str, text: str) -> Iterator[int]:
-    """Yield the offset of every occurrence of a needle in a text; occurrences may overlap."""
+def find_occurrences(needle: str, text: str, *, most: int = MAX_PLACES) -> list[int]:
+    """Return the offsets of the first occurrences of a needle in a text; occurrences may overlap."""
+    starts: list[int] = []
     start = text.find(needle) if needle else -1
-    while start >= 0:
-        yield start
+    while start >= 0 and len(starts) < most:
+        starts.append(start)
         start = text.find(needle, start + 1)
+    return starts
+
+
+def find_spans(needle: str, haystack: Fold) -> list[Span]:
+    """Return the spans of a document for the first occurrences of a needle that do not end inside a character."""
+    ranges = ((start, start + len(needle)) for start in find_occurrences(needle, haystack.text))
+    return [Span(*haystack.span(*place)) for place in ranges if not haystack.cuts(*place)]
 
 
 def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], bounds: tuple[int, int]) -> Stretch:
-    """Extend an exact match of a few letters in both directions; return the longest stretch found."""
     after, before = needle[at + MIN_SHARED_LETTERS : bounds[1]], needle[bounds[0] : at][::-1]
     grown: dict[tuple[int, int, int], list[Span]] = {}
     for hit in hits:
@@ -134,10 +128,7 @@ def _extend_seed(needle: str, haystack: Fold, at: int, hits: Sequence[int], boun
 
 
 def _grow(text: str, other: str) -> tuple[int, int, int]:
-    """Return how many characters at the start of each text match with small differences, and the match's score.
-
-    The score is the number of common letters, less the letters that only the document has.
-    """
+    """Return how many characters at the start of each text match with small differences, and the match's score."""
     ahead = reach = letters = 0
     while True:
         pairs = enumerate(zip(text[ahead:], other[reach:], strict=False))
@@ -154,7 +145,6 @@ _SLIPS = sorted(((a, b) for a in range(_SLIP + 1) for b in range(_SLIP + 1) if a
 
 
 def _find_slip(text: str, at: int, other: str, place: int) -> tuple[int, int] | None:
-    """Return how many letters to skip in each text until the two texts match again."""
     for skip, pass_over in _SLIPS:
         # at the edge of the text fewer letters remain to match
         need = min(_MIN_RESUMED_LETTERS, len(text) - at - skip)
@@ -163,60 +153,41 @@ def _find_slip(text: str, at: int, other: str, place: int) -> tuple[int, int] | 
     return None
 
 
-# ---------------------------------------------------------------- pieces
-
-
 FEW = 3  # most locations of a short range that still identify the text's origin
 _LONG = 60  # letters of a range, about a line, that identify the origin even if they occur more often
-_SPREAD = 3  # A table's cells must lie within this many times their own letters
-_FORM = 12  # letters that a table's cells must have together if the table contains no longer match
 _MARGIN = 300  # letters around the located cells in which short cells are searched: a few rows of a table
-
-MAX_CELL_LETTERS = 1000  # most letters of a cell that is split into runs of words for the search
-MIN_RUN_LETTERS = 5  # least letters of such a run: shorter runs are too common
 _CELL_WORD = re.compile(r"[^\s<>&|]+")
-
 Place = tuple[Span, ...]
 
 
 class PlacedPiece(NamedTuple):
-    """A range of a text, and its locations in a document."""
-
     start: int
     end: int
-    places: tuple[Place, ...]
+    places: tuple[Place, ...]  # the locations of the text's range in a document
     letters: int  # The letters and digits that both texts share, minus additional letters of the document
 
 
 @dataclass(frozen=True)
 class Placement:
-    """The result of searching a document for a text, fragment by fragment."""
-
     pieces: tuple[PlacedPiece, ...]
     added: tuple[Span, ...]  # The ranges of the text whose words the document does not contain, without markup
     letters: int  # The number of letters and digits of the whole text without markup
 
     @property
     def share(self) -> float:
-        """The share of the searched text's letters and digits that were found in the document."""
         return sum(piece.letters for piece in self.pieces) / self.letters if self.letters else 0.0
 
 
 def place_pieces(text: str, document: Document, *, split_cells: bool = False) -> Placement:
-    """Return the pieces of a text that a document contains, each with its locations."""
     needle = letters_of(text)
-    if not needle.text:
-        return Placement((), (), 0)
     stretches = find_stretches(needle.text, document.letters, [(0, len(needle.text))])
     if len(needle.text) < MIN_SHARED_LETTERS and (spots := _find_whole_words(needle.text, document)):
         stretches = [Stretch(0, len(needle.text), tuple(spots), len(needle.text))]
     if document.furniture:
         # also search running heads and page numbers, which a parser may keep and `body` lacks
-        stretches = sorted(
-            [*stretches, *find_stretches(needle.text, document.loose.letters, _find_left(stretches, needle))]
-        )
-    cells = cells_of(text)
-    if cells:
+        others = find_stretches(needle.text, document.loose.letters, _find_left(stretches, needle))
+        stretches = sorted([*stretches, *others])
+    if cells := cells_of(text):
         ranges = [folded for cell in cells if (folded := needle.find_folded_range(*cell))[0] < folded[1]]
         if split_cells:
             ranges = [part for cell in ranges for part in _split_cell(cell, needle, text, document)]
@@ -238,30 +209,24 @@ def _choose_distinctive(stretches: Sequence[Stretch]) -> list[Stretch]:
     near = [hit for stretch in sure for hit in stretch.hits[:1]]
     kept = []
     for stretch in stretches:
-        if stretch not in sure:
-            hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, other) <= _MARGIN for other in near))
-            stretch = stretch._replace(hits=hits)
-        elif len(stretch.hits) > 1 and len(near) > 1:
-            # among several locations, choose those near another piece of the same text
-            others = [other for other in near if other not in stretch.hits]
-            hits = tuple(hit for hit in stretch.hits if any(_measure_gap(hit, other) <= _MARGIN for other in others))
-            stretch = stretch._replace(hits=hits or stretch.hits)
-        if stretch.hits:
-            kept.append(stretch)
+        is_sure = stretch in sure
+        # among several locations, choose those near another piece of the same text
+        others = [hit for hit in near if not is_sure or hit not in stretch.hits]
+        close = tuple(hit for hit in stretch.hits if any(_are_near(hit, other) for other in others))
+        hits = close or (stretch.hits if is_sure else ())
+        if hits:
+            kept.append(stretch._replace(hits=hits))
     return kept
 
 
-def _measure_gap(first: tuple[int, int], second: tuple[int, int]) -> int:
-    return max(first[0], second[0]) - min(first[1], second[1])
-
-
-# ---------------------------------------------------------------- tables
+def _are_near(first: Span, second: Span) -> bool:
+    return max(first.start, second.start) - min(first.end, second.end) <= _MARGIN
 
 
 def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Document) -> list[tuple[int, int]]:
-    """Return the cell if the document contains it, else the longest runs of its words that the document contains."""
+    """Return a cell that is long or in the document, else the longest runs of its words that the document contains."""
     start, end = cell
-    if end - start > MAX_CELL_LETTERS or _find_whole_words(needle.text[start:end], document):
+    if end - start > 1000 or _find_whole_words(needle.text[start:end], document):
         return [cell]
     first, last = needle.span(start, end)
     words = [needle.find_folded_range(*match.span()) for match in _CELL_WORD.finditer(text, first, last)]
@@ -271,7 +236,7 @@ def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Docume
         until = at + 1
         while until < len(words) and _find_whole_words(needle.text[words[at][0] : words[until][1]], document):
             until += 1
-        if words[until - 1][1] - words[at][0] >= MIN_RUN_LETTERS:
+        if words[until - 1][1] - words[at][0] >= 5:  # shorter runs are too common
             runs.append((words[at][0], words[until - 1][1]))
         at = until
     return runs or [cell]
@@ -280,7 +245,6 @@ def _split_cell(cell: tuple[int, int], needle: Fold, text: str, document: Docume
 def _with_cells(
     cells: Sequence[tuple[int, int]], stretches: list[Stretch], needle: Fold, document: Document
 ) -> list[Stretch]:
-    """Return the matches (`stretches`), and new matches for table cells that no match covers."""
     open_cells = [(s, e) for s, e in cells if not any(a < e and s < b for a, b, *_ in stretches)]
     if not open_cells:
         return stretches
@@ -295,36 +259,31 @@ def _with_cells(
     added = []
     at = low
     for start, end in open_cells:
-        word = needle.text[start:end]
-        spots = free[word]
-        if spots:
+        if spots := free[needle.text[start:end]]:
             # take the next occurrence; after the last, the first, because a text layer may be in column order
             chosen = spots.pop(bisect_left(spots, (at, at)) % len(spots))
             at = chosen.end
             added.append(Stretch(start, end, (chosen,), end - start))
-    if not stretches and sum(piece.letters for piece in added) < _FORM:
+    if not stretches and sum(piece.letters for piece in added) < 12:
         return stretches  # a few short numbers prove nothing
     return sorted([*stretches, *added])
 
 
 def _find_whole_words(word: str, document: Document) -> list[Span]:
-    """Return the locations of a table cell's text in a document, except locations inside longer words."""
     text, letters = document.text, document.letters
     spots = []
-    for at in islice(find_occurrences(word, letters.text), 16 * COMMON):
+    for at in find_occurrences(word, letters.text, most=16 * COMMON):
         span = Span(*letters.span(at, at + len(word)))
-        if (
-            not letters.cuts(at, at + len(word))
-            and not text[max(span.start - 1, 0) : span.start].isalnum()
-            and not (text[span.end : span.end + 1].isalnum())
-        ):
+        is_inside = text[max(span.start - 1, 0) : span.start].isalnum() or text[span.end : span.end + 1].isalnum()
+        if not is_inside and not letters.cuts(at, at + len(word)):
             spots.append(span)
     return spots
 
 
 def _find_densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
     """Return the range of a document that contains the most letters of the wanted table cells."""
-    reach = _SPREAD * sum(len(word) * count for word, count in wanted.items()) + _MARGIN // 2
+    # the cells must lie within three times their own letters
+    reach = 3 * sum(len(word) * count for word, count in wanted.items()) + _MARGIN // 2
     spots = sorted((span, word) for word, spans in places.items() for span in spans)
     inside: Counter[str] = Counter()
     best, held, first = (0, 0, 0, 0), 0, 0
@@ -339,9 +298,6 @@ def _find_densest(wanted: Counter[str], places: dict[str, list[Span]]) -> Span:
         start = spots[first][0].start
         best = max(best, (held, start - end, -start, end))
     return Span(-best[2], best[3])
-
-
-# ---------------------------------------------------------------- spans of the original texts
 
 
 def _make_piece(stretch: Stretch, needle: Fold, text: str, document: Document) -> PlacedPiece:

@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -23,74 +23,69 @@ from exhibit.runtime.plugins import import_plugins
 from exhibit.schemas.errors import DocumentError
 from exhibit.schemas.layout import fit_name
 from exhibit.storage.atomic import list_files, make_scratch_folder
-from exhibit.storage.locations import Location, Remote, fetch_file
+from exhibit.storage.locations import Location, fetch_file
 
-_SNIFFED = 4096  # bytes at a file's start that are examined: they contain the names of an archive's first parts
-_ENDING = re.compile(r"\.[a-z0-9]{1,5}")
-_PACKED = {b"word/": ".docx", b"xl/": ".xlsx", b"ppt/": ".pptx", b"opendocument.text": ".odt"}
+_MAX_DEPTH = 4  # most levels of mails inside mails whose attachments are read; the text of a mail lists their names
+_MAX_ATTACHMENTS = 1000  # most attachments of one mail that are read
 
 
 def read_document(path: Location | str) -> Document:
     """Read a file as a Document; the same file always gives the same text, so that offsets in it stay valid."""
-    if isinstance(path, Remote):
-        with fetch_file(path) as local_path:
-            return replace(read_document(local_path), path=path)
-    path = Path(path)
-    content: Document | Printable = _call_reader(path, "read", "page")
-    if isinstance(content, Document):
-        return content
-    with convert_parser_errors(path, "file"):
-        return Document(path.name, extract_text(content.html), (), path, content.notes)
+    path = Path(path) if isinstance(path, str) else path
+    with fetch_file(path) as file, _open_reader(file) as reader:
+        if hasattr(reader, "read"):
+            document: Document = reader.read(file)
+            return replace(document, path=path)
+        page: Printable = reader.page(file)
+        return Document(file.name, extract_text(page.html), (), path, page.notes)
 
 
 def read_printable(path: Path) -> Printable | None:
     """Return the HTML page from which a file is printed; None for files without one, such as PDF or plain text."""
-    page: Printable | None = _call_reader(path, "page")
-    return page
+    with _open_reader(path) as reader:
+        page: Printable | None = reader.page(path) if hasattr(reader, "page") else None
+        return page
 
 
 def read_attachments(path: Path) -> list[Attachment]:
-    """Return the files inside a file, such as a mail's attachments."""
-    return _call_reader(path, "attachments") or []
+    with _open_reader(path) as reader:
+        attachments: list[Attachment] = reader.attachments(path) if hasattr(reader, "attachments") else []
+        return attachments
 
 
-def _call_reader(path: Path, *names: str) -> Any:
-    """Call the first function of `names` that the file's reader has; return None if the reader has none of them."""
+@contextmanager
+def _open_reader(path: Path) -> Iterator[ModuleType]:
+    """Yield a file's reader; limit time and memory by the file's size, and convert the errors of its parser."""
     reader = _import_readers().get(ending_of(path))
     if reader is None:
         head_of(path)  # raises its own error for a missing file
         known = ", ".join(sorted(_import_readers()))
         raise DocumentError(f"{path}: no reader for {path.suffix or 'a file without an extension'}; supported: {known}")
-    call = next((getattr(reader, name) for name in names if hasattr(reader, name)), lambda _: None)
-    with convert_parser_errors(path, getattr(reader, "KIND", "file")):
-        if getattr(reader, "STARTS_A_PROGRAM", False):
-            return call(path)
-        with limit_reading(str(path), path.stat().st_size, getattr(reader, "MEMORY", PLAIN)):
-            return call(path)
+    with convert_parser_errors(path, getattr(reader, "KIND", "file")), ExitStack() as stack:
+        if not getattr(reader, "STARTS_A_PROGRAM", False):
+            memory = getattr(reader, "MEMORY", PLAIN)
+            stack.enter_context(limit_reading(str(path), path.stat().st_size, memory))
+        yield reader
 
 
 def is_readable(path: Location) -> bool:
-    """Return whether there is a reader for the file's suffix or, without a suffix, for its content."""
     return ending_of(path) in _import_readers()
 
 
 def has_page(path: Location) -> bool:
-    """Return whether a file's reader makes an HTML page to print."""
     return hasattr(_import_readers().get(ending_of(path)), "page")
 
 
 def ending_of(path: Location) -> str:
-    """Return a file's suffix or, for a name without a suffix, as in many URLs, the suffix that fits the content."""
+    """Return a file's suffix or, for a PDF, web page or text without a suffix, as in many URLs, the fitting suffix."""
     ending = path.suffix.lower()
     if ending in _import_readers() or not isinstance(path, Path) or not path.is_file():
         return ending
-    head = head_of(path, _SNIFFED)
+    head = head_of(path, 4096)
     if head.startswith(b"%PDF-"):
         return ".pdf"
-    if _ENDING.fullmatch(ending):
+    if re.fullmatch(r"\.[a-z0-9]{1,5}", ending):
         return ending  # an unknown suffix, or the end of a name such as "No. 4"
-    if head.startswith(b"PK"):
-        return next((kind for mark, kind in _PACKED.items() if mark in head), ending)
     if re.match(rb"\s*<(?:!doctype html|html)", head, re.IGNORECASE):
         return ".html"
     return ".txt" if head.strip() and b"\0" not in head and decode_bytes(head.rpartition(b" ")[0] or head) else ending
@@ -102,9 +97,6 @@ def _import_readers() -> dict[str, ModuleType]:
     for reader in import_plugins(readers.__name__).values():
         by_suffix |= dict.fromkeys(reader.SUFFIXES, reader)
     return by_suffix
-
-
-_WORD = re.compile(r"\S+")
 
 
 def read_within(path: Location, limits: Limits | None = None) -> Document:
@@ -125,31 +117,22 @@ def read_boxes(document: Document, spans: list[Span]) -> list[list[Box]]:
 def read_words(document: Document, number: int) -> list[tuple[Span, list[Box]]]:
     """Return the words of a page, each with its rectangles: two for a word that is broken at a line's end."""
     page = document.pages[number - 1].span
-    spans = [Span(*match.span()) for match in _WORD.finditer(document.text, page.start, page.end)]
+    spans = [Span(*match.span()) for match in re.compile(r"\S+").finditer(document.text, page.start, page.end)]
     return list(zip(spans, read_boxes(document, spans), strict=True))
 
 
 def render_within(path: Location, page: int, *, scale: float) -> Any:
-    """Return a page's image; a worker draws it with `pdf.render`."""
     with fetch_file(path) as local_path:
         return run_in_worker(partial(render, page=page, scale=scale), local_path)
 
 
-_MAX_DEPTH = 4  # most levels of mails inside mails whose attachments are read; the text of a mail lists their names
-_MAX_ATTACHMENTS = 1000  # most attachments of one mail that are read
-_UNFIT = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
-
-
 class NamedFile(NamedTuple):
-    """A file to read: its path, its name, and other names that a test set may use for the file."""
-
     path: Path
     name: str  # Its path in the folder; for an attachment, the mail's path followed by the attachment's name
-    aliases: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()  # other names that a test set may use for the file
 
 
 def list_folder(folder: Path) -> list[NamedFile]:
-    """Return the files of a folder at any depth, sorted; each mail is followed by its attachments."""
     return list(with_attachments(NamedFile(path, path.relative_to(folder).as_posix()) for path in list_files(folder)))
 
 
@@ -181,8 +164,7 @@ def with_attachments(files: Iterable[NamedFile], depth: int = 0) -> Iterator[Nam
 
 
 def make_safe_name(name: str) -> str:
-    """Return an attachment's name in a form that every file system accepts, with its suffix."""
-    plain = _UNFIT.sub("_", name).strip(" .").encode("utf-8", "replace").decode("utf-8") or "attachment"
+    plain = re.sub(r'[<>:"/\\|?*\x00-\x1f\x7f\ud800-\udfff]', "_", name).strip(" .") or "attachment"
     ending = Path(plain).suffix
     return plain.removesuffix(ending) + ending[:20]
 

@@ -1,24 +1,23 @@
 """Scans: OCR reads pages without text, and the words become an invisible text layer of the PDF.
 
-The pages are straightened first. The text layer has the PDF text rendering mode 3, which draws nothing, but every
-PDF reader can extract the words. The tested system therefore reads the text in which gold was located. The layer's
-font, whose one glyph is a box of half an em, is embedded, so that the boxes of words are equal on every machine.
+The pages are straightened first. The layer's font is embedded, so that the boxes of words are equal on every machine.
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
 
 from exhibit.evidence import ocr
 from exhibit.evidence.document import Document, Page
+from exhibit.evidence.files import convert_parser_errors
 from exhibit.evidence.ocr import TextLine
 from exhibit.evidence.read import ending_of, read_document
 from exhibit.evidence.readers.pdf import render
@@ -30,33 +29,26 @@ from exhibit.storage.locations import fetch_file
 _DPI = 200  # dots per inch: small print is readable, and OCR of a page takes one or two seconds
 _LONGEST_SIDE = 4000  # longest side in pixels: a poster is drawn at a lower resolution to fit into memory
 _STEEPEST = 5.0  # most degrees by which a page is straightened: scanners skew pages by less
-_LOOK_SIDE = 1000  # longest side in pixels for finding the angle: lines of text are still four or five pixels high
+FONT = "ExhibitUnseen"
+FONT_FILE = Path(__file__).with_name("unseen.pdf")  # A PDF page that contains the font; `bench.unseen_font` makes it
+ADVANCE = 500  # The width of every character, in thousandths of the font size, before it is stretched on the page
+ASCENT, DESCENT = 750, -250  # thousandths of the font size above and below the baseline, as in most fonts
+_NARROW, _WIDE = frozenset(" iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—ŒœÆæ")
 
 
 class Ocr(NamedTuple):
-    """An OCR engine, which is a plug-in of `evidence.ocr`, and the language that it reads."""
-
-    engine: str
+    engine: str  # the name of a plug-in of `evidence.ocr`
     language: str
-
-    def read(self, picture: Image.Image) -> list[TextLine]:
-        """Return the lines of a straightened page."""
-        lines: list[TextLine] = load_plugin(ocr.__name__, self.engine)[0].open(self.language)(picture)
-        return lines
 
 
 class Scanned(NamedTuple):
-    """A document with the words from OCR, and the confidence of OCR for each page, by page number."""
-
     document: Document
-    confidence: dict[str, float]
+    confidence: dict[str, float]  # by page number
 
 
 def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
     """Return the OCR engine of that name; `auto` means the first installed engine that reads the language."""
     engines = import_plugins(ocr.__name__)
-    if engine != "auto" and engine not in engines:
-        raise ToolkitError(f"--ocr-engine {engine}: no such engine; choose one of {', '.join(engines)}")
     longer = {three: two for module in engines.values() for two, three in getattr(module, "CODES", {}).items()}
     tags = [tag.replace("_", "-").partition("-")[0].lower() for tag in language.split("+")]
     codes = [longer.get(tag, tag) for tag in tags]
@@ -68,18 +60,17 @@ def choose_ocr(language: str = "en", engine: str = "auto") -> Ocr:
                 return Ocr(name, "+".join(codes))
     if not absent:
         known = "; ".join(f"{name}: {' '.join(sorted(module.LANGUAGES))}" for name, module in engines.items())
-        raise ToolkitError(f"--ocr-language {language}: no OCR engine reads it; choose from {known}")
+        flags = f"--ocr-engine {engine} --ocr-language {language}"
+        raise ToolkitError(f"{flags}: no OCR engine reads it; choose from {known}")
     raise ToolkitError("; or ".join(absent))
 
 
 def list_ocr_engines() -> list[str]:
-    """Return the names of the OCR engines, in the order in which `auto` tries them."""
     return list_plugins(ocr.__name__)
 
 
 def add_ocr_arguments(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("scans")
-    add = group.add_argument
+    add = parser.add_argument_group("scans").add_argument
     add("--ocr", action="store_true", help="read pages without text by OCR, and add the words as an invisible layer")
     add("--ocr-language", default="en", metavar="TAG", help="the language of the OCR, such as en, cs-CZ or ces+eng")
     add("--ocr-engine", choices=["auto", *list_ocr_engines()], default="auto", help="the OCR engine; auto: by language")
@@ -116,12 +107,12 @@ def read_scan(document: Document, target: Path, how: Ocr) -> Scanned | None:
 
 
 def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:
-    longest = max(page.width, page.height, 1.0)
-    scale = min(_DPI / 72, _LONGEST_SIDE / longest)
+    scale = min(_DPI / 72, _LONGEST_SIDE / max(page.width, page.height, 1.0))
     picture = render(path, page.number, scale=scale).convert("L")
     angle = measure_skew(picture)
     straight = picture.rotate(angle, Image.Resampling.BICUBIC, fillcolor="white") if angle else picture
-    lines = [line for line in how.read(straight) if line.text.strip()]
+    read: Callable[[Image.Image], list[TextLine]] = load_plugin(ocr.__name__, how.engine)[0].open(how.language)
+    lines = [line for line in read(straight) if line.text.strip()]
     weight = sum(len(line.text) for line in lines) or 1
     sure = sum(line.confidence * len(line.text) for line in lines) / weight
     placed = [
@@ -134,7 +125,7 @@ def _read_page(path: Path, page: Page, how: Ocr) -> tuple[Layer, float]:
 def measure_skew(picture: Image.Image) -> float:
     """Return the degrees by which a page must be turned counter-clockwise to straighten its lines."""
     small = picture.copy()
-    small.thumbnail((_LOOK_SIDE, _LOOK_SIDE))
+    small.thumbnail((1000, 1000))  # lines of text are still four or five pixels high
     ink = Image.fromarray((255 - np.asarray(small)).astype("uint8"))
 
     def measure_sharpness(angle: float) -> float:
@@ -152,7 +143,6 @@ def measure_skew(picture: Image.Image) -> float:
 
 
 def sort_lines(lines: Sequence[TextLine]) -> list[TextLine]:
-    """Sort lines from top to bottom, and lines that are side by side from left to right."""
     rows: list[list[TextLine]] = []
     for line in sorted(lines, key=lambda line: (line.top + line.bottom) / 2):
         middle = (line.top + line.bottom) / 2
@@ -163,30 +153,18 @@ def sort_lines(lines: Sequence[TextLine]) -> list[TextLine]:
     return [line for row in rows for line in sorted(row)]
 
 
-if TYPE_CHECKING:  # imported only where it is used: few documents are scans, and the import takes 0.1 s in each process
-    from pypdf.generic import RectangleObject, StreamObject
-
-FONT = "ExhibitUnseen"
-FONT_FILE = Path(__file__).with_name("unseen.pdf")  # A PDF page that contains the font; `bench.unseen_font` makes it
-ADVANCE = 500  # The width of every character, in thousandths of the font size, before it is stretched on the page
-ASCENT, DESCENT = 750, -250  # thousandths of the font size above and below the baseline, as in most fonts
-_NARROW, _WIDE = frozenset("iljtfrI1.,;:'’‘|!()[]{}-"), frozenset("mwMW@%—ŒœÆæ")
-
-
 class Layer(NamedTuple):
-    """The text layer of one page."""
-
     turn: float  # Degrees, counter-clockwise, by which the page's own drawing is turned to straighten its lines
     lines: Sequence[TextLine]  # The lines, with boxes in points from the top left of the straightened page
 
 
 def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
     """Write a copy of a PDF with a text layer on the given pages, numbered from 1, and straighten these pages."""
-    from pypdf import PdfReader, PdfWriter
-    from pypdf.errors import PyPdfError
-    from pypdf.generic import ArrayObject, DictionaryObject, NameObject
+    # imported here: few documents are scans, and the import takes 0.1 s in each process
+    from pypdf import PdfReader, PdfWriter, Transformation
+    from pypdf.generic import ArrayObject, DecodedStreamObject, DictionaryObject, NameObject
 
-    try:
+    with convert_parser_errors(path, "PDF"):
         writer = PdfWriter(clone_from=PdfReader(path))
         ours: Any = PdfReader(FONT_FILE).pages[0]["/Resources"]
         font = ours["/Font"].raw_get(f"/{FONT}").clone(writer)
@@ -201,38 +179,28 @@ def write_layer(path: Path, target: Path, pages: Mapping[int, Layer]) -> None:
                 (-1, 0, 0, 1, box.right, box.bottom), (0, -1, -1, 0, box.right, box.top),
             )  # fmt: skip
             frame = frames[page.rotation // 90 % 4]  # from points of the displayed page to coordinates of the PDF file
-            around = (_turn_drawing(layer.turn, box), _make_content(frame, layer.lines))
-            before, after = (writer._add_object(_stream(data)) for data in around)
+            # rotate everything that the page draws around its centre
+            x, y = float(box.left + box.right) / 2, float(box.bottom + box.top) / 2
+            turn = Transformation().translate(-x, -y).rotate(layer.turn).translate(x, y)
+            begin = f"q {' '.join(map(_format_number, turn.ctm))} cm\n" if layer.turn else "q\n"
+            streams = DecodedStreamObject(), DecodedStreamObject()
+            for stream, content in zip(streams, (begin, _make_content(frame, layer.lines)), strict=True):
+                stream.set_data(content.encode("ascii"))
+            before, after = (writer._add_object(stream.flate_encode(9)) for stream in streams)
             contents = page.get("/Contents")
             inner = contents.get_object() if contents is not None else ArrayObject()
             old = list(inner) if isinstance(inner, ArrayObject) else [page.raw_get("/Contents")]
             page[NameObject("/Contents")] = ArrayObject([before, *old, after])
         with replace_file(target) as partial:
             writer.write(partial)
-    except (PyPdfError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-        raise DocumentError(
-            f"{path}: a text layer cannot be added to its pages ({error}); print it to a new PDF first"
-        ) from error
 
 
-def _turn_drawing(angle: float, box: RectangleObject) -> bytes:
-    """Return PDF operators that rotate everything drawn after them around the page's centre."""
-    from pypdf import Transformation
-
-    if not angle:
-        return b"q\n"
-    x, y = float(box.left + box.right) / 2, float(box.bottom + box.top) / 2
-    turn = Transformation().translate(-x, -y).rotate(angle).translate(x, y)
-    return f"q {' '.join(map(_format_number, turn.ctm))} cm\n".encode("ascii")
-
-
-def _make_content(frame: tuple[float, ...], lines: Sequence[TextLine]) -> bytes:
-    """Return the PDF operators that draw the lines of OCR text invisibly on a page."""
+def _make_content(frame: tuple[float, ...], lines: Sequence[TextLine]) -> str:
     matrix = " ".join(_format_number(value) for value in frame)
     # put a space between texts side by side, because not every reader would insert one
     beside = [line.top <= (other.top + other.bottom) / 2 <= line.bottom for line, other in pairwise(lines)] + [False]
     drawn = "\n".join(word for line, near in zip(lines, beside, strict=True) for word in _draw_words(line, spaced=near))
-    return f"\nQ q {matrix} cm BT 3 Tr\n{drawn}\nET Q\n".encode("ascii")
+    return f"\nQ q {matrix} cm BT 3 Tr\n{drawn}\nET Q\n"  # the rendering mode 3 draws nothing
 
 
 def _draw_words(line: TextLine, *, spaced: bool) -> Iterator[str]:
@@ -254,7 +222,7 @@ def _draw_words(line: TextLine, *, spaced: bool) -> Iterator[str]:
 
 
 def _estimate_width(character: str) -> float:
-    if character in _NARROW or character == " ":
+    if character in _NARROW:
         return 0.55
     if character in _WIDE:
         return 1.5
@@ -263,11 +231,3 @@ def _estimate_width(character: str) -> float:
 
 def _format_number(value: float) -> str:
     return f"{value:.5f}".rstrip("0").rstrip(".") or "0"
-
-
-def _stream(data: bytes) -> StreamObject:
-    from pypdf.generic import DecodedStreamObject
-
-    stream = DecodedStreamObject()
-    stream.set_data(data)
-    return stream.flate_encode(9)

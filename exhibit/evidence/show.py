@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
 
+import numpy as np
 from PIL import Image, ImageDraw
 
 from exhibit.engine import add_limit_arguments, apply_limits, read_limits
@@ -23,12 +23,11 @@ from exhibit.schemas.errors import BundleError, ToolkitError
 from exhibit.storage.bundle import mirror_bundle, open_bundle
 from exhibit.storage.locations import Location, fetch_file, parse_location
 
-_GREYS = 8  # grey levels, enough for print: a page of a contract takes a third of the bytes of WebP or JPEG
-_COLOURFUL = 40  # least difference between the channels of a coloured pixel: a scanner's grey has less
+_GOLD = (255, 196, 0)  # amber: black words stay readable on it
+_SCALE = 1.5  # pixels per point: a page fills a screen and its words are readable
 
 
 def draw_page_uri(path: Location, page: Page, *, width: int) -> str:
-    """Return a page as a data URI, `width` pixels wide."""
     data, kind = compress_image(render_within(path, page.number, scale=width / page.width))
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
@@ -37,22 +36,16 @@ def compress_image(image: Image.Image) -> tuple[bytes, str]:
     """Return an image's bytes and format: `png` with eight greys, or `webp` for an image with colours."""
     image = image.convert("RGB")
     out = io.BytesIO()
-    # coloured: more than one pixel in five hundred, measured on a small copy
-    copy = image.resize((96, 128), Image.Resampling.BOX)
-    _, saturation, value = copy.convert("HSV").split()
-    pairs = zip(saturation.tobytes(), value.tobytes(), strict=True)
-    if sum(s * v // 255 > _COLOURFUL for s, v in pairs) > copy.width * copy.height / 500:
+    copy = np.asarray(image.resize((96, 128), Image.Resampling.BOX))
+    # one pixel in five hundred has a colour; a scanner's grey differs less between the channels
+    if np.mean(np.ptp(copy, axis=2) > 40) > 1 / 500:
         image.save(out, "WEBP", quality=55)
         return out.getvalue(), "webp"
-    last = _GREYS - 1  # evenly spaced greys: to choose the best eight for each image would be slower
-    small = image.convert("L").point([round(value * last / 255) for value in range(256)])
-    small.putpalette([round(grey * 255 / last) for grey in range(_GREYS) for _ in range(3)])
+    # eight evenly spaced greys are enough for print: a page of a contract takes a third of the bytes of WebP or JPEG
+    small = image.convert("L").point([round(value * 7 / 255) for value in range(256)])
+    small.putpalette([round(grey * 255 / 7) for grey in range(8) for _ in range(3)])
     small.save(out, "PNG", bits=4)
     return out.getvalue(), "png"
-
-
-GOLD = (255, 196, 0)  # amber: black words stay readable on it
-_SCALE = 1.5  # pixels per point: a page fills a screen and its words are readable
 
 
 def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCALE) -> dict[int, Image.Image]:
@@ -67,34 +60,30 @@ def draw_spans(document: Document, spans: Sequence[Span], *, scale: float = _SCA
         pen = ImageDraw.Draw(layer)
         for box in marked:
             corners = [value * scale for value in (box.left - 1, box.top - 1, box.right + 1, box.bottom + 1)]
-            pen.rectangle(corners, fill=(*GOLD, 90), outline=(*GOLD, 230), width=1)
+            pen.rectangle(corners, fill=(*_GOLD, 90), outline=(*_GOLD, 230), width=1)
         pictures[page] = Image.alpha_composite(picture, layer).convert("RGB")
     return pictures
 
 
-class DrawnPage(NamedTuple):
-    filename: str
-    page: int
-    picture: Image.Image
-
-
-def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[DrawnPage]:
-    """Yield an image of each page that has gold of a question, with the gold drawn on it, document by document."""
+def draw_row(root: Location, row: int, *, scale: float = _SCALE) -> Iterator[tuple[str, int, Image.Image]]:
+    """Yield the file, the number and an image of each page that has gold of a question, with the gold drawn on it."""
     bundle = open_bundle(mirror_bundle(root))
     lines = [line for line in bundle.gold if line.id == row]
-    if not any(line.spans for line in lines):
+    spans: dict[str, list[Span]] = {}
+    for line in lines:
+        if line.spans:
+            spans.setdefault(str(line.filename), []).extend(Span(*span) for span in line.spans)
+    if not spans:
         why = "the question is impossible, or its quote was not found" if lines else "gold.jsonl does not have this id"
         raise BundleError(f"{root}: row {row} has no located gold: {why}")
-    for name in dict.fromkeys(str(line.filename) for line in lines if line.spans):
-        spans = [Span(*span) for line in lines if line.filename == name for span in line.spans]
+    for name, marked in spans.items():
         with fetch_file(bundle.files[name]):  # download it once for all steps
-            pages = draw_spans(read_within(bundle.files[name]), spans, scale=scale)
-        yield from (DrawnPage(name, page, picture) for page, picture in pages.items())
+            pages = draw_spans(read_within(bundle.files[name]), marked, scale=scale)
+        yield from ((name, page, picture) for page, picture in pages.items())
 
 
 @guarded()
 def main(argv: list[str] | None = None) -> int:
-    """Write an image of each page that has gold of the given question."""
     parser = Parser(prog="exhibit show", description=__doc__)
     parser.add_argument("bundle", type=parse_location, help="a bundle's folder or URL")
     parser.add_argument("row", type=int, help="the id of a question in train.json")
@@ -103,12 +92,13 @@ def main(argv: list[str] | None = None) -> int:
     add_limit_arguments(parser)
     add_json(parser)
     options = parser.parse_args(argv)
-    pictures = []
+    pictures: list[dict[str, str | int]] = []
     with apply_limits(read_limits(options)):
-        for number, drawn in enumerate(draw_row(options.bundle, options.row, scale=options.scale), 1):
-            out = options.out if number == 1 else options.out.with_stem(f"{options.out.stem}-{number}")
-            drawn.picture.save(out)
-            pictures.append({"picture": str(out), "filename": drawn.filename, "page": drawn.page})
-    lines = [f"{picture['picture']}: {picture['filename']}, page {picture['page']}" for picture in pictures]
+        for filename, page, picture in draw_row(options.bundle, options.row, scale=options.scale):
+            number = f"-{len(pictures) + 1}" if pictures else ""
+            out = options.out.with_stem(f"{options.out.stem}{number}")
+            picture.save(out)
+            pictures.append({"picture": str(out), "filename": filename, "page": page})
+    lines = [f"{drawn['picture']}: {drawn['filename']}, page {drawn['page']}" for drawn in pictures]
     print_results(pictures, "\n".join(lines), as_json=options.json)
     return 0

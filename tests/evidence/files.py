@@ -3,7 +3,6 @@
 import email.message
 import io
 import itertools
-import json
 import stat
 import struct
 import zipfile
@@ -248,7 +247,6 @@ GOOD: dict[str, Callable[[str], bytes]] = {
     ".html": lambda text: f"<title>x</title><p>{text.replace('shall', '<b>shall</b>')}</p>".encode(),
     ".htm": lambda text: f"<p>{text}</p>".encode(),
     ".xhtml": lambda text: f"<html xmlns='http://www.w3.org/1999/xhtml'><body><p>{text}</p></body></html>".encode(),
-    ".json": lambda text: json.dumps({"content": text}).encode(),
     ".csv": lambda text: f'clause,words\n1,"{text}"\n'.encode("utf-16"),
     ".tsv": lambda text: f"clause\twords\n1\t{text}\n".encode(),
     ".docx": lambda text: docx(paragraph(text)),
@@ -267,7 +265,6 @@ BROKEN: dict[str, bytes] = {
     ".html": b"\xff\x00\x01\x02" * 40,
     ".htm": b"\xff\x00\x01\x02" * 40,
     ".xhtml": b"\xff\x00\x01\x02" * 40,
-    ".json": b'{"content": ',
     ".csv": b"\x00\x01\x02\xfe\xff" * 40,
     ".tsv": b"\x00\x01\x02\xfe\xff" * 40,
     ".docx": docx(paragraph("cut"))[:400],

@@ -209,7 +209,7 @@ class Finder:
         lost = {character for character in given | read if given[character] != read[character]}
         if any(character.isascii() for character in lost):
             return None
-        source, document = source.without(lost), document.without(lost)
+        source, document = (side.select(lambda character: character not in lost) for side in (source, document))
         return (source, document) if source.text == document.text else None
 
     def _carry_spans(self, spans: Spans) -> list[Span]:

@@ -26,7 +26,7 @@ from exhibit.engine import Limits, Worker
 from exhibit.engine.limits import lift_memory_limit, watch_programs
 from exhibit.evidence.files import decode_page
 from exhibit.evidence.read import has_page, read_document, read_printable
-from exhibit.evidence.readers.html import SUFFIXES as HTML
+from exhibit.evidence.readers.html import HTML_SUFFIXES as HTML
 from exhibit.evidence.readers.html import Printable
 from exhibit.evidence.readers.text import decode_file
 from exhibit.runtime.command import guarded

@@ -1,25 +1,22 @@
 """OCR engines, one file each.
 
-An engine describes itself:
+An engine has:
 
     LANGUAGES = frozenset({"en", "cs"})          # two-letter codes of the languages that it can read
     CODES = {"cs": "ces"}                        # its own codes of languages, where they differ; optional
     def missing(language) -> str: ...            # what is missing and how to install it; empty if nothing
     def open(language) -> Callable[[Image], list[TextLine]]: ...
 
-`language` is one code, or several joined as `cs+en`. Images are already straightened: lines run from left to
-right. Boxes are in pixels from the top left.
+`language` is one code, or several joined as `cs+en`. Images are already straightened. Boxes are in pixels.
 """
 
 from typing import NamedTuple
 
 
 class TextLine(NamedTuple):
-    """A line of text that OCR has read: its box, its text, and the OCR engine's confidence from 0 to 1."""
-
     left: float
     top: float
     right: float
     bottom: float
     text: str
-    confidence: float
+    confidence: float  # from 0 to 1

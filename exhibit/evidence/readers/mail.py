@@ -1,8 +1,7 @@
 """Mails as files (.eml, .msg): headers, body, and attachments as separate documents."""
 
 import email
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
 from email import policy
 from email.message import EmailMessage
 from functools import partial
@@ -10,22 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import olefile
+from olefile.olefile import filetime2datetime
 
-from exhibit.evidence.files import decode_bytes, head_of
-from exhibit.evidence.readers.html import (
-    Attachment,
-    Printable,
-    cut_fragment,
-    format_grid,
-    format_paragraph,
-    format_section,
-)
+from exhibit.evidence.files import decode_bytes, decode_page, head_of
+from exhibit.evidence.readers import html
+from exhibit.evidence.readers.html import Attachment, Printable
 from exhibit.schemas.errors import DocumentError
 
 SUFFIXES = (".eml", ".msg")
 KIND = "mail"
 
 _HEADS = ("From", "To", "Cc", "Date", "Subject")
+_FIXED = "__properties_version1.0"
+_SENT, _DELIVERED = b"\x40\0\x39\0", b"\x40\0\x06\x0e"  # tags of the entries with the two times
+MAX_ATTACHED_BYTES, MAX_ATTACHED_RATIO = 1 << 20, 4  # 1 MB, or 4 times the mail's size if larger
 
 
 def page(path: Path) -> Printable:
@@ -56,26 +53,21 @@ def _read_mail(path: Path) -> tuple[str, list[Attachment]]:
         raise DocumentError(
             f"{path}: not a mail: it has neither a sender nor a subject; check the extension of its name"
         )
-    heads = [(name, str(message.get(name, ""))) for name in _HEADS]
-    plain, html = (_read_body(message.get_body((kind,))) for kind in ("plain", "html"))
+    heads = [str(message.get(name, "")) for name in _HEADS]
+    plain, rich = (_read_body(message.get_body((kind,))) for kind in ("plain", "html"))
     attached = _list_attachments(message)
-    return _format_mail(heads, plain=plain, html=html, attached=attached), attached
+    return _format_mail(heads, plain, rich, attached), attached
 
 
-def _format_mail(heads: Sequence[tuple[str, str]], *, plain: str, html: str, attached: Iterable[Attachment]) -> str:
-    head = format_grid([[name, value] for name, value in heads if value.strip()])
-    body = cut_fragment(html) if html.strip() else f'<div class="plain">{format_paragraph(plain, "div")}</div>'
-    return f"{head}<hr>{body}{format_section('Attachments', [file.name for file in attached])}"
+def _format_mail(heads: Sequence[str], plain: str, rich: str, attached: Sequence[Attachment]) -> str:
+    head = html.format_grid([(name, value) for name, value in zip(_HEADS, heads, strict=True) if value.strip()])
+    text = f'<div class="plain">{html.format_paragraph(plain, "div")}</div>'
+    body = html.cut_fragment(rich) if rich.strip() else text
+    return f"{head}<hr>{body}{html.format_section('Attachments', [file.name for file in attached])}"
 
 
-def _read_body(part: object) -> str:
-    if not isinstance(part, EmailMessage):
-        return ""
-    try:
-        return str(part.get_content())
-    except (LookupError, UnicodeDecodeError):  # an unknown charset
-        data = part.get_payload(decode=True)
-        return data.decode("cp1252", "replace") if isinstance(data, bytes) else ""
+def _read_body(part: Any) -> str:
+    return decode_page(part.get_payload(decode=True) or b"", part.get_content_charset("")) if part else ""
 
 
 def _list_attachments(message: EmailMessage) -> list[Attachment]:
@@ -92,14 +84,33 @@ def _list_attachments(message: EmailMessage) -> list[Attachment]:
     return listed
 
 
-_FIXED = "__properties_version1.0"
-_SENT, _DELIVERED = b"\x40\0\x39\0", b"\x40\0\x06\x0e"  # tags of the entries with the two times
-MAX_ATTACHED_BYTES, MAX_ATTACHED_RATIO = 1 << 20, 4  # 1 MB, or 4 times the mail's size if larger
+def _read_outlook(mail: Any, folder: tuple[str, ...]) -> tuple[str, list[Attachment]]:
+    read = partial(_read_text, mail, folder)
+    attached = []
+    for number, inner in enumerate(_list_folders(mail, folder, "__attach_version1.0_#"), 1):
+        name = _read_text(mail, inner, "3707", "3704", "3001")
+        data = _read_data(mail, inner, "__substg1.0_37010102")
+        if data is not None:
+            attached.append(Attachment(name or f"attachment {number}", data))
+            continue
+        for message in _list_folders(mail, inner, "__substg1.0_3701000D"):
+            page = f"<!doctype html><meta charset='utf-8'><body>{_read_outlook(mail, message)[0]}</body>"
+            attached.append(Attachment(f"{name or f'mail {number}'}.html", page.encode()))
+    sender, address = read("0C1A"), read("0C1F")
+    sender = f"{sender} <{address}>" if sender and "@" in address else sender or address
+    heads = sender, read("0E04"), read("0E03"), _read_time(mail, folder), read("0037")
+    rich = _decode(_read_data(mail, folder, "__substg1.0_10130102") or b"") or read("1013")
+    return _format_mail(heads, read("1000"), rich, attached), attached
+
+
+def _list_folders(mail: Any, folder: tuple[str, ...], prefix: str) -> list[tuple[str, ...]]:
+    folders = (tuple(entry) for entry in mail.listdir(streams=False, storages=True))
+    return sorted(entry for entry in folders if entry[:-1] == folder and entry[-1].startswith(prefix))
 
 
 def _read_data(mail: Any, folder: tuple[str, ...], name: str) -> bytes | None:
-    is_stream = mail.exists([*folder, name]) and mail.get_type([*folder, name]) == olefile.STGTY_STREAM
-    return mail.openstream([*folder, name]).read() if is_stream else None
+    path = [*folder, name]
+    return mail.openstream(path).read() if mail.get_type(path) == olefile.STGTY_STREAM else None
 
 
 def _read_text(mail: Any, folder: tuple[str, ...], *tags: str) -> str:
@@ -119,36 +130,7 @@ def _read_time(mail: Any, folder: tuple[str, ...]) -> str:
     start = 24 if folder else 32  # bytes of the header; an entry is 16 bytes
     entries = {data[at : at + 4]: data[at + 8 : at + 16] for at in range(start, len(data) - 15, 16)}
     value = entries.get(_SENT) or entries.get(_DELIVERED)
-    if not value:
-        return ""
-    moment = datetime(1601, 1, 1, tzinfo=UTC) + timedelta(microseconds=int.from_bytes(value, "little") // 10)
-    return moment.strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _list_folders(mail: Any, folder: tuple[str, ...], prefix: str) -> list[tuple[str, ...]]:
-    depth = len(folder)
-    inside = (tuple(entry) for entry in mail.listdir() if len(entry) > depth + 1 and tuple(entry[:depth]) == folder)
-    return sorted({entry[: depth + 1] for entry in inside if entry[depth].startswith(prefix)})
-
-
-def _read_outlook(mail: Any, folder: tuple[str, ...]) -> tuple[str, list[Attachment]]:
-    """Return the mail in a folder of an OLE file: its text as HTML, and its attachments."""
-    read = partial(_read_text, mail, folder)
-    attached = []
-    for number, inner in enumerate(_list_folders(mail, folder, "__attach_version1.0_#"), 1):
-        name = _read_text(mail, inner, "3707", "3704", "3001")
-        data = _read_data(mail, inner, "__substg1.0_37010102")
-        if data is not None:
-            attached.append(Attachment(name or f"attachment {number}", data))
-            continue
-        for message in _list_folders(mail, inner, "__substg1.0_3701000D"):
-            page = f"<!doctype html><meta charset='utf-8'><body>{_read_outlook(mail, message)[0]}</body>"
-            attached.append(Attachment(f"{name or f'mail {number}'}.html", page.encode()))
-    sender, address = read("0C1A"), read("0C1F")
-    sender = f"{sender} <{address}>" if sender and "@" in address else sender or address
-    heads = zip(_HEADS, (sender, read("0E04"), read("0E03"), _read_time(mail, folder), read("0037")), strict=True)
-    html = _decode(_read_data(mail, folder, "__substg1.0_10130102") or b"") or read("1013")
-    return _format_mail([*heads], plain=read("1000"), html=html, attached=attached), attached
+    return f"{filetime2datetime(int.from_bytes(value, 'little')):%Y-%m-%d %H:%M UTC}" if value else ""
 
 
 def _decode(data: bytes) -> str:

@@ -1,9 +1,8 @@
 """PDF, read with PDFium.
 
-PDFium ends a line with CR LF; here a line ends with LF. Pages are joined by one LF. PDFium reports a hyphen at the
-end of a line as U+FFFE and joins the next line; here the hyphen is "-". Every kind of space (NBSP, thin, em)
-becomes a plain space, because in a PDF spaces are only layout. Except for line ends, each character is replaced by
-exactly one character, so that boxes stay correct.
+Here a line ends with LF, not with CR LF, and pages are joined by one LF. PDFium reports a hyphen at a line's end as
+U+FFFE; here it is "-". Every kind of space becomes a plain space, because in a PDF spaces are only layout. Except for
+line ends, each character is replaced by exactly one character, so that boxes stay correct.
 """
 
 import ctypes
@@ -28,10 +27,11 @@ SUFFIXES = (".pdf",)
 KIND = "PDF"
 MEMORY = PAGES  # pages are read one at a time, so only a hostile file takes much memory
 
-# most pixels of an image: the largest standard paper, A0, has 18 million at the report's scale
-_MOST_PIXELS = 50_000_000
+_MOST_PIXELS = 50_000_000  # of an image: the largest standard paper, A0, has 18 million at the report's scale
 _FINE = 100  # PDFium converts coordinates to whole device units: hundredths of a point
 _MOST_PAGES = 50_000  # the longest law books have some thousands; a hostile file may claim millions
+_CHARACTER = re.compile(r"\r\n|.", re.DOTALL)
+_LAST = re.compile(r"^.*[^\W\d_]", re.MULTILINE)  # the last letter of a line
 
 
 def read(path: Path) -> Document:
@@ -43,7 +43,9 @@ def read(path: Path) -> Document:
     with open_pdf(path) as pdf:
         for index in range(len(pdf)):
             try:
-                text, width, height = _read_page(pdf, index)
+                with closing(pdf[index]) as page, closing(page.get_textpage()) as textpage:
+                    text = clean_text(_read_raw_text(textpage))
+                    width, height = (round(side, 2) for side in page.get_size())
             except pdfium.PdfiumError:
                 text, width, height = "", 0.0, 0.0
                 notes.append(f"page {index + 1} is damaged and was read as empty")
@@ -54,15 +56,12 @@ def read(path: Path) -> Document:
 
 
 def read_title(path: Location) -> str:
-    """Return the title in a PDF's metadata; empty if there is none."""
     with open_pdf(path) as pdf:
         return str(pdf.get_metadata_value("Title"))
 
 
 class LineType(NamedTuple):
-    """The font of a line: the height in points, and whether it is bold."""
-
-    height: float
+    height: float  # of the font, in points
     bold: bool
 
 
@@ -70,13 +69,15 @@ def find_line_types(document: Document) -> dict[int, LineType]:
     """Return the font of each line by the offset of its first word; empty if the document has no pages."""
     types: dict[int, LineType] = {}
     for page, _, textpage in _open_pages(document, document.pages):
-        counted = read_counted_text(textpage)
-        for match in _LAST.finditer(counted.text):
-            index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, counted.units[match.end() - 1])
+        text, units = read_counted_text(textpage)
+        for match in _LAST.finditer(text):
+            index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, units[match.end() - 1])
             box = pdfium_c.FS_RECTF()
             if index >= 0 and pdfium_c.FPDFText_GetLooseCharBox(textpage, index, box):
                 weight = pdfium_c.FPDFText_GetFontWeight(textpage, index)
-                bold = weight >= _BOLD or "bold" in _read_font_name(textpage, index).lower()
+                name = ctypes.create_string_buffer(200)
+                pdfium_c.FPDFText_GetFontInfo(textpage, index, name, len(name), None)
+                bold = weight >= 600 or b"bold" in name.value.lower()  # 600 is semibold, regular is 400
                 start = page.span.start + match.end() - len(match[0].lstrip())
                 types[start] = LineType(round(abs(box.top - box.bottom), 1), bold)
     return types
@@ -97,22 +98,19 @@ def _open_pages(document: Document, pages: Sequence[Page]) -> Iterator[tuple[Pag
                 yield page, drawn, textpage
 
 
-def _read_font_name(textpage: Any, index: int) -> str:
-    size = pdfium_c.FPDFText_GetFontInfo(textpage, index, None, 0, None)
-    name = ctypes.create_string_buffer(size)
-    pdfium_c.FPDFText_GetFontInfo(textpage, index, name, size, None)
-    return name.value.decode("latin-1")
-
-
 def find_boxes(document: Document, spans: Sequence[Span], pages: Sequence[int] | None = None) -> list[list[Box]]:
     """Return the rectangles of each span, line by line, on the given pages, or on all pages that the spans touch."""
     boxes: list[list[Box]] = [[] for _ in spans]
     numbers = document.pages_of(*spans) if pages is None else pages
     for page, drawn, textpage in _open_pages(document, [document.pages[number - 1] for number in numbers]):
-        counted = read_counted_text(textpage)
+        text, units = read_counted_text(textpage)
         for span, lines in zip(spans, boxes, strict=True):
-            part = (min(max(end, page.span.start), page.span.end) - page.span.start for end in span)
-            lines += _find_part_boxes(drawn, textpage, page.number, _find_char_range(textpage, counted, *part))
+            start, end = (min(max(at, page.span.start), page.span.end) - page.span.start for at in span)
+            # words from OCR have no characters in the PDF, and white space at the end would add an empty rectangle
+            if words := text[start:end].rstrip() if start < end <= len(text) else "":
+                ends = units[start], units[start + len(words) - 1]
+                first, last = (pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, unit) for unit in ends)
+                lines += _find_part_boxes(drawn, textpage, page.number, first, last)
     return boxes
 
 
@@ -122,9 +120,8 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
             drawn = pdf[page - 1]
             width, height = drawn.get_size()
             if width * height * scale**2 > _MOST_PIXELS:
-                raise DocumentError(
-                    f"{path}: page {page} is {width:g} by {height:g} points, which is too large to draw"
-                )
+                size = f"{width:g} by {height:g} points"
+                raise DocumentError(f"{path}: page {page} is {size}, which is too large to draw")
             return drawn.render(scale=scale).to_pil()
         except (pdfium.PdfiumError, ValueError) as error:
             raise DocumentError(f"{path}: page {page} is damaged and cannot be drawn ({error})") from error
@@ -132,9 +129,8 @@ def render(path: Location, page: int, *, scale: float = 1.5) -> Any:
 
 @contextmanager
 def open_pdf(file: Location) -> Iterator[Any]:
-    """Open a local or remote PDF; raise DocumentError if it is invalid."""
     with fetch_file(file) as path:
-        if b"%PDF-" not in (head := head_of(path, 1024, kind="PDF")):
+        if b"%PDF-" not in (head := head_of(path, 1024)):
             raise DocumentError(f"{path}: not a PDF, it starts with {head[:12]!r}; is the file name's extension right?")
         try:
             pdf = pdfium.PdfDocument(path)
@@ -143,43 +139,33 @@ def open_pdf(file: Location) -> Iterator[Any]:
                 raise DocumentError(f"{path}: encrypted; remove the password (qpdf --decrypt) first") from error
             raise DocumentError(f"{path}: damaged or incomplete ({error}); download or copy it again") from error
         with closing(pdf):
-            if not len(pdf):
-                raise DocumentError(f"{path}: a PDF without pages; is it damaged?")
             if len(pdf) > _MOST_PAGES:
                 raise DocumentError(f"{path}: has {len(pdf)} pages, but the limit is {_MOST_PAGES}; split the file")
             yield pdf
 
 
-def _read_page(pdf: Any, index: int) -> tuple[str, float, float]:
-    with closing(pdf[index]) as page, closing(page.get_textpage()) as textpage:
-        width, height = page.get_size()
-        return clean_text(_read_raw_text(textpage)), round(width, 2), round(height, 2)
-
-
 def _read_raw_text(textpage: Any) -> str:
-    """Return the text of a page as PDFium reports it, before it is cleaned."""
     return str(textpage.get_text_range(errors="replace")) if textpage.count_chars() else ""
 
 
 def clean_text(text: str) -> str:
-    """Return PDFium's text with plain spaces, `-` for hyphens at line ends, and LF as the line end."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     blanks = (sign for sign in set(text) - {"\n"} if unicodedata.category(sign) in {"Zs", "Zl", "Zp", "Cc"})
     return text.translate({**dict.fromkeys(map(ord, blanks), " "), 0xFFFE: "-"})
 
 
-def _find_part_boxes(page: Any, textpage: Any, number: int, characters: range) -> list[Box]:
-    if not characters:
-        return []
-    count = pdfium_c.FPDFText_CountRects(textpage, characters.start, len(characters))
-    lines: list[Box] = []
+def _find_part_boxes(page: Any, textpage: Any, number: int, first: int, last: int) -> list[Box]:
+    """Return the rectangles of PDFium's characters `first` to `last`, which are negative where PDFium has none."""
+    count = pdfium_c.FPDFText_CountRects(textpage, first, last + 1 - first) if 0 <= first <= last else 0
+    lines: list[Box] = []  # in PDF coordinates, whose origin is at the bottom left
     for left, bottom, right, top in (textpage.get_rect(index) for index in range(count)):
-        last = lines[-1] if lines else None
+        old = lines[-1] if lines else Box(number, 0, 0, 0, 0)
+        overlap, height = min(old.top, top) - max(old.bottom, bottom), min(old.top - old.bottom, top - bottom)
         # PDFium returns a rectangle for each change of font, and sometimes for each letter
-        if last is not None and _are_side_by_side(last, Box(number, left, top, right, bottom)):
-            left, top = min(last.left, left), max(last.top, top)
-            right, bottom = max(last.right, right), min(last.bottom, bottom)
+        if lines and overlap > height / 2 and -height < left - old.right < 1.5 * max(height, 6):
             lines.pop()
+            left, top = min(old.left, left), max(old.top, top)
+            right, bottom = max(old.right, right), min(old.bottom, bottom)
         lines.append(Box(number, left, top, right, bottom))
     boxes = []
     for line in lines:
@@ -188,42 +174,12 @@ def _find_part_boxes(page: Any, textpage: Any, number: int, characters: range) -
     return boxes
 
 
-def _are_side_by_side(old: Box, new: Box) -> bool:
-    """Return whether two boxes in PDF coordinates, whose origin is at the bottom left, are parts of one line."""
-    overlap = min(old.top, new.top) - max(old.bottom, new.bottom)
-    height = min(old.top - old.bottom, new.top - new.bottom)
-    return overlap > height / 2 and -height < new.left - old.right < 1.5 * max(height, 6)
-
-
-class _Counted(NamedTuple):
-    """A page's cleaned text, and the index of each of its characters in PDFium's text, in UTF-16 units."""
-
-    text: str
-    units: list[int]
-
-
-def read_counted_text(textpage: Any) -> _Counted:
-    """Return a page's cleaned text, and the index of each of its characters in PDFium's uncleaned text."""
+def read_counted_text(textpage: Any) -> tuple[str, list[int]]:
+    """Return a page's cleaned text, and the index of each of its characters in PDFium's text, in UTF-16 units."""
     raw = _read_raw_text(textpage)
-    # each CR LF became one LF, and PDFium counts UTF-16 units
+    # each CR LF became one LF
     widths = [len(match[0].encode("utf-16-le")) // 2 for match in _CHARACTER.finditer(raw)]
-    return _Counted(clean_text(raw), list(accumulate(widths, initial=0)))
-
-
-_CHARACTER = re.compile(r"\r\n|.", re.DOTALL)
-_LAST = re.compile(r"^.*[^\W\d_]", re.MULTILINE)
-_BOLD = 600  # the weight of semibold fonts; regular is 400
-
-
-def _find_char_range(textpage: Any, counted: _Counted, start: int, end: int) -> range:
-    """Return PDFium's character indices for a range of a page's cleaned text; empty if PDFium has none."""
-    # words from OCR have no characters in the PDF, and white space at the end would add an empty rectangle
-    words = counted.text[start:end].rstrip() if start < end <= len(counted.text) else ""
-    if not words:
-        return range(0)
-    units = counted.units[start], counted.units[start + len(words) - 1]
-    first, last = (pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, unit) for unit in units)
-    return range(first, last + 1) if min(first, last) >= 0 else range(0)
+    return clean_text(raw), list(accumulate(widths, initial=0))
 
 
 def to_page(page: Any, x: float, y: float) -> tuple[float, float]:

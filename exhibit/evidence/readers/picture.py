@@ -18,7 +18,6 @@ _MOST_PIXELS = 80_000_000  # most pixels of a page: A3 at 600 dpi has 70 million
 
 
 def _open_image(path: Path) -> Image.Image:
-    """Open an image; raise if it is damaged, or has too many pixels or pages."""
     image = Image.open(path)
     if image.width * image.height > _MOST_PIXELS or getattr(image, "n_frames", 1) > _MOST_FRAMES:
         limits = f"{_MOST_PIXELS:,} pixels a page and {_MOST_FRAMES} pages"
@@ -27,7 +26,6 @@ def _open_image(path: Path) -> Image.Image:
 
 
 def read(path: Path) -> Document:
-    """Return an image file as a document without text, with one page for each frame of the image."""
     with _open_image(path) as image:
         image.load()
         count = getattr(image, "n_frames", 1)
@@ -35,7 +33,6 @@ def read(path: Path) -> Document:
 
 
 def page(path: Path) -> Printable:
-    """Return the images of an image file as HTML to print, each on a separate page."""
     pictures = []
     with _open_image(path) as image:
         for frame in ImageSequence.Iterator(image):

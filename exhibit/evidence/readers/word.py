@@ -1,18 +1,16 @@
-"""Word documents (.docx), with tables, numbers, footnotes, headers and comments; tracked changes are accepted.
-
-mammoth converts the text to HTML. This module adds the parts that mammoth omits: the numbers of clauses, which
-Word computes when it shows a file; headers above the text; comments and footers below it. Each header and footer
-line appears once.
-"""
+"""Word documents (.docx): mammoth converts the text; this module adds numbers, headers, footers and comments."""
 
 import io
 import posixpath
 import zipfile
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
+
 from exhibit.engine.limits import PACKED
-from exhibit.evidence.files import open_archive, parse, parse_part
+from exhibit.evidence.files import open_archive
 from exhibit.evidence.readers.html import Printable, format_paragraph, format_section
 from exhibit.schemas.errors import DocumentError
 
@@ -21,106 +19,103 @@ KIND = "Word document"
 MEMORY = PACKED
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_NOTES = ("footnotes", "endnotes")  # the parts whose paragraphs are read after those of the text
 _NO_LISTS = b'<w:numbering xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"/>'
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+_GONE = (f"{W}del", f"{W}moveFrom")
+_KEPT = (f"{W}ins", f"{W}moveTo")
+_MARKS = [f"{W}{of}Change" for of in ("rPr", "pPr", "sectPr", "tblPr", "trPr", "tcPr", "numbering")]
+MAX_LEVELS = 9
+MAX_NUMBER = 9999  # highest number of a clause: with a larger limit, a file of a few bytes could print without end
+_ROMAN = {
+    "m": 1000, "cm": 900, "d": 500, "cd": 400, "c": 100, "xc": 90, "l": 50, "xl": 40, "x": 10, "ix": 9, "v": 5, "iv": 4,
+    "i": 1,
+}  # fmt: skip
 
 
 def page(path: Path) -> Printable:
     """Return a Word file as HTML to print, with every tracked change accepted, and notes about it."""
     with open_archive(path, KIND) as archive:
-        named = [*_find_targets(archive, "", "officeDocument"), "word/document.xml"]
+        named = [*_read_targets(archive, "")["officeDocument"], "word/document.xml"]
         main = next((name for name in named if name in archive.NameToInfo), None)
         if main is None:
             raise DocumentError(f"{path}: no text in it (word/document.xml); is the Word document complete?")
-        parts, changes = _prepare_parts(archive, main)
-        body = _convert_html(archive, parts)
-        header, footer = (_read_edge(archive, main, kind) for kind in ("header", "footer"))
-        comments = _read_comments(archive, main)
+        targets = _read_targets(archive, main)
+        body, changes = _read_body(archive, main, targets)
+        header, footer = (_read_edge(archive, targets[kind], kind) for kind in ("header", "footer"))
+        comments = _read_comments(archive, targets["comments"][0])
     notes = [f"tracked changes accepted: {changes}"] if changes else []
     notes += [f"comments printed at the end of the document: {len(comments)}"] if comments else []
     return Printable(f"{header}{body}{format_section('Comments', comments)}{footer}", tuple(notes))
 
 
-def _find_targets(archive: zipfile.ZipFile, source: str, kind: str) -> list[str]:
-    """Return the paths of the XML files of a kind, such as `header`, to which the XML file `source` refers."""
+def _parse_part(archive: zipfile.ZipFile, name: str) -> Any:
+    """Return the root of an archive's XML part; None if there is no such part."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+    return etree.fromstring(archive.read(name), parser) if name in archive.NameToInfo else None
+
+
+def _read_targets(archive: zipfile.ZipFile, source: str) -> dict[str, list[str]]:
+    """Return the paths of the XML files to which the XML file `source` refers, by kind, such as `header`."""
     folder, name = posixpath.split(source)
-    relations = parse_part(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
-    named = [] if relations is None else [
-        item.get("Target", "") for item in relations if str(item.get("Type", "")).endswith(f"/{kind}")
-    ]  # fmt: skip
-    return [posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/") for target in named]
+    relations = _parse_part(archive, posixpath.join(folder, "_rels", f"{name}.rels"))
+    targets = defaultdict[str, list[str]](list)
+    for item in () if relations is None else relations:
+        path = posixpath.normpath(posixpath.join("/", folder, item.get("Target", ""))).lstrip("/")
+        targets[str(item.get("Type", "")).rpartition("/")[2]].append(path)
+    for kind in ("numbering", "styles", "footnotes", "endnotes", "comments"):
+        targets[kind].append(f"word/{kind}.xml")
+    return targets
 
 
-def _find_part(archive: zipfile.ZipFile, main: str, kind: str) -> str:
-    """Return the path of an XML file inside a Word document, by its kind: `word/styles.xml` for `styles`."""
-    return (_find_targets(archive, main, kind) or [f"word/{kind}.xml"])[0]
+def _read_body(archive: zipfile.ZipFile, main: str, targets: dict[str, list[str]]) -> tuple[str, int]:
+    """Return the text with its notes as HTML, and the number of accepted tracked changes."""
+    import mammoth
 
-
-def _prepare_parts(archive: zipfile.ZipFile, main: str) -> tuple[dict[str, bytes], int]:
-    """Prepare a Word file for mammoth: return the changed parts by name, and the number of accepted tracked changes."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
-    numbering, styles = (_find_part(archive, main, kind) for kind in ("numbering", "styles"))
-    lists = Numbering(parse_part(archive, numbering), parse_part(archive, styles))
+    lists = Numbering(*(_parse_part(archive, targets[kind][0]) for kind in ("numbering", "styles")))
     # remove the lists: otherwise mammoth would number the paragraphs a second time, in its own way
-    parts = {numbering: _NO_LISTS}
+    parts = {targets["numbering"][0]: _NO_LISTS}
     changes = 0
-    for name in (main, *(_find_part(archive, main, kind) for kind in _NOTES)):
-        root = parse_part(archive, name)
+    for name in (main, targets["footnotes"][0], targets["endnotes"][0]):
+        root = _parse_part(archive, name)
         if root is not None:
             changes += accept_changes(root)
-            write_numbers(root, lists)
+            _write_numbers(root, lists)
             parts[name] = etree.tostring(root)
-    return parts, changes
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as copy:
+        for name in dict.fromkeys(archive.namelist()):
+            copy.writestr(name, parts.get(name) or archive.read(name))
+    packed.seek(0)
+    html: str = mammoth.convert_to_html(packed, include_embedded_style_map=False, id_prefix="word-").value
+    return html, changes
 
 
-def write_numbers(root: Any, lists: "Numbering") -> None:
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
-    if not lists.lists:
-        return
-    for element in root.iter(f"{W}p"):
+def _write_numbers(root: Any, lists: "Numbering") -> None:
+    for element in root.iter(f"{W}p") if lists.lists else ():
         label = lists.label(element)
         properties = element.find(f"{W}pPr")
         listed = properties.find(f"{W}numPr") if properties is not None else None
         if listed is not None:
             properties.remove(listed)
-        if not label:
-            continue
-        run = etree.Element(f"{W}r")
-        text = etree.SubElement(run, f"{W}t")
-        text.text = f"{label} "
-        text.set(_SPACE, "preserve")
-        element.insert(0 if properties is None else 1, run)
+        if label:
+            run = etree.Element(f"{W}r")
+            text = etree.SubElement(run, f"{W}t", {_SPACE: "preserve"})
+            text.text = f"{label} "
+            element.insert(0 if properties is None else 1, run)
 
 
-def _convert_html(archive: zipfile.ZipFile, parts: dict[str, bytes]) -> str:
-    import mammoth
-
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as copy:
-        for name in dict.fromkeys(archive.namelist()):
-            if name not in parts and name.endswith((".xml", ".rels")):
-                parse(archive.read(name))  # reject entities, which mammoth's parser would expand
-            copy.writestr(name, parts.get(name) or archive.read(name))
-    packed.seek(0)
-    html: str = mammoth.convert_to_html(packed, include_embedded_style_map=False, id_prefix="word-").value
-    return html
-
-
-def _read_edge(archive: zipfile.ZipFile, main: str, kind: str) -> str:
+def _read_edge(archive: zipfile.ZipFile, names: list[str], kind: str) -> str:
     """Return an HTML element with the distinct lines of all headers or all footers (`kind`)."""
     lines: dict[str, None] = {}
-    for root in (parse_part(archive, name) for name in _find_targets(archive, main, kind)):
+    for root in (_parse_part(archive, name) for name in names):
         if root is not None:
             accept_changes(root)
             lines |= dict.fromkeys(filter(str.strip, map(_read_words, root.iter(f"{W}p"))))
     return f"<{kind}>{''.join(map(format_paragraph, lines))}</{kind}>" if lines else ""
 
 
-def _read_comments(archive: zipfile.ZipFile, main: str) -> list[str]:
-    root = parse_part(archive, _find_part(archive, main, "comments"))
+def _read_comments(archive: zipfile.ZipFile, name: str) -> list[str]:
+    root = _parse_part(archive, name)
     if root is None:
         return []
     accept_changes(root)
@@ -133,44 +128,23 @@ def _read_words(element: Any) -> str:
     return "".join((node.text or "") if node.tag == f"{W}t" else pieces.get(node.tag, "") for node in element.iter())
 
 
-_GONE = ("del", "moveFrom")
-_KEPT = ("ins", "moveTo")
-_MARKS = ("rPrChange", "pPrChange", "sectPrChange", "tblPrChange", "trPrChange", "tcPrChange", "numberingChange")
-
-
 def accept_changes(root: Any) -> int:
     """Accept every tracked change in a part of a Word file; return how many there were."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
-
-    _join_paragraphs(root)
-    rows = [row for row in root.iter(f"{W}tr") if row.find(f"{W}trPr/{W}del") is not None]
-    for row in rows:
-        row.getparent().remove(row)
-    gone, kept, marks = ([f"{W}{name}" for name in names] for names in (_GONE, _KEPT, _MARKS))
-    count = len(rows) + len(list(root.iter(*gone)))
-    etree.strip_elements(root, *gone, *marks, with_tail=False)
-    count += len(list(root.iter(*kept)))
-    etree.strip_tags(root, *kept)
-    return count
-
-
-def _join_paragraphs(root: Any) -> None:
-    """Merge each paragraph with the next paragraph if a tracked change deleted the paragraph mark between them."""
     for struck in list(root.iter(f"{W}p")):
         following = struck.getnext()
         deleted = struck.find(f"{W}pPr/{W}rPr/{W}del") is not None
-        if deleted and following is not None and following.tag == f"{W}p":
+        if deleted and following is not None and following.tag == f"{W}p":  # join the two paragraphs
             start = 1 if following.find(f"{W}pPr") is not None else 0
             following[start:start] = [child for child in struck if child.tag != f"{W}pPr"]
             struck.getparent().remove(struck)
-
-
-MAX_LEVELS = 9
-MAX_NUMBER = 9999  # highest number of a clause: with a larger limit, a file of a few bytes could print without end
-_ROMAN = {
-    "m": 1000, "cm": 900, "d": 500, "cd": 400, "c": 100, "xc": 90, "l": 50, "xl": 40, "x": 10, "ix": 9, "v": 5, "iv": 4,
-    "i": 1,
-}  # fmt: skip
+    rows = [row for row in root.iter(f"{W}tr") if row.find(f"{W}trPr/{W}del") is not None]
+    for row in rows:
+        row.getparent().remove(row)
+    count = len(rows) + len(list(root.iter(*_GONE)))
+    etree.strip_elements(root, *_GONE, *_MARKS, with_tail=False)
+    count += len(list(root.iter(*_KEPT)))
+    etree.strip_tags(root, *_KEPT)
+    return count
 
 
 class Numbering:
@@ -198,17 +172,13 @@ class Numbering:
             self.lists[name] = counter, levels
 
     def label(self, paragraph: Any) -> str:
-        """Return a paragraph's number as Word shows it; empty if it has none."""
+        """Advance the counter of a paragraph's list level; return its number as Word shows it, empty if it has none."""
         properties = paragraph.find(f"{W}pPr")
         number, depth = self._styles.get(_read_child(properties, "pStyle"), ("", 0))
         numbering = None if properties is None else properties.find(f"{W}numPr")
         if numbering is not None:
             usual = depth if numbering.find(f"{W}numId") is None else 0
             number, depth = _read_child(numbering, "numId") or number, _read_number(numbering, "ilvl", usual)
-        return self._count(number, depth)
-
-    def _count(self, number: str, depth: int) -> str:
-        """Advance the counter of a list level, and return the new number; empty if the list has no such level."""
         counter, levels = self.lists.get(number, ("", {}))
         level = levels.get(depth) if depth < MAX_LEVELS else None
         if level is None:
@@ -216,17 +186,16 @@ class Numbering:
         counts = self._counts.setdefault(counter, [None] * MAX_LEVELS)
         for index, start in self._starts.pop(number, {}).items():
             counts[index] = start - 1
-        for above in range(depth):
-            if counts[above] is None:
-                counts[above] = _read_number(levels.get(above), "start", 1)
-        current = counts[depth]
-        counts[depth] = _read_number(level, "start", 1) if current is None else current + 1
+        for index, count in enumerate(counts[: depth + 1]):
+            if index == depth and count is not None:
+                counts[index] = count + 1
+            elif count is None:
+                counts[index] = _read_number(levels.get(index), "start", 1)
         for below in range(depth + 1, MAX_LEVELS):
             # the level that restarts this level; 0 for none
             if (restart := _read_number(levels.get(below), "lvlRestart", MAX_LEVELS)) and depth < restart:
                 counts[below] = None
-        form = _read_child(level, "numFmt")
-        if form == "bullet":
+        if _read_child(level, "numFmt") == "bullet":
             return "•"
         # a legal number has digits for all levels, even for levels with another format
         is_legal = level.find(f"{W}isLgl") is not None
@@ -257,8 +226,6 @@ def _read_styles(styles: Any | None) -> dict[str, tuple[str, int]]:
 def format_numeral(number: int, form: str) -> str:
     """Return a number in Word's format `form`: 4 is `iv` in `lowerRoman` and `D` in `upperLetter`."""
     number = max(0, min(number, MAX_NUMBER))
-    if form == "none":
-        return ""
     if form in ("lowerLetter", "upperLetter"):
         letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1) if number else ""
     elif form in ("lowerRoman", "upperRoman"):
@@ -267,7 +234,7 @@ def format_numeral(number: int, form: str) -> str:
             letters += mark * (number // value)
             number %= value
     else:
-        return str(number)
+        return "" if form == "none" else str(number)
     return letters.upper() if form.startswith("upper") else letters
 
 
