@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None, *, draw: Draw | None = None) -> int:
         return 0
     file = flags.pop("config", None)
     given = {**(read_config_file(file) if file else {}), **flags, **set_flags}
-    settings = parse_settings(given, where=str(file or "settings"))
+    settings = parse_settings(given, where=str(file or "settings"), flags=set_flags)
     if not settings.dataset_paths:
         raise ToolkitError("no dataset given; name a folder, such as datasets_out/cuad")
     if analysed is not None:

@@ -5,6 +5,7 @@ examples:
     exhibit evaluate --settings chunk     the settings with this word in their name or meaning
 """
 
+import difflib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import groupby
@@ -172,8 +173,13 @@ class Settings(Selection):
         return deciding | {f"{TARGET}{name}": value for name, value in values.items()}
 
 
-def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Settings:
-    """Return the settings of a run, its pipeline and its target; raise one error that lists every invalid setting."""
+def parse_settings(
+    given: Mapping[str, Any], *, where: str = "settings", flags: Mapping[str, Any] | None = None
+) -> Settings:
+    """Return the settings of a run, its pipeline and its target; raise one error that lists every invalid setting.
+
+    `flags` are the settings that `--set` gives; an error about one of them names that flag.
+    """
     values: dict[str, Any] = {"pipeline": {}, "target_settings": {}}
     for key, value in given.items():
         name = OTHER_SETTINGS.get(key, key)
@@ -185,12 +191,17 @@ def parse_settings(given: Mapping[str, Any], *, where: str = "settings") -> Sett
             values[name] = value
     try:
         settings = Settings.model_validate(values)
-    except ValidationError as error:
-        advice = "`exhibit evaluate --settings` lists all settings"
-        raise ToolkitError(f"{where}: {format_faults(error)}; {advice}") from error
-    _ = settings.config  # validates the pipeline's settings
-    if settings.target_name != "builtin":
-        read_target_settings(settings.target_name, settings.target_settings)
+        _ = settings.config  # validates the pipeline's settings
+        if settings.target_name != "builtin":
+            read_target_settings(settings.target_name, settings.target_settings)
+    except (ValidationError, ToolkitError) as error:
+        faults = format_faults(error) if isinstance(error, ValidationError) else str(error).removeprefix("settings: ")
+        name = faults.partition(":")[0]
+        if flags and name in flags:
+            raise ToolkitError(f"--set {name}={flags[name]}{faults.removeprefix(name)}") from error
+        if isinstance(error, ToolkitError):
+            raise
+        raise ToolkitError(f"{where}: {faults}; `exhibit evaluate --settings` lists all settings") from error
     return settings
 
 
@@ -254,7 +265,13 @@ def parse_set(pairs: Sequence[str]) -> dict[str, Any]:
         name = name.strip().replace("-", "_")
         if not sign:
             raise ToolkitError(f"--set {pair}: write NAME=VALUE, such as --set chunk_size=300")
-        if name in list_settings() and list_settings()[name].many:
+        known = list_settings().get(name)
+        if known is None and not name.startswith(TARGET):  # a user's own target file may define more settings
+            near = difflib.get_close_matches(name, list_settings(), n=1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            listed = "`exhibit evaluate --settings` lists all settings"
+            raise ToolkitError(f"--set {pair}: no setting {name!r}{meant}; {listed}")
+        if known and known.many:
             given.setdefault(name, []).append(value)
         else:
             given[name] = value

@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("evaluate datasets_out/leases/train.json", "a file; name the bundle's folder, such as datasets_out/leases"),
         ("evaluate datasets_out/leases --metrics recal", "no metric 'recal' (did you mean recall?)"),
         ("evaluate datasets_out/leases --metrics recal@10", "no metric 'recal@10' (did you mean recall@10?)"),
-        ("evaluate datasets_out/leases --set chunk_size=abc", "error: settings: chunk_size: Input should be a valid"),
+        ("evaluate datasets_out/leases --set chunk_size=abc", "error: --set chunk_size=abc: Input should be a valid"),
         ("evaluate datasets_out/leases --where clause=Term", "(did you mean --where clause=term?)"),
         ("evaluate datasets_out/leases --where clause=tern", "(did you mean --where clause=term?)"),
         ("draft empty --out new", "empty: none of its 0 files can be read as a document; name a folder with documents"),

@@ -12,6 +12,7 @@ number, or None where it does not apply. It may have the parameters `options`, a
 functions that an installed distribution names as an entry point of the group `exhibit.metrics`.
 """
 
+import difflib
 import inspect
 import math
 from collections import Counter
@@ -286,7 +287,9 @@ def choose_figures(names: Sequence[str], options: Options) -> dict[str, tuple[Me
         family, _, depth = name.partition("@")
         definition = known.get(family)
         if definition is None:
-            raise ToolkitError(f"no metric {name!r}; the metrics are {', '.join(sorted(known))}")
+            near = difflib.get_close_matches(family, known, n=1)
+            meant = f" (did you mean {name.replace(family, near[0], 1)}?)" if near else ""
+            raise ToolkitError(f"no metric {name!r}{meant}; the metrics are {', '.join(sorted(known))}")
         if not depth:
             depths = sorted({k for at in definition.at for k in (named[at] if isinstance(at, str) else (at,))})
             figures |= {f"{family}@{k}": (definition, k) for k in depths}

@@ -59,7 +59,7 @@ def test_measure_computes_only_named_metrics(names, figures):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("recal", "no metric 'recal'; the metrics are "),
+        ("recal", r"no metric 'recal' \(did you mean recall\?\); the metrics are "),
         ("recall@99", "only 64 passages are ranked"),
         ("span_f1@3", "write NAME, or NAME@K"),
         ("recall@0", "write NAME, or NAME@K"),
