@@ -114,8 +114,6 @@ class _Annotation(BaseModel):
 
 
 class _Record(BaseModel):
-    """A document as the JSON files of the release describe it."""
-
     file_name: str = Field(pattern=r"^[^\x00]*[^\s/\x00]\s*$")
     text: str = Field(pattern=r"\S")
     spans: list[tuple[int, int]]
@@ -154,7 +152,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:  # noqa: 
 
 
 def _read_contracts(release: Release, root: Path, tally: Tally) -> Iterator[_Contract]:
-    """Yield the valid documents of every split."""
     start = 0
     taken: set[str] = set()
     for split, size in SPLITS.items():
@@ -207,7 +204,6 @@ def _make_rows(contract: _Contract, title: str, tally: Tally) -> Iterator[RawRow
 
 
 def _read_evidence(contract: _Contract, annotation: _Annotation, place: str, tally: Tally) -> Iterator[Quote]:
-    """Yield one quote per evidence span, without white space at its edges."""
     text, spans = contract.record.text, contract.record.spans
     for index in dict.fromkeys(annotation.spans):
         start, end = spans[index] if 0 <= index < len(spans) else (0, 0)

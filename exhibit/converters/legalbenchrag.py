@@ -108,7 +108,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _read_tests(release: Release, folder: Path, tally: Tally) -> Iterator[_Test]:
-    """Yield the valid tests of all benchmarks, in the order of the file names."""
     first = 0
     for path in sorted(folder.glob("*.json")):
         records = release.read_json(path, lists="tests")["tests"]

@@ -102,7 +102,6 @@ def is_squad(path: Path) -> bool:
 
 
 def _read_contexts(articles: Sequence[object], tally: Tally) -> Iterator[tuple[str, _Paragraph]]:
-    """Yield the contexts in order, each with its title."""
     for place, article in enumerate(articles):
         fields = article if isinstance(article, dict) and isinstance(article.get("paragraphs"), list) else {}
         title, paragraphs = str(fields.get("title") or ""), fields.get("paragraphs", [None])

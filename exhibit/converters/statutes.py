@@ -546,7 +546,6 @@ class QuestionMaker:
         return sorted(paragraphs, key=lambda paragraph: _order(kind, self.key, paragraph.label))[: self.most]
 
     def _find_reference(self, paragraph: Paragraph) -> tuple[str, Law, Paragraph] | None:
-        """Return the first reference to another § in the corpus: its words, the cited version of the law, and the §."""
         words = paragraph.words
         for reference in find_provisions(words, self.system, list(self.names.values())):
             if reference.law is None and not _ENDS.match(words, reference.span.end):
@@ -558,7 +557,6 @@ class QuestionMaker:
         return None
 
     def _describe_difference(self, old: str, new: str) -> str:
-        """Return the answer to the question whether a paragraph changed, with the added and removed words."""
         texts = self.system.data["questions"]
         if old == new:
             return str(texts["no"])

@@ -201,7 +201,6 @@ class ColumnChooser:
         return SourceError(f"{self._table}: {problem} (its columns: {', '.join(self._seen)}); name it: {flags}")
 
     def _measure(self, column: str, fits: Callable[[Record, str], bool | None]) -> float:
-        """Return the share of a column's cells for which `fits` is true, without those for which it is None."""
         cells = ((record, cell) for record in self._records for cell in list_cell_values(record.cells.get(column)))
         words = ((record, read_cell_words(cell)) for record, cell in cells if not isinstance(cell, dict))
         fitting = [fit for record, cell in words if not is_url(cell) and (fit := fits(record, cell)) is not None]

@@ -133,7 +133,6 @@ def open_asker(pipeline: Pipeline) -> Asker:
 def _draft_all(
     documents: Sequence[RawDocument], options: Namespace, tally: Tally
 ) -> tuple[list[Drafted], list[str], list[str]]:
-    """Return the documents with their drafts, the names of the models, and why other documents cannot be read."""
     playbooks = find_playbooks([name for name in options.playbook.split(",") if name])
     # the levels of confidence were chosen with this reranker
     pipeline = Pipeline(Config.preset("routed", reranker="legal", llm=options.llm))

@@ -180,7 +180,6 @@ def _format_citation(bundle: BundleInfo) -> str:
 
 
 def _cut_texts(value: Any) -> Any:
-    """Return a row or a line of gold with each long text cut."""
     if isinstance(value, dict):
         return {name: _cut_texts(part) for name, part in value.items()}
     if isinstance(value, list):

@@ -211,7 +211,6 @@ def merge_cuts(cuts: Sequence[Cut]) -> list[Cut]:
 
 
 def _name_benchmark(export: Export, line: Gold) -> str:
-    """Return the name of the benchmark to which a gold line belongs."""
     info = export.bundle.info
     label = line.labels.get(info.groups) if info and info.groups else None
     return str(label or export.name).replace("/", "_")
@@ -296,7 +295,6 @@ def score_chunks(lines: list[Gold], chunks: dict[str, list[tuple[int, int]]]) ->
 
 
 def _describe_task(export: Export) -> tuple[dict[str, Any], str]:
-    """Return the description of the task, and the card of its repository."""
     from huggingface_hub import DatasetCard  # import here: the import takes half a second
 
     from exhibit.hub.card import LICENCES

@@ -173,7 +173,6 @@ def name_in_card(card: bytes, path: str) -> bytes:
 
 
 def _publish_mteb(api: huggingface_hub.HfApi, root: Path, sibling: str, *, private: bool) -> None:
-    """Publish the bundle's passages, questions and relevance in the sibling repository that MTEB reads."""
     title = f"Publish {root.resolve().name} for MTEB"
     with tempfile.TemporaryDirectory() as scratch, explain_errors(f"cannot publish to {sibling}"):
         folder = Path(scratch) / "mteb"

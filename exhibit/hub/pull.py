@@ -81,7 +81,6 @@ def fetch(repo_id: str, *, revision: str | None = None) -> PulledBundle:
 
 
 def _download_info(api: HfApi, repo_id: str, revision: str | None) -> tuple[BundleInfo, str]:
-    """Download bundle.json; return its content, and the commit."""
     with explain_errors(f"cannot fetch {repo_id}"):
         try:
             path = Path(api.hf_hub_download(repo_id, INFO, repo_type=KIND, revision=revision))

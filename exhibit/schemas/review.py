@@ -175,7 +175,6 @@ def read_patch(path: Path) -> Patch:
 
 
 def _read(path: Path, model: type[Kind]) -> Kind:
-    """Read a file; raise one error that lists the problems if it is invalid."""
     try:
         return model.model_validate_json(read_text(path, error=SourceError, most=LARGEST_FILE))
     except ValidationError as error:

@@ -59,7 +59,6 @@ def advise_drafting(folder: Path) -> str:
 def _list_files(
     root: Path, elsewhere: Mapping[str, FileEntry], problems: list[str]
 ) -> tuple[dict[str, FileEntry], set[str]]:
-    """Return the files of a bundle, and the names of its documents."""
     files = dict(elsewhere)
     for path in sorted(root.rglob("*")):
         inside = path.relative_to(root).as_posix()

@@ -188,7 +188,6 @@ def _amend(
 
 
 def _choose_eligible(document: RawDocument, rows: Sequence[RawRow], tally: Tally) -> list[tuple[RawRow, Clause]]:
-    """Return the questions whose value can be changed, each with the only clause that answers it."""
     changes = ValueChanges(document, rows, seed=0, later=True)
     eligible = []
     for row in rows:
@@ -213,7 +212,6 @@ def _is_stated_outside(document: RawDocument, row: RawRow, clause: Clause, edits
 def _write_amendment(
     document: RawDocument, number: int, day: date, clauses: Sequence[Clause], edited: EditedText
 ) -> tuple[RawDocument, dict[Clause, Quote]]:
-    """Return an amendment as a document, and the new text of each clause in it."""
     filename, title = f"{document.filename.rpartition('.')[0]} - Amendment No. {number}.pdf", document.title
     text = (
         f"AMENDMENT NO. {number}\n\nto the {title}\n\n"

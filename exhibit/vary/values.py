@@ -97,7 +97,6 @@ class ValueChanges:
         return sorted({edit for key in used for edit in edits.get(key) or self._edits_of(key, [])})
 
     def _find_targets(self, row: RawRow) -> set[Key]:
-        """Return the values to change for a question, each as its kind and normal form."""
         stated = find_values(row.answer)
         if not stated:
             raise UnsureError(NO_VALUE)
@@ -110,7 +109,6 @@ class ValueChanges:
         return keys
 
     def _find_held(self, row: RawRow) -> Iterator[Value]:
-        """Yield the values (such as amounts, dates and places) that are inside a gold passage of a question."""
         spans = list_gold([row])
         for value in self._values:
             if any(span.start <= value.span.start and value.span.end <= span.end for span in spans):

@@ -91,8 +91,6 @@ def pdf_of(blocks: Iterable[Block], *, title: str, subject: str = "") -> bytes:
 
 
 class _Sheet:
-    """A sequence of pages that are filled with blocks from top to bottom."""
-
     def __init__(self, canvas: Canvas) -> None:
         self._canvas = canvas
         self._text: PDFTextObject | None = None
@@ -142,7 +140,6 @@ def _make_drawable(text: str, font: str) -> str:
 
 
 def _break_lines(text: str, kind: _Type) -> Iterator[str]:
-    """Yield a text's lines; long lines are broken between words, and a word that is too long for a line is broken."""
     space = _advance(" ", kind.font) * (kind.size / 1000)
     measured: dict[str, list[tuple[str, float]]] = {}
     for paragraph in text.replace("\t", " " * 4).split("\n"):
@@ -161,7 +158,6 @@ def _break_lines(text: str, kind: _Type) -> Iterator[str]:
 
 
 def _break_word(word: str, kind: _Type) -> Iterator[str]:
-    """Yield a word if it fits on one line, otherwise parts of it that fit."""
     start, used = 0, 0.0
     for at, character in enumerate(word if _measure_width(word, kind) > _WIDTH else ""):
         wide = _measure_width(character, kind)

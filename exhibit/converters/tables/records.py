@@ -172,7 +172,6 @@ def split_cells(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _keep_filled_rows(rows: Iterable[Sequence[Any]]) -> list[Numbered]:
-    """Return the rows that are not empty, each with its number and without empty cells at its end."""
     filled = []
     for number, row in enumerate(rows, 1):
         cells = list(row)
@@ -192,7 +191,6 @@ def _find_header(rows: Sequence[Numbered]) -> int:
 
 
 def _cut(path: Path, rows: list[Numbered], tally: Tally) -> Iterator[Record]:
-    """Yield the rows below the header as records by column name."""
     at = _find_header(rows)
     for number, cells in rows[:at]:
         words = " ".join(filter(None, map(read_cell_words, cells)))

@@ -114,7 +114,6 @@ def _read_data(mail: Any, folder: tuple[str, ...], name: str) -> bytes | None:
 
 
 def _read_text(mail: Any, folder: tuple[str, ...], *tags: str) -> str:
-    """Return the first non-empty text among these properties of a mail or an attachment."""
     for tag in tags:
         wide = _read_data(mail, folder, f"__substg1.0_{tag}001F")
         narrow = _read_data(mail, folder, f"__substg1.0_{tag}001E") or b""

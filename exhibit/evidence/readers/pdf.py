@@ -84,7 +84,6 @@ def find_line_types(document: Document) -> dict[int, LineType]:
 
 
 def _open_pages(document: Document, pages: Sequence[Page]) -> Iterator[tuple[Page, Any, Any]]:
-    """Yield each undamaged page with PDFium's page and text page, and close both afterwards."""
     if document.path is None or not pages:
         return
     with open_pdf(document.path) as pdf:

@@ -49,7 +49,6 @@ def page(path: Path) -> Printable:
 
 
 def _parse_part(archive: zipfile.ZipFile, name: str) -> Any:
-    """Return the root of an archive's XML part; None if there is no such part."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     return etree.fromstring(archive.read(name), parser) if name in archive.NameToInfo else None
 
