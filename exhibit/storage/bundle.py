@@ -13,6 +13,8 @@ from exhibit.runtime.command import Parser, add_json, guarded, print_error, prin
 from exhibit.schemas.bundle import CORPUS, GOLD, INFO, ORIGIN, TRAIN, Question, read_gold, read_info, read_questions
 from exhibit.schemas.errors import BundleError, DocumentError, ToolkitError
 from exhibit.schemas.models import BundleInfo, FileEntry, Gold
+from exhibit.schemas.run import CONFIG, SUMMARY
+from exhibit.schemas.run_folder import RunFolder
 from exhibit.schemas.validate import sha256_of as digest_of
 from exhibit.schemas.validate import validate
 from exhibit.storage import locations
@@ -160,7 +162,22 @@ def validate_at(root: Location) -> list[str]:
     return validate(mirror_bundle(root), elsewhere=elsewhere)
 
 
+def _list_run_faults(run: RunFolder) -> list[str]:
+    """Return the first fault of a run: an invalid file or row, or a metric of the rows that their summary lacks."""
+    try:
+        for row in run.rows:
+            stored = run.read_file(SUMMARY, row.dataset)
+            for name in row.scores if stored else ():
+                if name not in stored:
+                    return [f"{row.dataset}/{SUMMARY}: {name}: is in the rows, but not in the summary"]
+    except BundleError as error:
+        return [str(error).removeprefix(f"{run.folder}/")]
+    return []
+
+
 def _list_faults(root: Location, *, minimal: bool) -> list[str]:
+    if isinstance(root, Path) and (root / CONFIG).is_file() and not (root / INFO).is_file():
+        return _list_run_faults(RunFolder(root))
     if not minimal:
         return validate_at(root)
     try:
@@ -203,10 +220,16 @@ def check_each(bundles: Sequence[Location], check: Callable[[Location], CheckedB
 def main(argv: list[str] | None = None) -> int:
     parser = Parser(
         prog="exhibit validate",
-        description="Checks bundles against their schemas, and prints every problem.",
+        description="Checks bundles and runs against their schemas, and prints every problem.",
         epilog="example: exhibit validate datasets_out/*",
     )
-    parser.add_argument("bundles", nargs="+", type=parse_location, metavar="DIR", help="a bundle's folder or URL")
+    parser.add_argument(
+        "bundles",
+        nargs="+",
+        type=parse_location,
+        metavar="DIR",
+        help="the folder or URL of a bundle, or a run's folder",
+    )
     parser.add_argument(
         "--minimal",
         action="store_true",

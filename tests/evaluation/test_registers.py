@@ -1,13 +1,13 @@
 """References are looked up in public registers slowly, once, and only on request."""
 
 import json
-from threading import Lock
+import threading
 from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
 
-from exhibit.converters.pages import fetch as download
+from exhibit.converters.pages import fetch
 from exhibit.evaluation.metrics import Options, describe_metric
 from exhibit.evaluation.registers import Lookup, Register, find_case_path, find_instrument_path, list_provision_paths
 from exhibit.law.references import Reference, find_references
@@ -130,8 +130,8 @@ class FakeClock:
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
     clock = FakeClock()
-    monkeypatch.setattr(download, "time", clock)
-    monkeypatch.setattr(download, "threading", SimpleNamespace(Event=lambda: clock, Lock=Lock))
+    monkeypatch.setattr(fetch, "time", clock)
+    monkeypatch.setattr(fetch, "threading", SimpleNamespace(**{**vars(threading), "Event": lambda: clock}))
     return clock
 
 

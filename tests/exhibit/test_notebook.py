@@ -63,7 +63,7 @@ def test_load_describes_bundle_without_metadata_and_reports_missing_folder_or_ta
 def test_bundle_show_joins_pages_of_gold_into_single_image(tmp_path, monkeypatch):
     pages = [Image.new("RGB", (30, 20), "red"), Image.new("RGB", (40, 10), "blue")]
     asked = []
-    drawn = [SimpleNamespace(picture=page) for page in pages]
+    drawn = [("lease.pdf", number, page) for number, page in enumerate(pages, 1)]
     monkeypatch.setattr(
         "exhibit.bundles.draw_row", lambda root, row, *, scale: asked.append((root, row, scale)) or drawn
     )

@@ -11,6 +11,7 @@ import evaluate_rag
 from exhibit.schemas.errors import BundleError
 from exhibit.schemas.run import CONFIG, RESULTS
 from exhibit.schemas.run_folder import RunFolder, RunRows
+from exhibit.storage.bundle import main as validate
 from exhibit.viewer import results
 from exhibit.viewer.review.make import main as review_main
 from tests.rag.bundles import write_bundle
@@ -37,6 +38,15 @@ def replace_value(path: Path, *keys: str, value: Any) -> None:
         place = place[key]
     place[keys[-1]] = value
     path.write_text("\n".join([json.dumps(content), *rest]), encoding="utf-8")
+
+
+def test_validate_accepts_a_finished_run_and_names_a_damaged_row(sound_run, tmp_path, capsys):
+    assert validate([str(sound_run)]) == 0 and capsys.readouterr().out == f"{sound_run}: sound\n"
+    run = Path(shutil.copytree(sound_run, tmp_path / "r"))
+    replace_value(run / "supply" / RESULTS, "scores", "recall@11", value=2.0)
+    assert validate([str(run)]) == 1 and "recall@11: is in the rows, but not in" in capsys.readouterr().out
+    replace_value(run / "supply" / RESULTS, "outcome", value=3)
+    assert validate([str(run)]) == 1 and f"supply/{RESULTS}: line 1: not in the format" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

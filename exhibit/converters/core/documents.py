@@ -178,7 +178,8 @@ class Finder:
         return self._accept_provisions(where, quote.acceptable) if quote.acceptable else where
 
     def _find_words(self, quote: Quote) -> QuotePlace:
-        marked = " ".join(self.document.text[start:end] for start, end in quote.marked)
+        text = self.document.text
+        marked = " ".join(text[start:end] for start, end in quote.marked if end <= len(text))
         if quote.marked and fold(marked, loose=True) == fold(quote.text or "", loose=True):
             exact: How = "exact" if marked == quote.text else "folded"
             return _place(quote.marked, self.document, "parts" if len(quote.marked) > 1 else exact, 1.0)
