@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from exhibit.converters import Quote
 from exhibit.converters.core.build import CORRECTED, ELSEWHERE, UNFIT, apply_patches
+from exhibit.converters.core.documents import Finder
+from exhibit.evidence import Document, Span
 from exhibit.schemas.errors import SourceError
 from exhibit.schemas.review import digest_gold
 from exhibit.schemas.validate import validate
@@ -128,3 +131,9 @@ def test_shipped_maud_patch_excludes_agreements_with_known_faults(convert, sampl
     assert (entry["name"], entry["documents"], entry["questions"]) == ("maud.json", 1, 3)
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert reason in card and "--patch shipped" in card
+
+
+def test_marked_span_beyond_the_end_of_its_document_is_located_by_its_words():
+    document = Document("lease.txt", "The fee is due on 1 May.")
+    where = Finder("", document).place(Quote("lease.txt", "The fee is due on 1 May.", marked=(Span(0, 29),)))
+    assert (where.spans, where.how) == ([Span(0, 24)], "exact")
