@@ -112,7 +112,6 @@ def _make_row(
 def _read_grades(
     release: Release, folder: Path, clauses: Mapping[str, RawDocument], tally: Tally
 ) -> tuple[dict[str, dict[str, int]], dict[str, str]]:
-    """Return the grades of the clauses by query, and the split of each query."""
     grades: dict[str, dict[str, int]] = defaultdict(dict)
     splits: dict[str, str] = {}
     for split in INFO.splits:

@@ -117,7 +117,6 @@ def _read_tests(release: Release, folder: Path, tally: Tally) -> Iterator[_Test]
 
 
 def _choose_mini(tests: list[_Test], tally: Tally) -> list[_Test]:
-    """Return the tests of the published sample, LegalBench-RAG-mini, in the source's order."""
     kept: list[_Test] = []
     for _, tests_of_benchmark in groupby(tests, lambda test: test.benchmark):
         group = list(tests_of_benchmark)

@@ -176,7 +176,6 @@ def read(source: Path, options: Namespace, tally: Tally) -> Benchmark:
 
 
 def _read_labels(release: Release) -> tuple[dict[str, set[str]], Answers]:
-    """Return the agreements by their MAE definition, and the answers by agreement and deal point."""
     owners: dict[str, set[str]] = defaultdict(set)
     answers: Answers = defaultdict(dict)
     tables = [release.find(f"MAUD_{split}.csv") for split in ("train", "dev", "test")]

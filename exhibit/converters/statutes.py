@@ -386,7 +386,6 @@ def _choose_system(fields: dict[str, str], blocks: list[tuple[int, str]]) -> Leg
 
 
 def _split_blocks(markdown: str) -> list[tuple[int, str]]:
-    """Return the blocks of a Markdown text, each with its heading depth and its text without Markdown's marks."""
     blocks: list[tuple[int, list[str]]] = [(0, [])]
     for raw in markdown.split("\n"):
         line = raw.strip()
@@ -587,5 +586,4 @@ def _quote_pieces(pieces: Iterable[Sequence[str]]) -> str:
 
 
 def _order(*parts: str) -> int:
-    """Return a hash that is evenly distributed and the same on every machine."""
-    return int(hashlib.sha256("|".join(parts).encode()).hexdigest()[:8], 16)
+    return int(hashlib.sha256("|".join(parts).encode()).hexdigest()[:8], 16)  # the same on every machine

@@ -275,7 +275,6 @@ class ColumnChooser:
             raise self._make_error(problem, "text", unknown)
 
     def _assign_texts(self) -> None:
-        """Choose as `text` an unassigned column whose longer cells occur in the document of their row."""
 
         def is_quoted(record: Record, cell: str) -> bool | None:
             folded = fold(cell, loose=True)

@@ -213,7 +213,6 @@ class Asker:
         return kind, best, [float(odds[at]) for at in best], spot
 
     def _locate_spans(self, chunks: Sequence[int], readings: Sequence[Reading], prepared: Prepared) -> list[Span]:
-        """Return the spans that the model marked as answers, as offsets in the document, best first."""
         ranked = sorted(zip(chunks, readings, strict=False), key=lambda pair: -pair[1].score)
         least = ranked[0][1].score - _MAX_ODDS_BELOW_BEST
         spans: list[Span] = []

@@ -231,8 +231,7 @@ class _Drawn:
 
 
 def _convert(bounds: Sequence[float], thing: Any) -> _Bounds:
-    """Convert an object's bounds to the page's coordinates; inside a PDF form, an object has the form's coordinates."""
-    while thing := thing.container:
+    while thing := thing.container:  # a form, which has its own coordinates
         bounds = thing.get_matrix().on_rect(*bounds)
     return _Bounds(*bounds)
 

@@ -217,7 +217,6 @@ def _name_benchmark(export: Export, line: Gold) -> str:
 
 
 def _choose_paths(export: Export) -> dict[str, str]:
-    """Return each document's path below corpus/: in the folder of the first benchmark that uses the document."""
     homes = {line.filename: _name_benchmark(export, line) for line in reversed(export.bundle.gold)}
     paths: dict[str, str] = {}
     for filename in sorted(export.bundle.files):

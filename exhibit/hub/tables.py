@@ -109,7 +109,6 @@ def _write_corpus(
 
 
 def _read_texts(files: Sequence[Path], engine: Engine, texts: Path | None) -> Iterator[str]:
-    """Yield the text of each file; only files whose text is not in `texts` are read."""
     known = [texts / file.name if texts and (texts / file.name).is_file() else None for file in files]
     read = engine.map(_read_text, [file for file, text in zip(files, known, strict=True) if text is None])
     for text in known:

@@ -42,7 +42,6 @@ Score = Annotated[FiniteFloat, Field(ge=-MAX_SCORE, le=MAX_SCORE)] | None
 
 
 def _read_interval(ends: Any) -> Any:
-    """Return an interval as a tuple; None if the file has [null, null]."""
     if not isinstance(ends, list):
         return ends
     return None if None in ends else tuple(ends)

@@ -88,7 +88,6 @@ def _read(path: Path, parse: Callable[[], Result], problems: list[str], row: str
 
 
 def _read_lines(path: Path, model: type[Line], problems: list[str]) -> dict[int, Line] | None:
-    """Return the valid lines of a JSONL file by their numbers; None if the file cannot be read."""
     lines = _read(path, lambda: list(numbered_lines(path)), problems)
     if lines is None:
         return None

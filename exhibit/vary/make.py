@@ -84,7 +84,6 @@ def make_variant(options: Namespace, control: Path | None) -> BundleInfo:
 
 
 def _add_words(row: RawRow, corpus: TextCorpus) -> RawRow:
-    """Return a row whose quotes have the words at their spans, and which names its document."""
     quotes, near_misses = (
         tuple(replace(quote, text=corpus.words(quote)) for quote in some) for some in (row.quotes, row.near_misses)
     )

@@ -166,7 +166,6 @@ class ValueChanges:
         return bool(_LAW_BEFORE.search(before) or _LAW_AFTER.match(after))
 
     def _choose_another(self, values: Sequence[Value]) -> Decimal | str:
-        """Return a new number or place for `values`, which all have the same value."""
         first = values[0]
         options = list_options(first)
         if any(_ARTICLE.search(self._text[max(0, v.span.start - 4) : v.span.start]) for v in values):

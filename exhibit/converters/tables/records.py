@@ -233,7 +233,6 @@ def _read_workbook(path: Path, tally: Tally) -> Iterator[Record]:
 
 
 def _read_sheets(path: Path) -> dict[str, list[Numbered]]:
-    """Return the rows of each sheet that has rows, by its name; called in a worker."""
     with limit_reading(str(path), path.stat().st_size), open_workbook(path, merged=True) as book:
         sheets = {sheet.title: _keep_filled_rows(_unmerge_cells(sheet)) for sheet in book.worksheets}
     return {title: rows for title, rows in sheets.items() if rows}

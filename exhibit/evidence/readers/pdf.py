@@ -154,7 +154,6 @@ def clean_text(text: str) -> str:
 
 
 def _find_part_boxes(page: Any, textpage: Any, number: int, first: int, last: int) -> list[Box]:
-    """Return the rectangles of PDFium's characters `first` to `last`, which are negative where PDFium has none."""
     count = pdfium_c.FPDFText_CountRects(textpage, first, last + 1 - first) if 0 <= first <= last else 0
     lines: list[Box] = []  # in PDF coordinates, whose origin is at the bottom left
     for left, bottom, right, top in (textpage.get_rect(index) for index in range(count)):

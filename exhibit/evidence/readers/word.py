@@ -104,7 +104,6 @@ def _write_numbers(root: Any, lists: "Numbering") -> None:
 
 
 def _read_edge(archive: zipfile.ZipFile, names: list[str], kind: str) -> str:
-    """Return an HTML element with the distinct lines of all headers or all footers (`kind`)."""
     lines: dict[str, None] = {}
     for root in (_parse_part(archive, name) for name in names):
         if root is not None:
