@@ -106,7 +106,6 @@ def test_read_with_ocr_does_not_run_ocr_on_document_with_text(tmp_path, ocr_size
 def test_choose_ocr_names_install_command_when_engine_is_missing(monkeypatch):
     from exhibit.evidence.scan import choose_ocr
 
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr("exhibit.evidence.ocr.rapidocr.find_spec", lambda name: None)
     with pytest.raises(ToolkitError, match=r"pip install 'exhibit-rag\[ocr\]'"):
         choose_ocr("en", "rapidocr")
