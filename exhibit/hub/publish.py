@@ -63,7 +63,10 @@ def connect(repo_id: str) -> huggingface_hub.HfApi:
         raise ToolkitError(f"{repo_id!r} is not the name of a repository: {error}") from error
     if "/" not in repo_id:
         raise ToolkitError(f"{repo_id!r} is not the name of a repository: write OWNER/NAME")
-    token = huggingface_hub.get_token()
+    try:
+        token = huggingface_hub.get_token()
+    except Exception as error:  # an unreadable store or a failed keyless login; the message may contain the token
+        raise ServiceError(scrub(f"the token cannot be read: {error}; log in again with `hf auth login`")) from error
     remember_secret(token)
     return huggingface_hub.HfApi(token=token or False, library_name="exhibit-rag", library_version=__version__)
 

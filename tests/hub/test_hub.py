@@ -11,6 +11,7 @@ import evaluate_rag
 from exhibit.hub import publish, pull
 from exhibit.hub.pull import is_repository, parse_address
 from exhibit.schemas.bundle import INFO, read_info, write_info
+from exhibit.schemas.errors import ServiceError
 from exhibit.schemas.models import DraftInfo, Licence
 from tests.hub.bundles import CARD_TEXT, files_of, large, write
 from tests.rag.bundles import contents
@@ -321,3 +322,12 @@ def test_pull_refuses_malicious_bundle_json(connected, published, tmp_path, caps
     connected.commit(REPO, {INFO: data})
     assert pull.main([REPO, "--out", str(tmp_path / "back")]) == 1
     assert f"{REPO} is not a bundle" in capsys.readouterr().err
+
+
+def test_connect_reports_a_token_that_cannot_be_read(monkeypatch):
+    def fail() -> str:
+        raise OSError("Permission denied")
+
+    monkeypatch.setattr("huggingface_hub.get_token", fail)
+    with pytest.raises(ServiceError, match="the token cannot be read: Permission denied; log in again"):
+        publish.connect("me/cuad-rag")
